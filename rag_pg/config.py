@@ -1,0 +1,64 @@
+"""Settings: defaults < RAG_PG_* environment variables < arguments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import platformdirs
+
+from rag_pg.errors import InvalidInput
+
+PREFIX = "RAG_PG_"
+# Read elsewhere: the Gemini provider's address, and what tests and benchmarks run on.
+OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA", "RAG_PG_TEST_DSN", "RAG_PG_TEST_POSTGRES")
+
+
+def default_home() -> Path:
+    return platformdirs.user_data_path("rag_pg", appauthor=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """What a process is told from outside. Each field is also RAG_PG_<FIELD> in the environment.
+
+    dsn: a libpq connection string; None: the embedded server under `home`.
+    home: where the embedded server's data, converted models and the demo lie.
+    max_file_bytes: larger files are refused.
+    minilm_path: a folder with the default model's weights.
+    llm: what answers questions: extractive, gemini or gemini:<model>.
+    """
+
+    dsn: str | None = None
+    home: Path = field(default_factory=default_home)
+    max_file_bytes: int = 20_000_000
+    minilm_path: Path | None = None
+    llm: str = "extractive"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read RAG_PG_* variables. Raises InvalidInput for an unknown or malformed one."""
+        environment = os.environ if environment is None else environment
+        names = {PREFIX + f.name.upper(): f.name for f in fields(cls)}
+        values: dict[str, object] = {}
+        for variable, text in environment.items():
+            if not variable.startswith(PREFIX) or variable in OTHERS:
+                continue
+            if variable not in names:
+                known = ", ".join(sorted((*names, *OTHERS)))
+                raise InvalidInput(f"unknown setting {variable}; known: {known}")
+            if text:
+                values[names[variable]] = _parse(variable, names[variable], text)
+        return cls(**values)  # type: ignore[arg-type]
+
+
+def _parse(variable: str, name: str, text: str) -> object:
+    if name in ("home", "minilm_path"):
+        return Path(text).expanduser()
+    if name == "max_file_bytes":
+        if not text.isdecimal() or int(text) < 1:
+            raise InvalidInput(f"{variable} is {text!r}; set a number of bytes, e.g. 20000000")
+        return int(text)
+    return text

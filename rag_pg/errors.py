@@ -1,0 +1,114 @@
+"""Every error rag_pg raises on purpose. The message says what was wrong and how to mend it.
+
+    RagError
+    ├── InvalidInput            a wrong argument, query, filter, setting or document
+    │   ├── UnsupportedFile     a file type without a loader, or content that is not text
+    │   └── InvalidQuery        limit out of range, query too long, malformed filter
+    ├── NotFound                an unknown collection, document or job
+    ├── CollectionMismatch      a collection exists with other settings (model, dimensions, …)
+    ├── SchemaMismatch          the database's schema is missing, older or newer than this program
+    ├── DatabaseUnavailable     cannot connect, connection lost, server too old, pgvector missing
+    ├── LeaseLost               a job's lease expired or its document changed meanwhile
+    ├── ModelUnavailable        weights or a library are missing
+    └── ProviderError           an embedding or language model provider failed
+        ├── ProviderAuth        no key, or a key that is refused
+        ├── RateLimited         429; `retry_after` in seconds where the provider says so
+        ├── ProviderTimeout     no answer in time
+        └── AnswerBlocked       the provider refused to answer
+
+SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these classes.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "AnswerBlocked",
+    "CollectionMismatch",
+    "DatabaseUnavailable",
+    "InvalidInput",
+    "InvalidQuery",
+    "LeaseLost",
+    "ModelUnavailable",
+    "NotFound",
+    "ProviderAuth",
+    "ProviderError",
+    "ProviderTimeout",
+    "RagError",
+    "RateLimited",
+    "SchemaMismatch",
+    "UnsupportedFile",
+]
+
+
+class RagError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class InvalidInput(RagError, ValueError):
+    """A wrong argument, query, filter, setting or document."""
+
+
+class UnsupportedFile(InvalidInput):
+    """A file type without a loader, or content that is not text."""
+
+
+class InvalidQuery(InvalidInput):
+    """Limit out of range, query too long, malformed filter."""
+
+
+class NotFound(RagError, LookupError):
+    """An unknown collection, document or job."""
+
+
+class CollectionMismatch(RagError):
+    """A collection exists with other settings."""
+
+
+class SchemaMismatch(RagError):
+    """The schema is missing, older or newer than this program, or was changed by hand."""
+
+
+class DatabaseUnavailable(RagError, ConnectionError):
+    """Cannot connect, connection lost, server too old, pgvector missing."""
+
+
+class LeaseLost(RagError):
+    """A job's lease expired, or its document changed while it was being processed."""
+
+
+class ModelUnavailable(RagError):
+    """Weights or a library are missing."""
+
+
+class ProviderError(RagError):
+    """An embedding or language model provider failed."""
+
+
+class ProviderAuth(ProviderError):
+    """No key, or a key that is refused."""
+
+
+class RateLimited(ProviderError):
+    """The provider asks to slow down."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ProviderTimeout(ProviderError):
+    """No answer in time."""
+
+
+class AnswerBlocked(ProviderError):
+    """The provider refused to answer."""
+
+
+SQLSTATES: dict[str, type[RagError]] = {
+    "RG001": InvalidInput,
+    "RG002": NotFound,
+    "RG003": CollectionMismatch,
+    "RG004": InvalidQuery,
+    "RG005": LeaseLost,
+    "RG006": SchemaMismatch,
+}

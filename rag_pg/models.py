@@ -1,0 +1,224 @@
+"""The values that cross rag_pg's boundaries: frozen, and named as the SQL output columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+
+# --- protocols: what a plug-in has to offer ------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Turns text into L2-normalised vectors. `name` is what a collection stores as its model."""
+
+    name: str
+    dimensions: int
+    max_tokens: int
+    fingerprint: str  # model, weights, precision, length, pooling: vectors mix only when equal
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (len(texts), dimensions), in the order of `texts`."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dimensions,)."""
+        ...
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return the length of each text in this model's tokens, special tokens included."""
+        ...
+
+
+class LLM(Protocol):
+    """A language model that answers a prompt. `name` is shown with every answer."""
+
+    name: str
+
+    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated: ...
+
+
+# --- documents and chunks ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """A file turned into text. `removed` counts NUL and undecodable characters taken out."""
+
+    uri: str
+    title: str
+    content: str
+    media_type: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    removed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadFailure:
+    """A file that could not be loaded, and why."""
+
+    path: Path
+    error: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'."""
+
+    start: int
+    stop: int
+    text: str
+    heading: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """A stored document. `state` is ready, pending (work is queued) or failed."""
+
+    document_id: UUID
+    uri: str
+    title: str
+    content: str | None
+    media_type: str
+    language: str | None
+    metadata: Mapping[str, Any]
+    version: int
+    chunks: int
+    state: str
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AddReport:
+    """What `Collection.add` did: counts of documents, and what failed, each with its reason."""
+
+    added: int = 0
+    unchanged: int = 0
+    failures: Sequence[LoadFailure] = ()
+    removed_characters: Mapping[str, int] = field(default_factory=dict)
+
+
+# --- collections -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectionInfo:
+    """A collection's settings."""
+
+    collection_id: int
+    name: str
+    model: str
+    dimensions: int
+    distance: str
+    language: str
+    chunking: Mapping[str, Any]
+    fingerprint: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectionStats:
+    """Counts of documents and chunks; embedded: chunks with a vector in the active space;
+    pending and failed: jobs waiting or running, and dead; bytes on disk; lag: seconds since
+    the oldest waiting job was due, 0 when nothing waits."""
+
+    collection: str
+    documents: int
+    chunks: int
+    embedded: int
+    pending: int
+    failed: int
+    bytes: int
+    lag: float
+
+
+# --- jobs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """A claimed unit of work. Store and finish with its `lease`."""
+
+    job_id: int
+    lease: UUID
+    kind: str
+    collection_id: int
+    collection_name: str
+    document_id: UUID
+    attempts: int
+
+
+# --- search --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """One search result. `score` is larger-is-better, comparable within one call only.
+    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None."""
+
+    chunk_id: int
+    document_id: UUID
+    uri: str
+    title: str
+    heading: str
+    content: str
+    metadata: Mapping[str, Any]
+    score: float
+    vector_rank: int | None
+    vector_distance: float | None
+    keyword_rank: int | None
+    keyword_score: float | None
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens as the provider counts them."""
+
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Generated:
+    """What a language model returned."""
+
+    text: str
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Citation:
+    """Source [number] of an answer: where it is, and the passage that was shown to the model."""
+
+    number: int
+    chunk_id: int
+    uri: str
+    title: str
+    heading: str
+    quote: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """An answer with its sources. `found` is False when the documents do not answer;
+    `notes` say what was degraded (a leg that was skipped, a citation that was dropped)."""
+
+    text: str
+    found: bool
+    citations: Sequence[Citation]
+    model: str
+    usage: Usage
+    notes: Sequence[str] = ()

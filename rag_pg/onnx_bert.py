@@ -1,0 +1,229 @@
+"""Turns a BERT checkpoint into one ONNX graph that maps token ids to sentence embeddings.
+
+The graph uses onnxruntime's fused operators (domain com.microsoft): attention, bias + GELU and
+residual + layer norm are one node each. Mean pooling and L2 normalisation are part of the graph:
+
+    input_ids, attention_mask   int32 (batch, tokens), padded on the right
+    embedding                   float32 (batch, hidden), each row of length 1
+
+Exporting through torch would need torch, and onnxruntime does not fuse what its exporter writes.
+`onnx` and `safetensors` are imported when a graph is built, not with this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_pg.errors import ModelUnavailable
+
+CONVERTER_VERSION = 1
+"""Part of a converted file's name: raise it whenever this module would write another graph."""
+
+_FUSED = "com.microsoft"
+_OPSETS = (("", 17), (_FUSED, 1))
+_IR_VERSION = 8  # the one of operator set 17: `onnx` may default to one too new for onnxruntime
+
+Weights = dict[str, NDArray[np.float32]]  # emptied tensor by tensor, so that memory peaks lower
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BertConfig:
+    """What the graph needs of config.json."""
+
+    hidden: int
+    layers: int
+    heads: int
+    epsilon: float
+
+    @classmethod
+    def read(cls, path: Path) -> BertConfig:
+        """Read config.json. Raises ModelUnavailable for anything but a plain BERT encoder."""
+        config = json.loads(path.read_text(encoding="utf-8"))
+        for key, only in (
+            ("model_type", "bert"),
+            ("hidden_act", "gelu"),
+            ("position_embedding_type", "absolute"),
+        ):
+            if config.get(key, only) != only:
+                raise ModelUnavailable(
+                    f"{path} has {key} {config[key]!r}, only {only!r} can be converted; "
+                    'name the model "sentence-transformers:<model>" instead'
+                )
+        return cls(
+            hidden=config["hidden_size"],
+            layers=config["num_hidden_layers"],
+            heads=config["num_attention_heads"],
+            epsilon=config["layer_norm_eps"],
+        )
+
+
+class _Graph:
+    """A model under construction; `constant` and `add` return the name of what they added."""
+
+    def __init__(self) -> None:
+        import onnx.helper
+        import onnx.numpy_helper
+
+        self._onnx = onnx
+        self.model = onnx.helper.make_model(
+            onnx.helper.make_graph([], "bert-sentence-embedding", [], []),
+            ir_version=_IR_VERSION,
+            opset_imports=[onnx.helper.make_opsetid(*opset) for opset in _OPSETS],
+            producer_name="rag_pg",
+            producer_version=str(CONVERTER_VERSION),
+        )
+        self.int32 = onnx.TensorProto.INT32
+        self.float32 = onnx.TensorProto.FLOAT
+
+    def value(self, name: str, kind: int, *shape: str | int) -> Any:
+        """Return the declaration of an input or output."""
+        return self._onnx.helper.make_tensor_value_info(name, kind, shape)
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name)
+        self.model.graph.initializer.append(tensor)
+        return name
+
+    def add(self, operator: str, inputs: Sequence[str], *outputs: str, **attributes: Any) -> str:
+        node = self._onnx.helper.make_node(operator, inputs, outputs, **attributes)
+        self.model.graph.node.append(node)
+        return outputs[0]
+
+
+def build(model_dir: Path) -> bytes:
+    """Return the ONNX file for `model_dir`/model.safetensors and config.json.
+
+    The same input gives the same bytes, about as many as the weights; memory peaks at about
+    five times that.
+    Raises: ModelUnavailable (not a BERT encoder), OSError (a file cannot be read).
+    """
+    config = BertConfig.read(model_dir / "config.json")
+    weights = _read_weights(model_dir / "model.safetensors")
+    graph = _Graph()
+    inputs = ("input_ids", "attention_mask")
+    for name in inputs:
+        graph.model.graph.input.append(graph.value(name, graph.int32, "batch", "tokens"))
+    try:
+        states, lengths = _embeddings(graph, weights, config, *inputs)
+        for index in range(config.layers):
+            states = _encoder_layer(graph, weights, config, index, states, lengths)
+    except KeyError as missing:
+        raise ModelUnavailable(
+            f"{model_dir / 'model.safetensors'} has no tensor {missing}: not a BERT encoder"
+        ) from None
+    output = _mean_pooling(graph, states, inputs[1])
+    graph.model.graph.output.append(graph.value(output, graph.float32, "batch", config.hidden))
+    return graph.model.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+
+
+def _read_weights(path: Path) -> Weights:
+    """Return the checkpoint's float tensors as float32."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        tensors = load_file(path)
+    except SafetensorError as exc:
+        raise ModelUnavailable(f"{path} is not a safetensors file: {exc}") from exc
+    return {
+        name: tensor.astype(np.float32, copy=False)
+        for name, tensor in tensors.items()
+        if tensor.dtype.kind == "f"
+    }
+
+
+def _embeddings(
+    graph: _Graph, weights: Weights, config: BertConfig, ids: str, mask: str
+) -> tuple[str, str]:
+    """Add word + position + segment embeddings and their layer norm.
+
+    Returns the names of the states, (batch, tokens, hidden), and of the unpadded lengths, (batch,).
+    """
+    zero = graph.constant("zero", np.array(0, dtype=np.int32))
+    segments = graph.add("Mul", [ids, zero], "segment_ids")  # one text: all segment 0
+    tables = [f"{part}_embeddings.weight" for part in ("word", "position", "token_type")]
+    names = [*tables, "LayerNorm.weight", "LayerNorm.bias"]
+    constants = [graph.constant(name, weights.pop(f"embeddings.{name}")) for name in names]
+    outputs = ("embedded", "lengths")
+    graph.add(
+        "EmbedLayerNormalization",
+        [ids, segments, *constants, mask],
+        *outputs,
+        domain=_FUSED,
+        epsilon=config.epsilon,
+    )
+    return outputs
+
+
+def _encoder_layer(
+    graph: _Graph, weights: Weights, config: BertConfig, index: int, states: str, lengths: str
+) -> str:
+    """Add transformer layer `index`; returns the name of its states, (batch, tokens, hidden).
+
+    A checkpoint stores a dense layer as (out, in); the graph multiplies by (in, out).
+    """
+    prefix = f"layer{index}."
+
+    def take(name: str) -> NDArray[np.float32]:
+        return weights.pop(f"encoder.layer.{index}.{name}").T  # of a bias: the bias itself
+
+    def constant(name: str) -> str:
+        return graph.constant(prefix + name, take(name))
+
+    def joined(kind: str) -> str:
+        parts = [take(f"attention.self.{part}.{kind}") for part in ("query", "key", "value")]
+        return graph.constant(f"{prefix}qkv.{kind}", np.concatenate(parts, axis=-1))
+
+    def multiply(block: str, inputs: str) -> str:
+        return graph.add(
+            "MatMul", [inputs, constant(f"{block}.dense.weight")], f"{prefix}{block}.product"
+        )
+
+    def add_and_normalise(block: str, projected: str, residual: str) -> str:
+        vectors = [f"{block}.LayerNorm.weight", f"{block}.LayerNorm.bias", f"{block}.dense.bias"]
+        return graph.add(
+            "SkipLayerNormalization",
+            [projected, residual, *map(constant, vectors)],
+            f"{prefix}{block}.states",
+            domain=_FUSED,
+            epsilon=config.epsilon,
+        )
+
+    attended = graph.add(
+        "Attention",
+        [states, joined("weight"), joined("bias"), lengths],
+        f"{prefix}attended",
+        domain=_FUSED,
+        num_heads=config.heads,
+    )
+    projected = multiply("attention.output", attended)
+    attention = add_and_normalise("attention.output", projected, states)
+    activated = graph.add(
+        "BiasGelu",
+        [multiply("intermediate", attention), constant("intermediate.dense.bias")],
+        f"{prefix}gelu",
+        domain=_FUSED,
+    )
+    return add_and_normalise("output", multiply("output", activated), attention)
+
+
+def _mean_pooling(graph: _Graph, states: str, mask: str) -> str:
+    """Add the mean over unpadded tokens and L2 normalisation; returns the output's name.
+
+    The sum over tokens is a product, (1, tokens) x (tokens, hidden): the mask drops the padding.
+    """
+    axis = graph.constant("axis", np.array([1], dtype=np.int64))
+    weight = graph.add("Cast", [mask], "mask", to=graph.float32)
+    row = graph.add("Unsqueeze", [weight, axis], "mask_row")
+    summed = graph.add("MatMul", [row, states], "sum_row")
+    total = graph.add("Squeeze", [summed, axis], "sum")
+    count = graph.add("ReduceSum", [weight, axis], "count", keepdims=1)
+    mean = graph.add("Div", [total, count], "mean")
+    return graph.add("LpNormalization", [mean], "embedding", axis=1, p=2)

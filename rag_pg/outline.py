@@ -1,0 +1,198 @@
+"""The structure of a text: its blocks in order, each with the headings it stands under.
+
+Blocks are made of whole lines, and together they hold every line that is not blank. Markdown is
+read by markdown-it-py (CommonMark and tables), so that a '#' in a code block is no heading.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+Kind = Literal["heading", "prose", "rigid", "group"]
+
+_KINDS: dict[str, Kind] = {
+    "heading_open": "heading",
+    "paragraph_open": "prose",
+    "hr": "prose",
+    "fence": "rigid",
+    "code_block": "rigid",
+    "html_block": "rigid",
+    "table_open": "rigid",
+    "list_item_open": "group",
+    "blockquote_open": "group",
+}
+_GROUP_ENDS = {"list_item_close", "blockquote_close"}
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
+_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_HEADING_LENGTH = 1_000  # characters; the rest of a longer heading is of no use as a path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """text[start:stop] and the headings above it, outermost first.
+
+    kind: prose may be cut at sentences; rigid (code, table, HTML) only between lines; a group
+    (list item, quotation) has its parts in `children`; a heading's path ends with itself.
+    """
+
+    start: int
+    stop: int
+    kind: Kind
+    path: tuple[str, ...] = ()
+    children: tuple[Block, ...] = ()
+
+
+def outline_plain(text: str) -> list[Block]:
+    """Return the paragraphs of `text`: what blank lines separate. There are no headings."""
+    blocks, start = [], 0
+    for gap in _BLANK_LINES.finditer(text):
+        blocks.append(Block(start=start, stop=gap.start(), kind="prose"))
+        start = gap.end()
+    blocks.append(Block(start=start, stop=len(text), kind="prose"))
+    return [block for block in blocks if text[block.start : block.stop].strip()]
+
+
+def outline_markdown(text: str) -> list[Block]:
+    """Return the blocks of a Markdown text. Only headings of the document itself count, not those
+    inside a list or a quotation; an item of a list is a block of its own."""
+    lines = _Lines(text)
+    path: tuple[str, ...] = ()
+    open_headings: list[tuple[int, str]] = []
+    blocks: list[Block] = []
+    for node in lines.fill(_tree(_parser().parse(text)), 0, lines.count):
+        if node.kind == "heading":
+            while open_headings and open_headings[-1][0] >= node.level:
+                open_headings.pop()
+            open_headings.append((node.level, _plain(node.heading)))
+            path = tuple(name for _, name in open_headings if name)
+        blocks.append(lines.block(node, path))
+    return blocks
+
+
+def first_title(text: str) -> str:
+    """Return the first level-1 heading of a Markdown text as plain text, "" when there is none."""
+    for node in _tree(_parser().parse(text)):
+        if node.kind == "heading" and node.level == 1 and (title := _plain(node.heading)):
+            return title
+    return ""
+
+
+def split_lines(text: str, start: int, stop: int) -> list[tuple[int, int]]:
+    """Return (start, stop) of each line of text[start:stop] that is not blank."""
+    ends = [match.end() for match in _LINE_END.finditer(text, start, stop)]
+    pairs = zip([start, *ends], [*ends, stop], strict=True)
+    return [(first, last) for first, last in pairs if text[first:last].strip()]
+
+
+# --- markdown-it's tokens ------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Node:
+    """Lines [first, last) of the text."""
+
+    first: int
+    last: int
+    kind: Kind
+    children: list[_Node]
+    level: int = 0
+    heading: str = ""
+
+
+def _tree(tokens: Sequence[Token]) -> list[_Node]:
+    root: list[_Node] = []
+    stack = [root]
+    for index, token in enumerate(tokens):
+        if token.type in _GROUP_ENDS:
+            stack.pop()
+            continue
+        if token.map is None or not (kind := _KINDS.get(token.type)):
+            continue
+        node = _Node(token.map[0], token.map[1], kind, [])
+        stack[-1].append(node)
+        if kind == "group":
+            stack.append(node.children)
+        elif kind == "heading":
+            if len(stack) == 1:
+                node.level, node.heading = int(token.tag[1:]), tokens[index + 1].content
+            else:
+                node.kind = "prose"
+    return root
+
+
+class _Lines:
+    """Where the lines of a text begin."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
+        self.count = len(self._starts) - 1
+
+    def fill(self, nodes: Sequence[_Node], first: int, last: int) -> Iterator[_Node]:
+        """Yield `nodes`, and prose for the lines of [first, last) that no node has, such as link
+        definitions. A group begins at its first line, so that its children have the list's marker.
+        """
+        for node in nodes:
+            if self._has_text(first, node.first):
+                yield _Node(first, node.first, "prose", [])
+            yield node
+            first = max(first, node.last)
+        if self._has_text(first, last):
+            yield _Node(first, last, "prose", [])
+
+    def block(self, node: _Node, path: tuple[str, ...]) -> Block:
+        children = (
+            [self.block(child, path) for child in self.fill(node.children, node.first, node.last)]
+            if node.kind == "group"
+            else []
+        )
+        kind = node.kind
+        if len(children) == 1:  # an item that is one paragraph, or one code block
+            kind, children = children[0].kind, list(children[0].children)
+        return Block(
+            start=self._starts[node.first],
+            stop=self._starts[min(node.last, self.count)],
+            kind=kind,
+            path=path,
+            children=tuple(children),
+        )
+
+    def _has_text(self, first: int, last: int) -> bool:
+        return first < last and bool(self._text[self._starts[first] : self._starts[last]].strip())
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """A parser of blocks only: what is inside paragraphs does not matter here, and costs most."""
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+@cache
+def _inline_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark")
+
+
+def _plain(heading: str) -> str:
+    """Return a heading's text without markup and without attributes such as { #id }."""
+    source = _ATTRIBUTES.sub("", heading[:_HEADING_LENGTH])
+    return " ".join("".join(_words(_inline_parser().parseInline(source))).split())
+
+
+def _words(tokens: Sequence[Token]) -> Iterator[str]:
+    for token in tokens:
+        if token.children:
+            yield from _words(token.children)
+        elif token.type in ("text", "code_inline", "text_special"):
+            yield token.content
+        elif token.type in ("softbreak", "hardbreak"):
+            yield " "

@@ -1,0 +1,244 @@
+"""Install, upgrade and check schema `rag`: Alembic revisions for tables, sql/ for functions.
+
+An upgrade is one transaction: an advisory lock, the schema, the revisions, every file of sql/ in name order, and the
+removal of each function that this transaction did not create again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from rag_pg.errors import DatabaseUnavailable, SchemaMismatch
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+LOCK_KEY = 0x7261675F7067  # "rag_pg"
+OLDEST_SERVER = 150000
+OLDEST_PGVECTOR = (0, 8)
+PACKAGE = Path(__file__).parent
+
+
+def share(name: str) -> Path:
+    """Return a folder or file that the wheel carries: in the package, else beside it in a checkout."""
+    inside = PACKAGE / "_share" / name
+    return inside if inside.exists() else PACKAGE.parent / name
+
+
+def sql_files() -> list[Path]:
+    """Return the files of SQL functions in the order of their application."""
+    return sorted(share("sql").glob("*.sql"))
+
+
+def upgrade(dsn: str) -> str:
+    """Bring schema `rag` to this program's version and return its Alembic revision.
+
+    Idempotent, safe when several processes call it at once, all or nothing.
+    Raises DatabaseUnavailable: no connection, PostgreSQL before 15, no pgvector 0.8, missing privileges.
+    """
+    from alembic import command
+
+    try:
+        with _connection(dsn) as connection:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+            _check_server(connection)
+            vector_schema = _ensure_vector(connection)
+            if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
+                connection.exec_driver_sql("CREATE SCHEMA rag")
+            config = _alembic_config()
+            config.attributes.update(connection=connection, vector_schema=_quoted(vector_schema))
+            command.upgrade(config, "head")
+            _apply_functions(connection, vector_schema)
+            return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
+    except psycopg.Error as exc:
+        raise DatabaseUnavailable(f"cannot upgrade schema rag: {exc.diag.message_primary or exc}") from exc
+
+
+def check(dsn: str) -> list[str]:
+    """Return what differs between the database and this program, a line each; empty when all is well."""
+    with _connection(dsn) as connection:
+        if not _scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
+            return ['schema rag is not installed: run "rag-pg db upgrade"']
+        problems = _check_revision(connection)
+        installed = {
+            (kind, name): digest
+            for kind, name, digest in connection.exec_driver_sql(
+                "SELECT kind, name, digest FROM rag.installed"
+            )
+        }
+        packaged = {path.name: _digest(path.read_text()) for path in sql_files()}
+        names = {name for kind, name in installed if kind == "file"}
+        for name in sorted(packaged.keys() | names):
+            if packaged.get(name) != installed.get(("file", name)):
+                problems.append(f'sql/{name} differs from what is installed: run "rag-pg db upgrade"')
+        present = dict(_functions(connection))
+        for name in sorted(present.keys() | {n for kind, n in installed if kind == "function"}):
+            recorded = installed.get(("function", name))
+            if recorded is None:
+                problems.append(f"{name} is not rag_pg's: drop it or move it to another schema")
+            elif name not in present:
+                problems.append(f'{name} is missing: run "rag-pg db upgrade"')
+            elif present[name] != recorded:
+                problems.append(f'{name} was changed by hand: run "rag-pg db upgrade" to restore it')
+        return problems
+
+
+@contextmanager
+def _connection(dsn: str) -> Iterator[Connection]:
+    """One transaction through SQLAlchemy, which Alembic needs; committed on leaving without an error."""
+    import sqlalchemy
+    from sqlalchemy.exc import DBAPIError
+
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn, connect_timeout=10)
+    )
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except DBAPIError as exc:
+        raise DatabaseUnavailable(_explain(exc.orig)) from exc
+    except psycopg.OperationalError as exc:
+        raise DatabaseUnavailable(_explain(exc)) from exc
+    finally:
+        engine.dispose()
+
+
+def _explain(error: BaseException | None) -> str:
+    message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error).strip()
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return f"{message}; the owner of the database, or a role with CREATE on it, must run the upgrade"
+    if isinstance(error, psycopg.OperationalError):
+        return f"cannot reach the database: {message.splitlines()[0]}; check RAG_PG_DSN and that the server runs"
+    return message
+
+
+def _scalar(connection: Connection, statement: str) -> Any:
+    return connection.exec_driver_sql(statement).scalar()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _check_server(connection: Connection) -> None:
+    number = int(_scalar(connection, "SHOW server_version_num"))
+    if number < OLDEST_SERVER:
+        version = _scalar(connection, "SHOW server_version")
+        raise DatabaseUnavailable(f"PostgreSQL {version} is too old; rag_pg needs 15 or newer")
+
+
+def _ensure_vector(connection: Connection) -> str:
+    """Return the schema of extension vector, creating it where allowed."""
+    find = (
+        "SELECT e.extversion, n.nspname FROM pg_extension AS e "
+        "JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+    )
+    row = connection.exec_driver_sql(find).first()
+    if row is None:
+        if not _scalar(
+            connection, "SELECT count(*) FROM pg_available_extensions WHERE name = 'vector'"
+        ):
+            raise DatabaseUnavailable(
+                "the server has no pgvector; install it (package postgresql-NN-pgvector, "
+                "image pgvector/pgvector, or switch it on at your provider)"
+            )
+        schema = "public" if _scalar(
+            connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'public'"
+        ) else "rag"  # fmt: skip
+        if schema == "rag":
+            connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS rag")
+        try:
+            connection.exec_driver_sql(f"CREATE EXTENSION vector SCHEMA {schema}")
+        except Exception as exc:
+            raise DatabaseUnavailable(
+                "pgvector is not enabled in this database and this role may not enable it; "
+                'have a superuser run "CREATE EXTENSION vector" once'
+            ) from exc
+        row = connection.exec_driver_sql(find).one()
+    version, schema = str(row[0]), str(row[1])
+    if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
+        raise DatabaseUnavailable(
+            f'pgvector {version} is too old; rag_pg needs 0.8: install it and run "ALTER EXTENSION vector UPDATE"'
+        )
+    return schema
+
+
+def _alembic_config() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(share("alembic")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def _apply_functions(connection: Connection, vector_schema: str) -> None:
+    connection.exec_driver_sql(
+        f"SET LOCAL search_path TO pg_catalog, rag, {_quoted(vector_schema)}, pg_temp"
+    )
+    connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    for path in sql_files():
+        try:
+            raw.execute(path.read_text().encode())
+        except psycopg.Error as exc:
+            raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
+    raw.execute(
+        """
+        DO $$
+        DECLARE _stale regprocedure;
+        BEGIN
+            FOR _stale IN
+                SELECT p.oid FROM pg_proc AS p
+                WHERE p.pronamespace = 'rag'::regnamespace
+                    AND p.xmin::text <> (pg_current_xact_id()::text::numeric % 4294967296)::text
+                    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+            LOOP
+                EXECUTE format('DROP ROUTINE %s', _stale);
+            END LOOP;
+        END $$;
+        REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC;
+        DELETE FROM rag.installed;
+        """
+    )
+    rows = [("file", path.name, _digest(path.read_text())) for path in sql_files()]
+    rows += [("function", name, digest) for name, digest in _functions(connection)]
+    with raw.cursor() as cursor:
+        cursor.executemany("INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows)
+
+
+def _functions(connection: Connection) -> Sequence[tuple[str, str]]:
+    """Return (signature, digest of the definition) of each routine in schema rag."""
+    connection.exec_driver_sql("SET LOCAL search_path TO pg_catalog")  # every type name qualified
+    rows = connection.exec_driver_sql(
+        """
+        SELECT format('rag.%%I(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)),
+               encode(sha256(convert_to(CASE p.prokind WHEN 'a' THEN '' ELSE pg_get_functiondef(p.oid) END, 'UTF8')), 'hex')
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'rag'::regnamespace
+            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+        ORDER BY 1
+        """
+    )
+    return [(str(name), str(digest)) for name, digest in rows]
+
+
+def _check_revision(connection: Connection) -> list[str]:
+    from alembic.script import ScriptDirectory
+
+    installed = _scalar(connection, "SELECT version_num FROM rag.alembic_version")
+    head = ScriptDirectory.from_config(_alembic_config()).get_current_head()
+    if installed == head:
+        return []
+    return [f'schema revision is {installed}, this program has {head}: run "rag-pg db upgrade"']

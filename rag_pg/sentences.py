@@ -1,0 +1,217 @@
+"""Split text into sentences, and clean a sentence for display. Pure: no model, no input/output."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+LONGEST = 500  # characters; a longer stretch without a full stop is cut at a clause or a space
+LONGEST_CODE = 1200  # characters; a longer code block is nobody's one-sentence answer
+
+_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
+_NOT_PROSE = re.compile(
+    r"""(?:
+      \#{1,6}\s.*                      # heading
+    | (?:[-=*_]\s*){3,}                # rule, underline of a heading
+    | \|?[\s:|-]+\|?                   # the line under a table's head
+    | (?:///|:::|!!!|<!--).*           # admonition, comment
+    | (?:</?[A-Za-z][^>]*>\s*)+        # nothing but tags
+    | \[[^\]]+\]:\s.*                  # link definition
+    )""",
+    re.VERBOSE,
+)
+_ITEM = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+•‣◦–]|\d{1,3}[.)]|\(?[a-z]\))[ \t]+)?")
+_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+(?=\s)\s*|[。！？｡．]+[」』”’）】》]*\s*|[؟۔।]+\s*",
+)
+_ABBREVIATIONS = re.compile(
+    r"""mrs?|ms|dr|prof|st|mt|figs?|nos?|vol|pp|vs|cf|eq|sec|ch|approx|al|dept|gen|gov|sen|rep|capt
+    |lt|col|sgt|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec
+    |bzw|ca|nr|abb|tab|bspw|evtl|ggf|inkl|sog|usw|hr|fr|bd|str|mme|mlle|art|sra?|dra|av
+    |рис|см|стр|им|ул|гг|руб|тыс|млн""",
+    re.VERBOSE,
+)
+_SHORT_NUMBER = re.compile(r"\d{1,2}")
+_INITIALS = re.compile(r"(?:\w\.)*\w")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sentence:
+    """A sentence, a list item, a table row or a code block: text == document[start:stop].
+
+    A sentence that ends in a colon includes the code block after it. `code`: nothing but code.
+    """
+
+    start: int
+    stop: int
+    text: str
+    code: bool = False
+
+
+def split_sentences(text: str) -> list[Sentence]:
+    """Return the sentences of Markdown or plain text in order, none overlapping, none empty.
+
+    Headings, rules, tags alone on a line and link definitions are left out. Knows list items, table
+    rows, fenced code, hard-wrapped lines, common abbreviations, and full stops of CJK, Arabic and
+    Devanagari.
+    """
+    found: list[Sentence] = []
+    for start, stop, code in _blocks(text):
+        if not code:
+            found += [Sentence(start=a, stop=b, text=text[a:b]) for a, b in _cut(text, start, stop)]
+        elif found and _introduces(found[-1], text[found[-1].stop : start], stop - start):
+            begin = found[-1].start
+            found[-1] = replace(found[-1], stop=stop, text=text[begin:stop])
+        elif stop - start <= LONGEST_CODE:
+            found.append(Sentence(start=start, stop=stop, text=text[start:stop], code=True))
+    return found
+
+
+def _introduces(sentence: Sentence, gap: str, length: int) -> bool:
+    """Whether a code block, `length` characters long and `gap` later, belongs to `sentence`."""
+    ends_open = sentence.text.rstrip("*_` ").endswith((":", "："))
+    return not sentence.code and ends_open and not gap.strip() and length <= LONGEST_CODE
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    for line in text.splitlines(keepends=True):
+        yield start, line
+        start += len(line)
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield (start, stop, is code) of paragraphs, list items, table rows and code blocks."""
+    begin: int | None = 0 if _starts_in_code(text) else None  # of a code block
+    block: tuple[int, int] | None = None  # of prose
+    previous = ""
+    for start, line in _lines(text):
+        stop = start + len(line.rstrip())
+        fence = _FENCE.match(line)
+        item = _ITEM.match(line)
+        indent = item.end() if item else 0
+        ends = fence or begin is not None or not line.strip() or _NOT_PROSE.fullmatch(line.strip())
+        starts = line[:indent].strip() or line.lstrip().startswith("|")
+        if block and (ends or starts or _is_line_break(previous, line)):
+            yield (*block, False)
+            block = None
+        if fence and begin is None:
+            begin = start
+        elif fence and begin is not None:
+            yield begin, stop, True
+            begin = None
+        elif not ends and start + indent < stop:
+            block = (block[0] if block else start + indent, stop)
+        previous = line
+    if block:
+        yield (*block, False)
+    if begin is not None and text[begin:].strip():
+        yield begin, len(text.rstrip()), True
+
+
+def _starts_in_code(text: str) -> bool:
+    """Whether a chunk begins inside a code block: its first, bare fence has no partner."""
+    fences = [match for _, line in _lines(text) if (match := _FENCE.match(line))]
+    if len(fences) % 2 == 0 or fences[0]["info"].strip():
+        return False
+    first = next(start for start, line in _lines(text) if _FENCE.match(line))
+    return first > 0 and bool(text[:first].strip()) and not text[:first].endswith("\n\n")
+
+
+def _is_line_break(previous: str, line: str) -> bool:
+    """Whether a sentence ends with the line `previous`, or was only wrapped there."""
+    before, after = previous.rstrip(), line.lstrip()
+    wrapped = 50 <= len(before) <= 120 or before.endswith((",", ";", "-", "，", "、"))
+    return not (wrapped or after[:1].islower())
+
+
+def _cut(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of each sentence in a paragraph."""
+    begin = start
+    for match in _END.finditer(text, start, stop):
+        if match.end() < stop and _is_boundary(text, begin, match):
+            yield from _cut_long(text, begin, match.start() + len(match[0].rstrip()))
+            begin = match.end()
+    if begin < stop:
+        yield from _cut_long(text, begin, stop)
+
+
+def _is_boundary(text: str, begin: int, match: re.Match[str]) -> bool:
+    """Whether punctuation ends a sentence, not an abbreviation, an initial or an ordinal."""
+    following = text[match.end() : match.end() + 1]
+    if match[0][0] in "。！？｡．؟۔।":
+        return True
+    if following.islower():
+        return False
+    if match[0].rstrip("\"'”’»)]*_` \t\r\n") != ".":
+        return True
+    words = text[begin : match.start()].rsplit(None, 1)
+    word = words[-1].lstrip("(\"'“‘«[*_").lower() if words else ""
+    known = (
+        _ABBREVIATIONS.fullmatch(word) or _SHORT_NUMBER.fullmatch(word) or _INITIALS.fullmatch(word)
+    )
+    return bool(word) and not known
+
+
+def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
+    while stop - start > LONGEST:
+        window = text[start : start + LONGEST]
+        at = max((window.rfind(mark) + 1 for mark in ("; ", "；", "，", ", ")), default=0)
+        at = at if at > LONGEST // 3 else window.rfind(" ")
+        at = at if at > 0 else LONGEST
+        yield start, start + len(text[start : start + at].rstrip())
+        start += at
+        start += len(text[start:stop]) - len(text[start:stop].lstrip())
+    if start < stop:
+        yield start, stop
+
+
+# --- display ---------------------------------------------------------------------------------
+
+_CLEANING = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"!\[([^\]]*)\]\([^)]*\)", r"\1"),  # image: its description
+        (
+            r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)",
+            r"\1",
+        ),  # link: its text
+        (r"\[([^\]]+)\]\[[^\]]*\]", r"\1"),
+        (
+            r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】]",
+            "",
+        ),  # would pass for our citations
+        (r"<(https?://[^>\s]+)>", r"\1"),
+        (r"</?[A-Za-z][^>]*>", ""),
+        (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
+        (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
+        (r"(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*])", r"\2"),
+        (r"(?m)^[ \t]*(?:>[ \t]*)+", ""),
+    )
+]
+_CODE_SPAN = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Return prose as one line without markup, code blocks as they are below it.
+
+    Links become their text; emphasis, tags and bracketed reference numbers go, which would pass for
+    citations; code in backticks stays.
+    """
+    fence = _FENCE_LINE.search(text)
+    prose, code = (text[: fence.start()], text[fence.start() :]) if fence else (text, "")
+    spans: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        spans.append(match[0])
+        return f"\0{len(spans) - 1}\0"
+
+    prose = _CODE_SPAN.sub(keep, prose.replace("\0", ""))
+    for pattern, replacement in _CLEANING:
+        prose = pattern.sub(replacement, prose)
+    prose = re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], html.unescape(prose))
+    prose = " ".join(prose.split())
+    return f"{prose}\n\n{code.strip()}".strip() if code else prose

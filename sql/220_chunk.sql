@@ -1,0 +1,190 @@
+CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
+RETURNS tsvector
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN to_tsvector(language::regconfig, searchable);
+
+COMMENT ON FUNCTION rag.lexemes(text, text) IS
+$$The lexemes of a text by a text search configuration, with their positions.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.lexeme_count(lexemes tsvector)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(sum(cardinality(l.positions)), 0)::integer FROM unnest(lexemes) AS l);
+
+COMMENT ON FUNCTION rag.lexeme_count(tsvector) IS
+$$The length of a text in BM25: how many lexeme positions it has.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.remove_chunks(of_collection integer, chunk_ids bigint[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM rag.embeddings AS e
+    WHERE e.space_id IN (SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection)
+        AND e.chunk_id = ANY (chunk_ids);
+    DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection AND c.chunk_id = ANY (chunk_ids);
+END
+$$;
+
+COMMENT ON FUNCTION rag.remove_chunks(integer, bigint[]) IS
+$$Delete chunks and their vectors.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors halfvec[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _wrong integer := (SELECT vector_dims(v.vector) FROM unnest(vectors) AS v (vector)
+                       WHERE vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
+BEGIN
+    IF _wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)', _wrong,
+            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = into_space.collection_id),
+            into_space.dimensions, into_space.model
+        USING ERRCODE = 'RG001', HINT = 'embed with the collection''s own model, or use another collection';
+    END IF;
+    INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+    SELECT into_space.space_id, v.chunk_id, v.vector
+    FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
+    WHERE v.vector IS NOT NULL
+    ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding;
+END
+$$;
+
+COMMENT ON FUNCTION rag.store_vectors(rag.spaces, bigint[], halfvec[]) IS
+$$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong dimensions: error RG001.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.replace_chunks(
+    of_collection integer,
+    document_ids uuid[],
+    ordinals integer[],
+    starts integer[],
+    stops integer[],
+    headings text[],
+    contents text[],
+    extras jsonb[],
+    vectors halfvec[])
+RETURNS TABLE (chunk_id bigint, is_new boolean)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _collection rag.collections;
+    _space rag.spaces := rag.active_space(of_collection);
+    _ids bigint[];
+    _new boolean[];
+    _gone bigint[];
+BEGIN
+    SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+
+    -- A chunk is the same chunk when its document, its embedded text and its language are.
+    SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL)
+    INTO _ids, _new
+    FROM (
+        SELECT x.chunk_id
+        FROM (
+            SELECT u.place, u.document_id, d.language, h.hash,
+                   row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place) AS copy
+            FROM unnest(document_ids, headings, contents) WITH ORDINALITY AS u (document_id, heading, content, place)
+            JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id,
+            LATERAL (SELECT rag.content_hash(rag.embedded_text(d.title, u.heading, u.content)) AS hash) AS h
+        ) AS i
+        LEFT JOIN (
+            SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
+                   row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal, c.chunk_id) AS copy
+            FROM rag.chunks AS c
+            WHERE c.collection_id = of_collection AND c.document_id = ANY (document_ids)
+        ) AS x ON x.document_id = i.document_id AND x.content_hash = i.hash AND x.copy = i.copy
+            AND x.language IS NOT DISTINCT FROM i.language
+        ORDER BY i.place
+    ) AS m;
+
+    UPDATE rag.chunks AS c
+    SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
+    FROM (
+        SELECT v.*, d.metadata || coalesce(v.extra, '{}') AS metadata
+        FROM unnest(_ids, _new, document_ids, ordinals, starts, stops, extras)
+            AS v (chunk_id, is_new, document_id, ordinal, start, stop, extra)
+        JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = v.document_id
+        WHERE NOT v.is_new
+    ) AS u
+    WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id
+        AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
+            IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
+
+    INSERT INTO rag.chunks AS c (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
+                                 content, content_hash, metadata, tenant, language, lexemes, lexeme_count)
+    SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
+           u.content, rag.content_hash(t.searchable), d.metadata || coalesce(u.extra, '{}'), d.tenant, d.language,
+           l.lexemes, rag.lexeme_count(l.lexemes)
+    FROM unnest(_ids, _new, document_ids, ordinals, starts, stops, headings, contents, extras)
+        AS u (chunk_id, is_new, document_id, ordinal, start, stop, heading, content, extra)
+    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id,
+    LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
+    LATERAL (SELECT rag.lexemes(coalesce(d.language, _collection.language), t.searchable) AS lexemes OFFSET 0) AS l
+    WHERE u.is_new;
+
+    PERFORM rag.store_vectors(_space, _ids, vectors);
+    -- A text that stands twice in a document, or whose language changed, has its vector already.
+    INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+    SELECT DISTINCT ON (n.chunk_id) _space.space_id, n.chunk_id, v.embedding
+    FROM rag.chunks AS n
+    JOIN rag.chunks AS twin ON twin.collection_id = n.collection_id AND twin.document_id = n.document_id
+        AND twin.content_hash = n.content_hash AND twin.chunk_id <> n.chunk_id
+    JOIN rag.embeddings AS v ON v.space_id = _space.space_id AND v.chunk_id = twin.chunk_id
+    WHERE n.collection_id = of_collection
+        AND n.chunk_id IN (SELECT u.id FROM unnest(_ids, _new, vectors) AS u (id, is_new, vector)
+                           WHERE u.is_new AND u.vector IS NULL)
+    ON CONFLICT ON CONSTRAINT embeddings_pkey DO NOTHING;
+
+    SELECT array_agg(c.chunk_id) INTO _gone
+    FROM rag.chunks AS c
+    WHERE c.collection_id = of_collection AND c.document_id = ANY (document_ids) AND c.chunk_id <> ALL (_ids);
+    IF _gone IS NOT NULL THEN
+        PERFORM rag.remove_chunks(of_collection, _gone);
+    END IF;
+    RETURN QUERY SELECT u.id, u.is_new FROM unnest(_ids, _new) AS u (id, is_new);
+END
+$$;
+
+COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[]) IS
+$$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
+
+Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what
+is no longer there is deleted. All chunks of a document must come in one call. extras: metadata beyond the document's.
+vectors: NULL where the chunk has one already or shall get one later. Returns the ids in the order given.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.queue_missing_vectors(of_collection integer, document_ids uuid[])
+RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space rag.spaces := rag.active_space(of_collection);
+    _document_id uuid;
+    _queued uuid[] := '{}';
+BEGIN
+    FOR _document_id IN
+        SELECT DISTINCT c.document_id
+        FROM rag.chunks AS c
+        LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+        WHERE c.collection_id = of_collection AND c.document_id = ANY (queue_missing_vectors.document_ids)
+            AND e.chunk_id IS NULL
+    LOOP
+        PERFORM rag.queue_job(of_collection, _document_id, 'embed');
+        _queued := _queued || _document_id;
+    END LOOP;
+    RETURN _queued;
+END
+$$;
+
+COMMENT ON FUNCTION rag.queue_missing_vectors(integer, uuid[]) IS
+$$Queue an embed job for each of these documents that has a chunk without a vector; returns their ids.$$;

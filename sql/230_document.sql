@@ -1,0 +1,362 @@
+CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, document_uri text, document_title text,
+                                             document_content text, document_metadata jsonb, document_media_type text,
+                                             document_language text, ready_made boolean)
+RETURNS TABLE (saved_id uuid, text_changed boolean)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection_id integer := into_collection.collection_id;
+    _id uuid;
+    _title text := btrim(regexp_replace(coalesce(document_title, ''), '\s+', ' ', 'g'));
+    _language text := nullif(document_language, into_collection.language);
+    _metadata jsonb := coalesce(document_metadata, '{}');
+    _media_type text := coalesce(document_media_type, 'text/plain');
+    _hash bytea;
+    _before rag.documents;
+BEGIN
+    IF coalesce(document_uri, '') = '' OR length(document_uri) > 2000 THEN
+        RAISE EXCEPTION 'a document needs a uri of 1 to 2000 characters, this one has %', length(coalesce(document_uri, ''))
+        USING ERRCODE = 'RG001', HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
+    END IF;
+    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\v') = '' THEN
+        RAISE EXCEPTION 'document ''%'' is empty', document_uri
+        USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
+    END IF;
+    IF jsonb_typeof(_metadata) <> 'object' THEN
+        RAISE EXCEPTION 'metadata of document ''%'' is a JSON %', document_uri, jsonb_typeof(_metadata)
+        USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
+    END IF;
+    IF NOT ready_made AND _media_type NOT IN ('text/plain', 'text/markdown', 'text/x-rst') THEN
+        RAISE EXCEPTION 'document ''%'' has media type %', document_uri, quote_literal(_media_type)
+        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst; convert others first';
+    END IF;
+
+    _id := rag.document_id(into_collection.name, document_uri);
+    _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''), ready_made, document_content));
+    INSERT INTO rag.documents AS d (collection_id, document_id, uri, title, content, media_type, language, metadata,
+                                    content_hash)
+    VALUES (_collection_id, _id, document_uri, _title, document_content, _media_type, _language, _metadata, _hash)
+    ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
+    IF FOUND THEN
+        RETURN QUERY SELECT _id, true;
+        RETURN;
+    END IF;
+
+    SELECT d.* INTO STRICT _before FROM rag.documents AS d
+    WHERE d.collection_id = _collection_id AND d.document_id = _id
+    FOR UPDATE;
+    IF _before.content_hash = _hash AND _before.metadata = _metadata THEN
+        RETURN QUERY SELECT _id, false;
+        RETURN;
+    END IF;
+    UPDATE rag.documents AS d
+    SET title = _title, content = document_content, media_type = _media_type, language = _language,
+        metadata = _metadata, content_hash = _hash, updated_at = now(),
+        version = d.version + CASE WHEN _before.content_hash <> _hash THEN 1 ELSE 0 END
+    WHERE d.collection_id = _collection_id AND d.document_id = _id;
+    IF _before.metadata <> _metadata AND NOT ready_made THEN
+        UPDATE rag.chunks AS c SET metadata = _metadata
+        WHERE c.collection_id = _collection_id AND c.document_id = _id AND c.metadata <> _metadata;
+    END IF;
+    RETURN QUERY SELECT _id, _before.content_hash <> _hash;
+END
+$$;
+
+COMMENT ON FUNCTION rag.save_document(rag.collections, text, text, text, jsonb, text, text, boolean) IS
+$$Insert or update a document row and say whether its text (or title, type, language) changed.
+
+Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come with it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_document(
+    collection text,
+    uri text,
+    content text,
+    title text DEFAULT '',
+    metadata jsonb DEFAULT '{}',
+    media_type text DEFAULT 'text/plain',
+    language regconfig DEFAULT NULL)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(put_document.collection);
+    _id uuid;
+    _changed boolean;
+BEGIN
+    SELECT s.saved_id, s.text_changed INTO _id, _changed
+    FROM rag.save_document(_collection, put_document.uri, put_document.title, put_document.content,
+                           put_document.metadata, put_document.media_type, put_document.language::text, false) AS s;
+    IF _changed THEN
+        PERFORM rag.queue_job(_collection.collection_id, _id, 'ingest');
+    END IF;
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig) IS
+$$Insert a document, or update the one with that uri. Returns its id.
+
+Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no job, and changed
+metadata alone takes effect at once. The old chunks stay searchable until the new ones are ready.
+media_type: text/plain, text/markdown or text/x-rst. language: where it is not the collection's.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
+RETURNS SETOF uuid
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _item jsonb;
+BEGIN
+    IF jsonb_typeof(put_documents.documents) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'documents is not a JSON array' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"uri": "…", "content": "…", "title": "…", "metadata": {}}, …]';
+    END IF;
+    FOR _item IN SELECT i.value FROM jsonb_array_elements(put_documents.documents) AS i
+    LOOP
+        RETURN NEXT rag.put_document(
+            put_documents.collection, _item ->> 'uri', _item ->> 'content', coalesce(_item ->> 'title', ''),
+            coalesce(nullif(_item -> 'metadata', 'null'), '{}'), coalesce(_item ->> 'media_type', 'text/plain'),
+            (_item ->> 'language')::regconfig);
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
+$$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type, language), all or none.
+Returns the ids in order.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_chunks(
+    collection text,
+    uri text,
+    chunks jsonb,
+    title text DEFAULT '',
+    metadata jsonb DEFAULT '{}',
+    language regconfig DEFAULT NULL)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(put_chunks.collection);
+    _content text;
+    _id uuid;
+BEGIN
+    IF jsonb_typeof(put_chunks.chunks) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"content": "…", "heading": "…", "metadata": {}, "embedding": [0.1, …]}, …]';
+    END IF;
+    IF EXISTS (SELECT FROM jsonb_array_elements(put_chunks.chunks) AS c WHERE coalesce(btrim(c.value ->> 'content'), '') = '') THEN
+        RAISE EXCEPTION 'a chunk of document ''%'' is empty', put_chunks.uri
+        USING ERRCODE = 'RG001', HINT = 'every chunk needs content';
+    END IF;
+    SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
+    FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
+    SELECT s.saved_id INTO _id
+    FROM rag.save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
+                           'text/plain', put_chunks.language::text, true) AS s;
+    PERFORM count(*)
+    FROM (
+        SELECT array_agg(_id) AS ids, array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,
+               array_agg(NULL::integer) AS nulls,
+               array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
+               array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
+               array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality) AS extras,
+               array_agg((c.value ->> 'embedding')::halfvec ORDER BY c.ordinality) AS vectors
+        FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
+    ) AS a,
+    LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+                               a.contents, a.extras, a.vectors);
+    UPDATE rag.documents AS d SET indexed_version = d.version
+    WHERE d.collection_id = _collection.collection_id AND d.document_id = _id;
+    PERFORM rag.queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_chunks(text, text, jsonb, text, jsonb, regconfig) IS
+$$Insert or replace a document whose chunks are ready-made: [{"content", "heading", "metadata", "embedding"}, …].
+
+Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without an embedding are queued
+for one. Returns the document's id.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.load_staged(collection text)
+RETURNS TABLE (loaded_documents bigint, loaded_chunks bigint, queued uuid[])
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(load_staged.collection);
+    _uris text[];
+    _ids uuid[];
+    _stored bigint;
+BEGIN
+    loaded_documents := 0;
+    loaded_chunks := 0;
+    queued := '{}';
+    CREATE INDEX ON pg_temp.staged_chunks (uri);
+    ANALYZE pg_temp.staged_chunks;
+    FOR _uris IN
+        SELECT array_agg(g.uri)
+        FROM (SELECT t.uri, sum(count(*)) OVER (ORDER BY min(t.place)) AS upto
+              FROM pg_temp.staged_chunks AS t GROUP BY t.uri) AS g
+        GROUP BY ceil(g.upto / 5000)
+        ORDER BY min(g.upto)
+    LOOP
+        SELECT array_agg(s.saved_id) INTO _ids
+        FROM (
+            SELECT t.uri, max(t.title) AS title, string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
+                   count(*) AS pieces
+            FROM pg_temp.staged_chunks AS t
+            WHERE t.uri = ANY (_uris)
+            GROUP BY t.uri
+            ORDER BY t.uri
+        ) AS g,
+        LATERAL (
+            SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}') AS shared
+            FROM (SELECT e.key, e.value FROM pg_temp.staged_chunks AS t, jsonb_each(t.metadata) AS e
+                  WHERE t.uri = g.uri GROUP BY e.key, e.value HAVING count(*) = g.pieces) AS k
+        ) AS m,
+        LATERAL rag.save_document(_collection, g.uri, g.title, g.content, m.shared, 'text/plain', NULL, true) AS s;
+
+        SELECT count(r.chunk_id) INTO _stored
+        FROM (
+            SELECT array_agg(d.document_id ORDER BY t.place) AS ids, array_agg(t.ordinal ORDER BY t.place) AS ordinals,
+                   array_agg(NULL::integer) AS nulls, array_agg(t.heading ORDER BY t.place) AS headings,
+                   array_agg(t.content ORDER BY t.place) AS contents, array_agg(t.metadata ORDER BY t.place) AS extras,
+                   array_agg(t.embedding ORDER BY t.place) AS vectors
+            FROM (SELECT x.*, (row_number() OVER (PARTITION BY x.uri ORDER BY x.place) - 1)::integer AS ordinal
+                  FROM pg_temp.staged_chunks AS x WHERE x.uri = ANY (_uris)) AS t,
+            LATERAL (SELECT rag.document_id(_collection.name, t.uri) AS document_id) AS d
+        ) AS a,
+        LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+                                   a.contents, a.extras, a.vectors) AS r;
+        UPDATE rag.documents AS d SET indexed_version = d.version
+        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids);
+        loaded_documents := loaded_documents + cardinality(_uris);
+        loaded_chunks := loaded_chunks + _stored;
+        queued := queued || rag.queue_missing_vectors(_collection.collection_id, _ids);
+    END LOOP;
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION rag.load_staged(text) IS
+$$Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form of put_chunks.
+
+Columns of staged_chunks: place bigint (order), uri, title, heading, content text, metadata jsonb, embedding halfvec.
+Rows with the same uri make one document; metadata that all of them share becomes the document's.
+Returns counts of documents and chunks, and the ids of the documents queued for embedding.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(delete_document.collection);
+    _id uuid := rag.document_id(_collection.name, delete_document.uri);
+    _chunk_ids bigint[];
+BEGIN
+    DELETE FROM rag.documents AS d
+    WHERE d.collection_id = _collection.collection_id AND d.document_id = _id;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT array_agg(c.chunk_id) INTO _chunk_ids FROM rag.chunks AS c
+    WHERE c.collection_id = _collection.collection_id AND c.document_id = _id;
+    IF _chunk_ids IS NOT NULL THEN
+        PERFORM rag.remove_chunks(_collection.collection_id, _chunk_ids);
+    END IF;
+    DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection.collection_id AND j.document_id = _id;
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION rag.delete_document(text, text) IS
+$$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_documents(
+    collection text,
+    metadata_filter jsonb DEFAULT '{}',
+    result_limit integer DEFAULT 100,
+    after_uri text DEFAULT '',
+    only_uri text DEFAULT NULL)
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(list_documents.collection)).collection_id;
+BEGIN
+    RETURN QUERY
+    SELECT d.document_id, d.uri, d.title, CASE WHEN only_uri IS NOT NULL THEN d.content END, d.media_type, d.language,
+           d.metadata, d.version,
+           (SELECT count(*) FROM rag.chunks AS c WHERE c.collection_id = _id AND c.document_id = d.document_id),
+           CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+           j.error, d.created_at, d.updated_at
+    FROM rag.documents AS d
+    LEFT JOIN LATERAL (
+        SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
+        WHERE x.collection_id = _id AND x.document_id = d.document_id
+        ORDER BY x.state DESC  -- waiting before dead
+        LIMIT 1
+    ) AS j ON true
+    WHERE d.collection_id = _id AND d.metadata @> coalesce(metadata_filter, '{}')
+        AND d.uri > coalesce(after_uri, '')
+        AND (only_uri IS NULL OR d.uri = only_uri)
+    ORDER BY d.uri
+    LIMIT result_limit;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
+$$Documents by uri, without their content. Next page: after_uri => the last uri of this one.
+
+metadata_filter: keep documents whose metadata contains it. state: ready, pending (work is queued) or failed, with its error.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT l.* FROM rag.list_documents(get_document.collection, only_uri => get_document.uri) AS l;
+END
+$$;
+
+COMMENT ON FUNCTION rag.get_document(text, text) IS
+$$A document with its content, or no row when there is none with that uri.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.unfinished(collection text, document_ids uuid[])
+RETURNS TABLE (document_id uuid, uri text, state text, error text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(unfinished.collection)).collection_id;
+BEGIN
+    RETURN QUERY
+    SELECT d.document_id, d.uri,
+           CASE WHEN bool_or(j.state = 'waiting') THEN 'pending' ELSE 'failed' END,
+           max(j.errors -> -1 ->> 'error')
+    FROM rag.jobs AS j
+    JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = j.document_id
+    WHERE j.collection_id = _id AND j.document_id = ANY (document_ids)
+    GROUP BY d.document_id, d.uri
+    ORDER BY d.uri;
+END
+$$;
+
+COMMENT ON FUNCTION rag.unfinished(text, uuid[]) IS
+$$Which of these documents are not searchable in their last version: pending (work is queued) or failed, and the last error.$$;

@@ -1,0 +1,152 @@
+CREATE OR REPLACE FUNCTION rag.read_job(job_id bigint, lease uuid)
+RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text, document_version integer,
+               chunking jsonb, embedded_hashes bytea[])
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs := rag.require_lease(read_job.job_id, read_job.lease);
+    _space rag.spaces := rag.active_space(_job.collection_id);
+BEGIN
+    RETURN QUERY
+    SELECT d.document_id, d.uri, d.title, d.content, d.media_type, d.version, c.chunking,
+           ARRAY(SELECT k.content_hash FROM rag.chunks AS k
+                 JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
+                 WHERE k.collection_id = d.collection_id AND k.document_id = d.document_id)
+    FROM rag.documents AS d
+    JOIN rag.collections AS c ON c.collection_id = d.collection_id
+    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.read_job(bigint, uuid) IS
+$$What a worker needs for an ingest job: the document, its version, the collection's chunking, and the content hashes
+(of rag.embedded_text) whose vectors are there already: chunks with these need no embedding.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb)
+RETURNS text
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs;
+    _version integer;
+BEGIN
+    -- The document first, then the job: the order in which delete_document locks them.
+    SELECT d.version INTO _version
+    FROM rag.documents AS d
+    WHERE (d.collection_id, d.document_id) IN (
+        SELECT j.collection_id, j.document_id FROM rag.jobs AS j WHERE j.job_id = store_chunks.job_id)
+    FOR UPDATE;
+    _job := rag.require_lease(store_chunks.job_id, store_chunks.lease);
+    IF _version IS DISTINCT FROM store_chunks.document_version THEN
+        DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
+        PERFORM rag.queue_job(_job.collection_id, _job.document_id, 'ingest', _job.priority);
+        RETURN 'superseded';
+    END IF;
+    IF jsonb_typeof(store_chunks.chunks) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"content", "heading", "start", "stop", "embedding"}, …]';
+    END IF;
+    PERFORM count(*)
+    FROM (
+        SELECT coalesce(array_agg(_job.document_id), '{}') AS ids,
+               coalesce(array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality), '{}') AS ordinals,
+               coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}') AS starts,
+               coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}') AS stops,
+               coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}') AS headings,
+               coalesce(array_agg(c.value ->> 'content' ORDER BY c.ordinality), '{}') AS contents,
+               coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality), '{}') AS extras,
+               coalesce(array_agg((c.value ->> 'embedding')::halfvec ORDER BY c.ordinality), '{}') AS vectors
+        FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
+    ) AS a,
+    LATERAL rag.replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
+                               a.contents, a.extras, a.vectors);
+    UPDATE rag.documents AS d SET indexed_version = _version
+    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
+    DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
+    PERFORM rag.queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id]);
+    RETURN 'stored';
+END
+$$;
+
+COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb) IS
+$$Finish an ingest job: the given chunks replace the document's, in one transaction.
+
+document_version: as read_job gave it; when the document changed since, nothing is stored, it is queued again, and the
+result is superseded. chunks: a JSON array of {"content", "heading", "start", "stop", "embedding"}; start and stop
+are character offsets; embedding may be left out where read_job listed its hash. Error RG005 when the lease is lost.
+Returns stored or superseded.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.chunks_to_embed(job_id bigint, lease uuid, chunk_limit integer DEFAULT 1000)
+RETURNS TABLE (chunk_id bigint, searchable text)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs := rag.require_lease(chunks_to_embed.job_id, chunks_to_embed.lease);
+    _space rag.spaces := rag.active_space(_job.collection_id);
+BEGIN
+    RETURN QUERY
+    SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)
+    FROM rag.chunks AS c
+    JOIN rag.documents AS d ON d.collection_id = c.collection_id AND d.document_id = c.document_id
+    LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL
+    ORDER BY c.ordinal
+    LIMIT chunk_limit;
+END
+$$;
+
+COMMENT ON FUNCTION rag.chunks_to_embed(bigint, uuid, integer) IS
+$$What a worker needs for an embed job: ids and texts of the document's chunks without a vector, at most chunk_limit.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[], vectors halfvec[])
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs;
+    _space rag.spaces;
+    _ids bigint[];
+    _missing integer;
+BEGIN
+    PERFORM FROM rag.documents AS d
+    WHERE (d.collection_id, d.document_id) IN (
+        SELECT j.collection_id, j.document_id FROM rag.jobs AS j WHERE j.job_id = store_embeddings.job_id)
+    FOR UPDATE;
+    _job := rag.require_lease(store_embeddings.job_id, store_embeddings.lease);
+    _space := rag.active_space(_job.collection_id);
+    IF cardinality(store_embeddings.chunk_ids) <> cardinality(store_embeddings.vectors) THEN
+        RAISE EXCEPTION '% chunk ids and % vectors', cardinality(store_embeddings.chunk_ids),
+            cardinality(store_embeddings.vectors)
+        USING ERRCODE = 'RG001', HINT = 'pass one vector per chunk id';
+    END IF;
+    -- Only chunks that are still there: one may have gone while it was embedded.
+    PERFORM rag.store_vectors(_space, k.ids, k.vectors)
+    FROM (
+        SELECT array_agg(v.id) AS ids, array_agg(v.vector) AS vectors
+        FROM unnest(store_embeddings.chunk_ids, store_embeddings.vectors) AS v (id, vector)
+        JOIN rag.chunks AS c ON c.collection_id = _job.collection_id AND c.chunk_id = v.id
+            AND c.document_id = _job.document_id
+    ) AS k
+    WHERE k.ids IS NOT NULL;
+    SELECT count(*) INTO _missing
+    FROM rag.chunks AS c
+    LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL;
+    IF _missing = 0 THEN
+        DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
+    END IF;
+    RETURN _missing;
+END
+$$;
+
+COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], halfvec[]) IS
+$$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document lacks one.
+
+Returns how many still do. Error RG005 when the lease is lost, RG001 for wrong dimensions.$$;

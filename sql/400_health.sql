@@ -1,0 +1,33 @@
+CREATE OR REPLACE FUNCTION rag.collection_stats(name text DEFAULT NULL)
+RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint, pending bigint, failed bigint,
+               bytes bigint, lag double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF collection_stats.name IS NOT NULL THEN
+        PERFORM rag.require_collection(collection_stats.name);
+    END IF;
+    RETURN QUERY
+    SELECT l.name,
+           (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = l.collection_id),
+           (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = l.collection_id),
+           (SELECT count(*) FROM rag.embeddings AS e
+            WHERE e.space_id = (rag.active_space(l.collection_id)).space_id),
+           j.waiting + j.running, j.dead,
+           (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
+            FROM (SELECT to_regclass(format('rag.%I', t || '_' || l.collection_id))
+                  FROM unnest(ARRAY['documents', 'chunks']) AS t
+                  UNION ALL
+                  SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
+                  FROM rag.spaces AS s WHERE s.collection_id = l.collection_id) AS p (part)),
+           j.lag
+    FROM rag.list_collections() AS l
+    JOIN rag.job_stats(collection_stats.name) AS j ON j.collection_name = l.name
+    ORDER BY l.name;
+END
+$$;
+
+COMMENT ON FUNCTION rag.collection_stats(text) IS
+$$Counts and size of a collection, or of all: documents, chunks, embedded (chunks with a vector in the active space),
+pending and failed jobs, bytes on disk with indexes, lag: seconds since the oldest unfinished job was due.$$;

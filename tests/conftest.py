@@ -1,0 +1,129 @@
+"""One PostgreSQL server per run, a template database with the schema, a clone of it per test."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+from rag_pg import Rag, Settings, schema
+from rag_pg.db import Database
+from rag_pg.server import EmbeddedServer
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def server_dsn() -> Iterator[str]:
+    """A superuser's connection string: RAG_PG_TEST_DSN, else an embedded server of its own."""
+    if given := os.environ.get("RAG_PG_TEST_DSN"):
+        yield given
+        return
+    version = int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))
+    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))  # short: a socket's path has 107 characters
+    folder.chmod(0o755)  # under root the server runs as another user
+    server = EmbeddedServer(folder / "data", postgres_version=version)
+    dsn = server.start()
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for setting in ("fsync = off", "full_page_writes = off", "max_connections = 200"):
+            connection.execute(f"ALTER SYSTEM SET {setting}")
+        connection.execute("SELECT pg_reload_conf()")
+    try:
+        yield dsn
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
+    """Make a database (a clone of `template` where given) and return its connection string."""
+    made: list[str] = []
+
+    def make(template: str = "template1") -> str:
+        name = f"rag_test_{os.getpid()}_{next(_numbers)}"
+        with psycopg.connect(server_dsn, autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                    sql.Identifier(name), sql.Identifier(template)
+                )
+            )
+        made.append(name)
+        return make_conninfo(server_dsn, dbname=name)
+
+    yield make
+    with psycopg.connect(server_dsn, autocommit=True) as connection:
+        for name in made:
+            connection.execute(
+                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+            )
+
+
+@pytest.fixture(scope="session")
+def template(new_database: Callable[..., str]) -> str:
+    """The name of a database with schema rag."""
+    dsn = new_database()
+    schema.upgrade(dsn)
+    return str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+
+
+@pytest.fixture
+def dsn(new_database: Callable[..., str], template: str) -> str:
+    """A database with schema rag, for one test."""
+    return new_database(template)
+
+
+@pytest.fixture
+def connection(dsn: str) -> Iterator[psycopg.Connection[Any]]:
+    """A connection as any other program has: no rag_pg Python in it."""
+    with psycopg.connect(dsn, autocommit=True) as opened:
+        yield opened
+
+
+@pytest.fixture
+def database(dsn: str) -> Iterator[Database]:
+    opened = Database(dsn)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def embedder() -> HashEmbedder:
+    return HashEmbedder("hash:32")
+
+
+@pytest.fixture
+def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
+    """A client whose model hash:32 is `embedder`."""
+    settings = Settings(home=tmp_path / "home")
+    with Rag(dsn, settings=settings, embedders={"hash": lambda name: embedder}) as opened:
+        yield opened
+
+
+# --- every collected test runs, or says why not
+
+_outcomes: dict[str, str] = {}
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when == "call" or report.outcome != "passed":
+        _outcomes[report.nodeid] = report.outcome
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    selected = {item.nodeid for item in getattr(session, "items", [])}
+    silent = selected - _outcomes.keys()
+    if silent and exitstatus == 0 and not session.config.option.collectonly:
+        print(f"\n{len(silent)} tests were collected but did not run: {sorted(silent)[:5]}")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,0 +1,95 @@
+"""What must hold for every function of schema rag, read from the catalogue."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg.errors import SQLSTATES
+from rag_pg.schema import sql_files
+
+Connection = psycopg.Connection[Any]
+
+ROUTINES = """
+    SELECT p.oid::regprocedure::text AS name, l.lanname, p.prosecdef, p.proconfig, p.provolatile,
+           obj_description(p.oid, 'pg_proc') AS comment, p.proname,
+           has_function_privilege('nobody_at_all', p.oid, 'EXECUTE') AS open_to_all
+    FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
+    WHERE p.pronamespace = 'rag'::regnamespace
+"""
+
+
+@pytest.fixture
+def routines(connection: Connection) -> list[Any]:
+    connection.execute(
+        "DO $$ BEGIN CREATE ROLE nobody_at_all; EXCEPTION WHEN duplicate_object THEN END $$"
+    )
+    with connection.cursor(row_factory=psycopg.rows.namedtuple_row) as cursor:
+        return cursor.execute(ROUTINES).fetchall()
+
+
+def test_every_routine_is_commented(routines: list[Any]) -> None:
+    assert [r.name for r in routines if not r.comment] == []
+
+
+def test_plpgsql_carries_its_search_path_and_formulas_do_not(routines: list[Any]) -> None:
+    for routine in routines:
+        path = [c for c in routine.proconfig or [] if c.startswith("search_path=")]
+        if routine.lanname == "plpgsql":
+            assert path and path[0].startswith("search_path=pg_catalog, rag"), routine.name
+        else:
+            assert not path, routine.name
+
+
+def test_no_routine_is_security_definer_or_open_to_public(routines: list[Any]) -> None:
+    assert [r.name for r in routines if r.prosecdef or r.open_to_all] == []
+
+
+def test_searches_are_stable(routines: list[Any]) -> None:
+    searches = [r for r in routines if r.proname.startswith(("search", "rank_"))]
+    assert len(searches) >= 4
+    assert {r.provolatile for r in searches} == {"s"}
+
+
+def test_no_name_is_overloaded(routines: list[Any]) -> None:
+    names = [r.proname for r in routines]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_sql_functions_read_no_table() -> None:
+    for path in sql_files():
+        for part in path.read_text().split("CREATE OR REPLACE ")[1:]:
+            if "LANGUAGE sql" in part:
+                body = part.split("LANGUAGE sql")[1].split("COMMENT ON")[0]
+                assert "FROM rag." not in body, part[:80]
+
+
+def test_every_error_code_has_a_python_class_and_a_hint() -> None:
+    text = "".join(path.read_text() for path in sql_files())
+    codes = {code.split("'")[0] for code in text.split("ERRCODE = '")[1:]}
+    assert codes <= SQLSTATES.keys()
+    for raised in text.split("RAISE EXCEPTION")[1:]:
+        assert "HINT" in raised.split("END IF")[0].split(";\n")[0], raised[:120]
+
+
+def test_growing_tables_are_keyed_by_collection_or_space(connection: Connection) -> None:
+    rows = connection.execute(
+        """
+        SELECT c.relname, a.attname
+        FROM pg_class AS c JOIN pg_index AS i ON i.indrelid = c.oid AND i.indisunique
+        JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+        WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind = 'p'
+        """
+    ).fetchall()
+    assert len(rows) >= 3
+    assert {column for _, column in rows} <= {"collection_id", "space_id"}
+
+
+def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(connection: Connection) -> None:
+    assert connection.execute(
+        """SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = 'rag'::regnamespace"""
+    ).fetchone() == (0,)
+    assert connection.execute(
+        """SELECT count(*) FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
+           WHERE c.relnamespace = 'rag'::regnamespace"""
+    ).fetchone() == (0,)

@@ -1,0 +1,162 @@
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg import CollectionMismatch, InvalidInput, NotFound
+from rag_pg.db import Database
+
+Connection = psycopg.Connection[Any]
+
+
+def create(database: Database, name: str = "c", **changed: Any) -> int:
+    settings: dict[str, Any] = {
+        "model": "none",
+        "dimensions": 3,
+        "distance": "cosine",
+        "language": "english",
+        "chunking": {},
+        "index_options": {},
+    }
+    return database.create_collection(name, **(settings | changed))
+
+
+def test_creating_again_with_equal_settings_gives_the_same_collection(database: Database) -> None:
+    assert create(database) == create(database)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"model": "other"}, "model is none, not other"),
+        ({"dimensions": 4}, "dimensions are 3, not 4"),
+        ({"distance": "l2"}, "distance is cosine, not l2"),
+        ({"language": "french"}, "language is english, not french"),
+        ({"chunking": {"max_tokens": 99}}, "chunking is"),
+        ({"index_options": {"m": 8}}, "index_options are"),
+    ],
+)
+def test_other_settings_are_an_error_that_names_the_difference(
+    database: Database, changed: dict[str, Any], named: str
+) -> None:
+    create(database)
+    with pytest.raises(CollectionMismatch, match=named):
+        create(database, **changed)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"dimensions": 0},
+        {"dimensions": 16001},
+        {"distance": "hamming"},
+        {"model": ""},
+        {"index_options": {"n": 1}},
+        {"index_options": {"m": 1}},
+        {"index_options": {"m": "16"}},
+        {"index_options": {"ef_construction": 20}},
+        {"index_options": {"b": 1.5}},
+        {"language": "klingon"},
+    ],
+)
+def test_bad_settings_are_refused_and_leave_nothing(
+    database: Database, changed: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput):
+        create(database, **changed)
+    assert database.list_collections() == []
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "x" * 101])
+def test_bad_names_are_refused(database: Database, name: str) -> None:
+    with pytest.raises(InvalidInput, match="not usable"):
+        create(database, name)
+
+
+def test_names_with_quotes_and_capitals_work(database: Database) -> None:
+    for name in ("O'Brien", 'say"so"', "Ünïcode", "DROP;--"):
+        create(database, name)
+    assert len(database.list_collections()) == 4
+
+
+@pytest.mark.parametrize(("distance", "nearest"), [("cosine", "b"), ("l2", "a"), ("ip", "c")])
+def test_each_distance_orders_as_it_is_defined(
+    database: Database, connection: Connection, distance: str, nearest: str
+) -> None:
+    create(database, distance=distance)
+    for uri, vector in {"a": [1, 0.4, 0], "b": [2, 1, 0], "c": [9, 0, 0]}.items():
+        database.put_chunks("c", uri, [{"content": uri, "embedding": vector}], title="", metadata={})
+    row = connection.execute("SELECT uri FROM rag.search_vector('c', '[1, 0.5, 0]', 1)").fetchone()
+    assert row == (nearest,)
+
+
+@pytest.mark.parametrize("dimensions", [1, 384, 3901, 4000, 4001])
+def test_dimensions_up_to_4000_are_indexed_and_more_are_stored(
+    database: Database, connection: Connection, dimensions: int
+) -> None:
+    create(database, dimensions=dimensions)
+    vector = [0.5] * dimensions
+    database.put_chunks("c", "a", [{"content": "x", "embedding": vector}], title="", metadata={})
+    found = connection.execute(
+        "SELECT uri FROM rag.search_vector('c', %s::text::halfvec)", [str(vector)]
+    ).fetchall()
+    assert found == [("a",)]
+    (indexes,) = connection.execute(
+        "SELECT count(*) FROM pg_indexes WHERE schemaname = 'rag' AND indexdef LIKE '%USING hnsw%'"
+    ).fetchone() or (0,)
+    assert indexes == (1 if dimensions <= 4000 else 0)
+
+
+def test_dropping_frees_the_name_at_once_and_maintenance_removes_the_rest(
+    database: Database, connection: Connection
+) -> None:
+    create(database)
+    create(database, "kept")
+    for name in ("c", "kept"):
+        database.put_chunks(name, "a", [{"content": "x"}], title="", metadata={})
+    database.drop_collection("c")
+    create(database)
+    assert [s.documents for s in database.collection_stats()] == [0, 1]
+    assert database.remove_dropped() == 1
+    assert database.remove_dropped() == 0
+    left = connection.execute(
+        "SELECT count(*) FROM pg_class WHERE relnamespace = 'rag'::regnamespace AND relispartition AND relkind = 'r'"
+    ).fetchone()
+    assert left == (6,)
+    assert connection.execute("SELECT collection_name FROM rag.list_jobs()").fetchall() == [("kept",)]
+
+
+def test_dropping_and_creating_do_not_wait_for_readers_of_other_collections(
+    database: Database, dsn: str
+) -> None:
+    create(database, "busy")
+    create(database, "gone")
+    with psycopg.connect(dsn) as reader:
+        reader.execute("SELECT count(*) FROM rag.chunks WHERE collection_id = 1").fetchone()
+        with psycopg.connect(dsn, options="-c lock_timeout=2s") as other:
+            other.execute("SELECT rag.create_collection('new', 'none', 3)")
+            other.execute("SELECT rag.drop_collection('gone')")
+        assert database.remove_dropped() == 0  # the reader holds the parent: left for later
+    assert database.remove_dropped() == 1
+
+
+def test_an_unknown_collection_is_named_with_those_that_exist(database: Database) -> None:
+    create(database, "real")
+    calls: list[Callable[[], object]] = [
+        lambda: database.drop_collection("nope"),
+        lambda: database.collection_stats("nope"),
+        lambda: database.delete_document("nope", "a"),
+        lambda: database.job_stats("nope"),
+    ]
+    for call in calls:
+        with pytest.raises(NotFound, match="'nope'; collections here: real"):
+            call()
+
+
+def test_a_fingerprint_is_pinned_by_the_first_embedder(database: Database) -> None:
+    create(database)
+    database.set_fingerprint("c", "weights-1")
+    database.set_fingerprint("c", "weights-1")
+    with pytest.raises(CollectionMismatch, match="weights-1.*weights-2"):
+        database.set_fingerprint("c", "weights-2")

@@ -1,0 +1,177 @@
+"""Installing and upgrading: any database, any search_path, many at once, nothing by half."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from rag_pg import DatabaseUnavailable, SchemaMismatch, schema
+from rag_pg.db import Database
+
+
+def run(dsn: str, *statements: str) -> list[Any]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows: list[Any] = []
+        for statement in statements:
+            cursor = connection.execute(statement.encode())
+            rows = cursor.fetchall() if cursor.description else []
+        return rows
+
+
+def smoke(dsn: str) -> list[Any]:
+    """A collection's life in SQL; returns the uris found."""
+    return run(
+        dsn,
+        "SELECT rag.create_collection('s', 'none', 3)",
+        """SELECT rag.put_chunks('s', 'a', '[{"content": "red fish", "embedding": [1, 0, 0]},
+                                            {"content": "blue fish", "embedding": [0, 1, 0]}]')""",
+        "SELECT content FROM rag.search('s', 'blue', '[0, 1, 0]')",
+    )
+
+
+def test_a_fresh_install_checks_clean_and_a_second_upgrade_changes_nothing(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    assert schema.check(dsn) == ['schema rag is not installed: run "rag-pg db upgrade"']
+    assert schema.upgrade(dsn) == schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
+def test_twelve_installs_at_once_all_succeed(new_database: Callable[..., str]) -> None:
+    dsn = new_database()
+    errors: list[BaseException] = []
+
+    def install() -> None:
+        try:
+            schema.upgrade(dsn)
+        except BaseException as exc:
+            errors.append(exc)
+
+    threads = [threading.Thread(target=install) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert schema.check(dsn) == []
+
+
+def test_it_lives_beside_an_application_and_another_alembic(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    run(
+        dsn,
+        "CREATE TABLE alembic_version (version_num text)",
+        "INSERT INTO alembic_version VALUES ('theirs')",
+        "CREATE TABLE documents (id int)",
+        "CREATE TABLE chunks (id int)",
+    )
+    schema.upgrade(dsn)
+    assert run(dsn, "SELECT version_num FROM public.alembic_version") == [("theirs",)]
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
+def test_pgvector_in_another_schema_under_an_odd_search_path(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    name = conninfo_to_dict(dsn)["dbname"]
+    run(
+        dsn,
+        'CREATE SCHEMA "my ext"',
+        'CREATE EXTENSION vector SCHEMA "my ext"',
+        "CREATE SCHEMA app",
+        f"ALTER DATABASE \"{name}\" SET search_path TO app, pg_catalog",
+    )
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+    database = Database(dsn)
+    database.open()
+    try:
+        counts = database.load_chunks(
+            "s", [{"uri": "b", "content": "green fish", "embedding": [0, 0, 1]}], 3
+        )
+        assert counts.loaded_chunks == 1
+    finally:
+        database.close()
+
+
+def owner_of(dsn: str, role: str) -> str:
+    """Make `role` the owner of the database and return its connection string."""
+    name = conninfo_to_dict(dsn)["dbname"]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} OWNER TO {}").format(
+                sql.Identifier(str(name)), sql.Identifier(role)
+            )
+        )
+    return make_conninfo(dsn, user=role)
+
+
+def test_an_owner_who_is_no_superuser_can_install_and_work(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    run(dsn, "CREATE EXTENSION vector")
+    owner = owner_of(dsn, "plain_owner")
+    schema.upgrade(owner)
+    assert schema.check(owner) == []
+    assert smoke(owner) == [("blue fish",), ("red fish",)]
+    run(owner, "SELECT rag.drop_collection('s')", "SELECT rag.remove_dropped()")
+
+
+def test_a_role_without_rights_gets_one_clear_line(new_database: Callable[..., str]) -> None:
+    dsn = new_database()
+    run(dsn, "CREATE EXTENSION vector", "CREATE ROLE plain_guest LOGIN")
+    with pytest.raises(DatabaseUnavailable, match="permission denied.*owner of the database"):
+        schema.upgrade(make_conninfo(dsn, user="plain_guest"))
+
+
+def test_a_database_without_the_schema_says_what_to_run(new_database: Callable[..., str]) -> None:
+    with pytest.raises(SchemaMismatch, match="rag-pg db upgrade"):
+        Database(new_database()).open()
+
+
+def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN 'mine'",
+        "CREATE FUNCTION rag.stranger() RETURNS int LANGUAGE sql RETURN 1",
+        "DROP FUNCTION rag.rrf(bigint, integer)",
+        "UPDATE rag.installed SET digest = 'old' WHERE name = '320_search.sql'",
+    )
+    problems = "\n".join(schema.check(dsn))
+    assert "rag.version() was changed by hand" in problems
+    assert "rag.stranger() is not rag_pg's" in problems
+    assert "rag.rrf(rank_in_list bigint, k integer) is missing" in problems
+    assert "sql/320_search.sql differs" in problems
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert run(dsn, "SELECT count(*) FROM pg_proc WHERE proname = 'stranger'") == [(0,)]
+
+
+def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE RETURN 999",
+    )
+    with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
+        Database(dsn).open()
+
+
+def test_an_unreachable_server_is_one_line_without_the_password() -> None:
+    dsn = "postgresql://someone:hunter2@127.0.0.1:1/nothing"
+    for attempt in (lambda: schema.upgrade(dsn), lambda: Database(dsn).open()):
+        with pytest.raises(DatabaseUnavailable, match="check RAG_PG_DSN") as caught:
+            attempt()
+        assert "hunter2" not in str(caught.value)
+        assert "\n" not in str(caught.value)

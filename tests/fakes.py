@@ -1,0 +1,50 @@
+"""Stand-ins that are handed over as arguments: an embedder that needs no model."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from rag_pg.models import Vectors
+
+
+class HashEmbedder:
+    """Hashed bags of words: deterministic, cheap, and similar texts have similar vectors.
+
+    `seen` holds every text that was embedded; `fail` is called with each batch first and may raise.
+    """
+
+    max_tokens = 256
+
+    def __init__(self, name: str = "hash:32") -> None:
+        self.name = name
+        self.dimensions = int(name.partition(":")[2] or 32)
+        self.fingerprint = f"{name}/1"
+        self.seen: list[str] = []
+        self.fail = lambda texts: None
+        self._lock = threading.Lock()
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.fail(texts)
+        with self._lock:
+            self.seen += texts
+        return np.array([self._vector(t) for t in texts], np.float32).reshape(-1, self.dimensions)
+
+    def embed_query(self, text: str) -> Vectors:
+        self.fail([text])
+        return self._vector(text)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(re.findall(r"\w+|[^\w\s]", text)) + 2 for text in texts]
+
+    def _vector(self, text: str) -> Vectors:
+        vector = np.zeros(self.dimensions, np.float32)
+        vector[0] = 0.1
+        for word in re.findall(r"\w+", text.lower()):
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            vector[int.from_bytes(digest[:4], "little") % self.dimensions] += 1
+        return vector / np.linalg.norm(vector)
