@@ -1,11 +1,11 @@
 """RAG inside PostgreSQL.
 
-    from rag_pg import Rag
+from rag_pg import Rag
 
-    with Rag("postgresql://…") as rag:
-        docs = rag.collection("docs")
-        docs.add("handbook/")
-        print(docs.ask("How do I reset my password?").text)
+with Rag("postgresql://…") as rag:
+    docs = rag.collection("docs")
+    docs.add("handbook/")
+    print(docs.ask("How do I reset my password?").text)
 """
 
 from __future__ import annotations
@@ -14,14 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pg import errors
 from rag_pg.errors import *  # noqa: F403
-from rag_pg.models import Answer, Citation, Document, Hit
 
 if TYPE_CHECKING:
     from rag_pg.config import Settings
+    from rag_pg.models import Answer, Citation, Document, Hit
     from rag_pg.rag import Collection, Hits, Rag
 
 __version__ = "0.1.0"
-_LAZY = {"Rag": "rag_pg.rag", "Collection": "rag_pg.rag", "Hits": "rag_pg.rag", "Settings": "rag_pg.config"}
+_LAZY = {
+    "Answer": "rag_pg.models",
+    "Citation": "rag_pg.models",
+    "Collection": "rag_pg.rag",
+    "Document": "rag_pg.models",
+    "Hit": "rag_pg.models",
+    "Hits": "rag_pg.rag",
+    "Rag": "rag_pg.rag",
+    "Settings": "rag_pg.config",
+}
 __all__ = [
     "Answer",
     "Citation",
@@ -36,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the client when it is first used: `import rag_pg.errors` stays cheap."""
+    """Import the client when it is first used: `rag-pg --help` stays quick."""
     if name in _LAZY:
         from importlib import import_module
 

@@ -146,7 +146,9 @@ def drop(
 ) -> None:
     """Remove a collection and everything in it."""
     if not yes:
-        typer.confirm(f"Remove collection {collection} and all its documents?", abort=True, err=True)
+        typer.confirm(
+            f"Remove collection {collection} and all its documents?", abort=True, err=True
+        )
     with _rag(dsn) as rag:
         rag.drop_collection(collection)
     out.print(f"collection {collection} is gone", markup=False)
@@ -248,7 +250,9 @@ def worker(
     collections: Annotated[
         list[str] | None, typer.Option("--collection", "-c", help="Only these; repeatable.")
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Work until nothing is due, then exit.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Work until nothing is due, then exit.")
+    ] = False,
     lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
     dsn: Dsn = None,
 ) -> None:
@@ -287,7 +291,9 @@ def status(json_: Json = False, dsn: Dsn = None) -> None:
     if not stats:
         err.print("no collections yet; add documents with: rag-pg add PATH")
         return
-    table = Table("collection", "model", "documents", "chunks", "embedded", "pending", "failed", "size", "lag")
+    table = Table(
+        "collection", "model", "documents", "chunks", "embedded", "pending", "failed", "size", "lag"
+    )
     for row in stats:
         table.add_row(
             _escape(row.collection),
@@ -420,7 +426,11 @@ def _open(rag: Rag, name: str) -> Collection:
 
     names = [info.name for info in rag.collections()]
     if name not in names:
-        have = f"collections here: {', '.join(names)}" if names else "add documents with: rag-pg add PATH"
+        have = (
+            f"collections here: {', '.join(names)}"
+            if names
+            else "add documents with: rag-pg add PATH"
+        )
         raise NotFound(f"there is no collection {name!r}; {have}")
     return rag.collection(name)
 
@@ -431,7 +441,9 @@ def _filter(text: str | None) -> Mapping[str, Any] | None:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
-        raise InvalidInput(f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\'') from exc
+        raise InvalidInput(
+            f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\''
+        ) from exc
     if not isinstance(value, dict):
         raise InvalidInput('the filter is not a JSON object; write it like \'{"lang": "en"}\'')
     return value
@@ -439,7 +451,13 @@ def _filter(text: str | None) -> Mapping[str, Any] | None:
 
 @contextmanager
 def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     with Progress(
         TextColumn("{task.description}"),

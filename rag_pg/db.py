@@ -128,7 +128,10 @@ class Database:
             yield connection
 
     def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
-        with self.connection() as connection, connection.cursor(row_factory=class_row(cls)) as cursor:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=class_row(cls)) as cursor,
+        ):
             return cursor.execute(statement, values).fetchall()
 
     def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
@@ -403,10 +406,11 @@ class Database:
     def search(
         self, collection: str, query: str | None, embedding: Vectors | None, **options: Any
     ) -> list[Hit]:
-        """Search in one round trip; asked again once when the pooled connection turns out to be dead."""
+        """Search in one round trip; asked again once when pooled connections turn out to be dead."""
         try:
             return self._search(collection, query, embedding, **options)
         except DatabaseUnavailable:
+            self._pool.check()
             return self._search(collection, query, embedding, **options)
 
     def _search(

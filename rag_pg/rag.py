@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -165,6 +166,8 @@ class Rag:
             found = self._find(name)
             assert found is not None
         _compare(found, model=model, language=language, distance=distance, dimensions=dimensions)
+        with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
+            self.embedder_of(name)
         return Collection(self, found)
 
     def collections(self) -> list[CollectionInfo]:
@@ -179,7 +182,7 @@ class Rag:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
         for name in collections or ():
             if self._find(name) is None:
-                raise NotFound(f"there is no collection {name!r}; run \"rag-pg status\" to see them")
+                raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
         return Worker(self.database, self.embedder_of, collections=collections, **options)
 
     def embedder(self, model: str) -> Embedder:

@@ -57,7 +57,9 @@ def upgrade(dsn: str) -> str:
             _apply_functions(connection, vector_schema)
             return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
     except psycopg.Error as exc:
-        raise DatabaseUnavailable(f"cannot upgrade schema rag: {exc.diag.message_primary or exc}") from exc
+        raise DatabaseUnavailable(
+            f"cannot upgrade schema rag: {exc.diag.message_primary or exc}"
+        ) from exc
 
 
 def check(dsn: str) -> list[str]:
@@ -76,7 +78,9 @@ def check(dsn: str) -> list[str]:
         names = {name for kind, name in installed if kind == "file"}
         for name in sorted(packaged.keys() | names):
             if packaged.get(name) != installed.get(("file", name)):
-                problems.append(f'sql/{name} differs from what is installed: run "rag-pg db upgrade"')
+                problems.append(
+                    f'sql/{name} differs from what is installed: run "rag-pg db upgrade"'
+                )
         present = dict(_functions(connection))
         for name in sorted(present.keys() | {n for kind, n in installed if kind == "function"}):
             recorded = installed.get(("function", name))
@@ -85,7 +89,9 @@ def check(dsn: str) -> list[str]:
             elif name not in present:
                 problems.append(f'{name} is missing: run "rag-pg db upgrade"')
             elif present[name] != recorded:
-                problems.append(f'{name} was changed by hand: run "rag-pg db upgrade" to restore it')
+                problems.append(
+                    f'{name} was changed by hand: run "rag-pg db upgrade" to restore it'
+                )
         return problems
 
 
@@ -215,7 +221,9 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
     rows = [("file", path.name, _digest(path.read_text())) for path in sql_files()]
     rows += [("function", name, digest) for name, digest in _functions(connection)]
     with raw.cursor() as cursor:
-        cursor.executemany("INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows)
+        cursor.executemany(
+            "INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows
+        )
 
 
 def _functions(connection: Connection) -> Sequence[tuple[str, str]]:

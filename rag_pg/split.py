@@ -10,12 +10,12 @@ under: that count is never above the maximum.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from rag_pg.errors import InvalidInput
 from rag_pg.models import Span
 from rag_pg.outline import Block, outline_markdown, outline_plain
-from rag_pg.pack import Chunk, Packer, Unit
+from rag_pg.pack import Chunk, Packer
+from rag_pg.sections import Path, divide, join
 
 _CHARACTERS_PER_TOKEN = 16  # at most: a tokenizer may count a megabyte without spaces as one word
 _SMALL = 0.25  # of the maximum: sections below it are joined with their neighbours
@@ -89,12 +89,12 @@ class Splitter:
         Raises: InvalidInput (the title leaves no room for content; see `short_title`).
         """
         packer = Packer(text, self._size, overlap=self._overlap)
-        sections = _divide(packer.measure(self._outline(text, media_type)))
-        headers = self._headers(title, [section.path for section in sections])
+        sections = divide(packer.measure(self._outline(text, media_type)))
+        headings, rooms = self._headers(title, [section.path for section in sections])
         drafts = [
-            (headers[section.path].heading, chunk)
-            for section in _join(sections, headers, int(self._max * _SMALL))
-            for chunk in packer.pack(section.units, headers[section.path].room)
+            (headings[section.path], chunk)
+            for section in join(sections, rooms, small=int(self._max * _SMALL))
+            for chunk in packer.pack(section.units, rooms[section.path])
         ]
         return self._verified(text, title, drafts, packer)
 
@@ -137,27 +137,24 @@ class Splitter:
     # --- headers ---------------------------------------------------------------------------------
 
     def _headers(
-        self, title: str, paths: Sequence[tuple[str, ...]]
-    ) -> dict[tuple[str, ...], _Header]:
-        """Return the header of every path and of every path above it."""
+        self, title: str, paths: Sequence[Path]
+    ) -> tuple[dict[Path, str], dict[Path, int]]:
+        """Return, for every path and every path above it, the heading as it is stored, and how
+        many tokens the header leaves for content."""
         known = sorted({path[:depth] for path in paths for depth in range(len(path) + 1)})
-        headings = [" > ".join(path) for path in known]
-        sizes = self._size(headings)
+        sizes = self._size([" > ".join(path) for path in known])
         headings = [
-            heading if size <= self._max // 4 else self._short_heading(path)
-            for path, heading, size in zip(known, headings, sizes, strict=True)
+            " > ".join(path) if size <= self._max // 4 else self._short_heading(path)
+            for path, size in zip(known, sizes, strict=True)
         ]
         counts = self._count([embedded_text(title, heading, "x") for heading in headings])
         rooms = [self._max - count + 1 for count in counts]
-        if rooms and min(rooms) < self._max // 8:
+        if min(rooms, default=self._max) < self._max // 8:
             raise InvalidInput(
                 f"the title has {self._size([title])[0]} tokens, which leaves no room for content "
                 f"in chunks of {self._max}; shorten it, or raise the chunking setting max_tokens"
             )
-        return {
-            path: _Header(heading=heading, room=room)
-            for path, heading, room in zip(known, headings, rooms, strict=True)
-        }
+        return dict(zip(known, headings, strict=True)), dict(zip(known, rooms, strict=True))
 
     def _short_heading(self, path: tuple[str, ...]) -> str:
         limit = self._max // 4
@@ -170,70 +167,6 @@ class Splitter:
             text = text[: min(len(text) * limit // tokens, len(text) - 1)]
             text = (text.rsplit(None, 1) or [""])[0] if " " in text.strip() else text.strip()
         return text
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Header:
-    """A heading path as it is stored, and how many tokens it leaves for the content."""
-
-    heading: str
-    room: int
-
-
-@dataclass(kw_only=True, slots=True)
-class _Section:
-    """A heading and what follows it, up to the next heading. Joined sections share `path`, which
-    has at least `depth` headings."""
-
-    path: tuple[str, ...]
-    units: list[Unit]
-    depth: int
-
-    @property
-    def tokens(self) -> int:
-        return sum(unit.tokens for unit in self.units)
-
-
-def _divide(units: Sequence[Unit]) -> list[_Section]:
-    """Return the sections. A heading with nothing under it but deeper headings belongs to the
-    first of those."""
-    sections: list[_Section] = []
-    for unit in units:
-        last = sections[-1] if sections else None
-        if last is None or unit.kind == "heading":
-            bare = last is not None and all(part.kind == "heading" for part in last.units)
-            if last is None or not bare or unit.path[: len(last.path)] != last.path:
-                last = _Section(path=unit.path, units=[], depth=0)
-                sections.append(last)
-            last.path, last.depth = unit.path, max(0, len(unit.path) - 1)
-        last.units.append(unit)
-    return sections
-
-
-def _join(
-    sections: Sequence[_Section], headers: Mapping[tuple[str, ...], _Header], small: int
-) -> list[_Section]:
-    """Join neighbours of which one has fewer than `small` tokens, where both fit in one chunk and
-    stand under the same parent, or one under the other."""
-    joined: list[_Section] = []
-    for section in sections:
-        if joined and min(joined[-1].tokens, section.tokens) < small:
-            last = joined[-1]
-            path = _common(last.path, section.path)
-            if len(path) >= last.depth and last.tokens + section.tokens <= headers[path].room:
-                joined[-1] = _Section(
-                    path=path, units=[*last.units, *section.units], depth=last.depth
-                )
-                continue
-        joined.append(section)
-    return joined
-
-
-def _common(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    depth = 0
-    while depth < min(len(left), len(right)) and left[depth] == right[depth]:
-        depth += 1
-    return left[:depth]
 
 
 def _span(text: str, heading: str, chunk: Chunk) -> Span:

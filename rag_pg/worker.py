@@ -27,7 +27,6 @@ from rag_pg.errors import (
     InvalidInput,
     LeaseLost,
     ModelUnavailable,
-    ProviderError,
     RagError,
     RateLimited,
 )

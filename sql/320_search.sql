@@ -35,6 +35,39 @@ COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.make_hits(
+    of_collection integer,
+    chunk_ids bigint[],
+    scores double precision[],
+    vector_ranks bigint[],
+    vector_distances double precision[],
+    keyword_ranks bigint[],
+    keyword_scores double precision[])
+RETURNS SETOF rag.hit
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT r.chunk_id, c.document_id, c.uri, c.title, c.heading, c.content, c.metadata,
+           r.score, r.vector_rank, r.vector_distance, r.keyword_rank, r.keyword_score
+    FROM unnest(chunk_ids, scores, vector_ranks, vector_distances, keyword_ranks, keyword_scores) WITH ORDINALITY
+        AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place),
+    LATERAL (  -- OFFSET 0: one look-up by key for each hit, whatever the planner thinks of the table
+        SELECT k.document_id, d.uri, d.title, k.heading, k.content, k.metadata
+        FROM rag.chunks AS k
+        JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = k.document_id
+        WHERE k.collection_id = of_collection AND k.chunk_id = r.chunk_id
+        OFFSET 0
+    ) AS c
+    ORDER BY r.place;
+END
+$$;
+
+COMMENT ON FUNCTION rag.make_hits(integer, bigint[], double precision[], bigint[], double precision[], bigint[], double precision[]) IS
+$$Complete ranked chunk ids to hits, in the order given. The arrays run in parallel; a NULL array gives NULL columns.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.search_vector(
     collection text,
     query_embedding halfvec,
@@ -53,13 +86,14 @@ BEGIN
         HINT = 'embed the question with the collection''s model, or use rag.search_keyword';
     END IF;
     RETURN QUERY
-    SELECT c.chunk_id, c.document_id, d.uri, d.title, c.heading, c.content, c.metadata,
-           -r.distance, r.place, r.distance, NULL::bigint, NULL::double precision
-    FROM rag.rank_vector(_collection, query_embedding, result_limit, metadata_filter)
-        WITH ORDINALITY AS r (chunk_id, distance, place)
-    JOIN rag.chunks AS c ON c.collection_id = _collection.collection_id AND c.chunk_id = r.chunk_id
-    JOIN rag.documents AS d ON d.collection_id = _collection.collection_id AND d.document_id = c.document_id
-    ORDER BY r.place;
+    SELECT h.*
+    FROM (
+        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(-r.distance ORDER BY r.place) AS scores,
+               array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
+        FROM rag.rank_vector(_collection, query_embedding, result_limit, metadata_filter)
+            WITH ORDINALITY AS r (chunk_id, distance, place)
+    ) AS a,
+    LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
 END
 $$;
 
@@ -85,13 +119,14 @@ DECLARE
 BEGIN
     PERFORM rag.check_query(query_text, result_limit, metadata_filter);
     RETURN QUERY
-    SELECT c.chunk_id, c.document_id, d.uri, d.title, c.heading, c.content, c.metadata,
-           r.score, NULL::bigint, NULL::double precision, r.place, r.score
-    FROM rag.rank_keyword(_collection, query_text, result_limit, metadata_filter)
-        WITH ORDINALITY AS r (chunk_id, score, place)
-    JOIN rag.chunks AS c ON c.collection_id = _collection.collection_id AND c.chunk_id = r.chunk_id
-    JOIN rag.documents AS d ON d.collection_id = _collection.collection_id AND d.document_id = c.document_id
-    ORDER BY r.place;
+    SELECT h.*
+    FROM (
+        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.score ORDER BY r.place) AS scores,
+               array_agg(r.place ORDER BY r.place) AS places
+        FROM rag.rank_keyword(_collection, query_text, result_limit, metadata_filter)
+            WITH ORDINALITY AS r (chunk_id, score, place)
+    ) AS a,
+    LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
 END
 $$;
 
@@ -156,12 +191,18 @@ BEGIN
         ORDER BY score DESC, chunk_id
         LIMIT result_limit
     )
-    SELECT c.chunk_id, c.document_id, d.uri, d.title, c.heading, c.content, c.metadata,
-           f.score, f.vector_place, f.distance, f.keyword_place, f.keyword_score
-    FROM fused AS f
-    JOIN rag.chunks AS c ON c.collection_id = _collection.collection_id AND c.chunk_id = f.chunk_id
-    JOIN rag.documents AS d ON d.collection_id = _collection.collection_id AND d.document_id = c.document_id
-    ORDER BY f.score DESC, f.chunk_id;
+    SELECT h.*
+    FROM (
+        SELECT array_agg(f.chunk_id ORDER BY f.score DESC, f.chunk_id) AS ids,
+               array_agg(f.score ORDER BY f.score DESC, f.chunk_id) AS scores,
+               array_agg(f.vector_place ORDER BY f.score DESC, f.chunk_id) AS vector_places,
+               array_agg(f.distance ORDER BY f.score DESC, f.chunk_id) AS distances,
+               array_agg(f.keyword_place ORDER BY f.score DESC, f.chunk_id) AS keyword_places,
+               array_agg(f.keyword_score ORDER BY f.score DESC, f.chunk_id) AS keyword_scores
+        FROM fused AS f
+    ) AS a,
+    LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, a.vector_places, a.distances,
+                          a.keyword_places, a.keyword_scores) AS h;
 END
 $$;
 

@@ -85,7 +85,9 @@ def test_growing_tables_are_keyed_by_collection_or_space(connection: Connection)
     assert {column for _, column in rows} <= {"collection_id", "space_id"}
 
 
-def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(connection: Connection) -> None:
+def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(
+    connection: Connection,
+) -> None:
     assert connection.execute(
         """SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = 'rag'::regnamespace"""
     ).fetchone() == (0,)

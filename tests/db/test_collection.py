@@ -86,7 +86,9 @@ def test_each_distance_orders_as_it_is_defined(
 ) -> None:
     create(database, distance=distance)
     for uri, vector in {"a": [1, 0.4, 0], "b": [2, 1, 0], "c": [9, 0, 0]}.items():
-        database.put_chunks("c", uri, [{"content": uri, "embedding": vector}], title="", metadata={})
+        database.put_chunks(
+            "c", uri, [{"content": uri, "embedding": vector}], title="", metadata={}
+        )
     row = connection.execute("SELECT uri FROM rag.search_vector('c', '[1, 0.5, 0]', 1)").fetchone()
     assert row == (nearest,)
 
@@ -124,7 +126,9 @@ def test_dropping_frees_the_name_at_once_and_maintenance_removes_the_rest(
         "SELECT count(*) FROM pg_class WHERE relnamespace = 'rag'::regnamespace AND relispartition AND relkind = 'r'"
     ).fetchone()
     assert left == (6,)
-    assert connection.execute("SELECT collection_name FROM rag.list_jobs()").fetchall() == [("kept",)]
+    assert connection.execute("SELECT collection_name FROM rag.list_jobs()").fetchall() == [
+        ("kept",)
+    ]
 
 
 def test_dropping_and_creating_do_not_wait_for_readers_of_other_collections(

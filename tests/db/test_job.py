@@ -122,7 +122,9 @@ def test_a_job_lost_as_often_as_its_attempts_is_dead(
         assert len(take(database, seconds=0.01)) == 1
         time.sleep(0.02)
     assert take(database) == []
-    (state, error) = connection.execute("SELECT state, last_error FROM rag.list_jobs()").fetchone() or ("", "")
+    (state, error) = connection.execute(
+        "SELECT state, last_error FROM rag.list_jobs()"
+    ).fetchone() or ("", "")
     assert state == "dead"
     assert "lease expired" in error
 
@@ -171,7 +173,9 @@ def test_statistics_count_states_and_lag(database: Database, connection: Connect
     put(database, "a", "b", "c")
     first, second = take(database, 2)
     database.fail_job(first, "x", permanent=True)
-    connection.execute("UPDATE rag.jobs SET run_at = now() - interval '9 s' WHERE job_id = %s", [second.job_id])
+    connection.execute(
+        "UPDATE rag.jobs SET run_at = now() - interval '9 s' WHERE job_id = %s", [second.job_id]
+    )
     (counts,) = database.job_stats("c")
     assert (counts.waiting, counts.running, counts.dead) == (1, 1, 1)
     assert 9 <= counts.lag < 12

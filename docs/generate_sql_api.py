@@ -1,0 +1,223 @@
+"""Write docs/sql-api.md from the comments of schema rag, as PostgreSQL itself keeps them.
+
+python docs/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+
+from rag_pg import errors, schema
+from rag_pg.server import EmbeddedServer
+
+TARGET = Path(__file__).parent / "sql-api.md"
+
+# A function that is not named here is shown under "Internal functions".
+PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
+    "Collections": (
+        "A collection is a corpus with one language, one chunking and one active embedding space.",
+        ("create_collection", "list_collections", "collection_stats", "drop_collection"),
+    ),
+    "Documents": (
+        "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
+        ("put_document", "put_documents", "get_document", "list_documents", "delete_document"),
+    ),
+    "Chunks": (
+        "Chunks that were made elsewhere, with or without their embeddings, can be stored directly.",
+        ("put_chunks", "load_staged"),
+    ),
+    "Search": (
+        "A search function returns rows of type rag.hit, best first, and writes nothing.",
+        ("search", "search_keyword", "search_vector"),
+    ),
+    "Jobs": (
+        "A job is one unit of queued work. Workers in any language use these functions.",
+        (
+            "take_jobs",
+            "read_job",
+            "store_chunks",
+            "chunks_to_embed",
+            "store_embeddings",
+            "extend_job",
+            "finish_job",
+            "fail_job",
+            "retry_jobs",
+            "list_jobs",
+            "job_stats",
+            "unfinished",
+        ),
+    ),
+    "Text": (
+        "What a worker in another language has to compute in exactly the same way.",
+        ("embedded_text", "content_hash", "document_id"),
+    ),
+    "Maintenance and versions": (
+        "What a client checks when it opens, and what an idle worker does.",
+        ("version", "api_version", "set_fingerprint", "remove_dropped"),
+    ),
+}
+TYPES = ("hit", "document_info")
+
+INTRODUCTION = """\
+# SQL functions
+
+This page lists every function of schema `rag`. It is generated from the comments in the database
+by `make docs`; edit the comments in `sql/`, not this page. In psql, `\\df+ rag.*` shows the same text.
+
+The public functions are the contract of rag_pg. Call them by name and pass optional arguments by
+name, for example `rag.search('docs', 'backup', result_limit => 5)`. The tables are private: their
+columns may change with any release.
+
+## Error codes
+
+A wrong argument is an error with a code of its own. Its message says what was wrong, and its hint says how to
+mend it. Python raises the class that stands beside the code.
+"""
+
+
+class Routine(NamedTuple):
+    name: str
+    kind: str  # f or p, as pg_proc.prokind
+    arguments: str
+    result: str | None
+    comment: str
+
+
+def render(dsn: str) -> str:
+    """Return the page for the schema that is installed at `dsn`."""
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            "SELECT set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true) "
+            "FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+        )
+        routines = {r.name: r for r in _routines(connection)}
+        types = [_type(connection, name) for name in TYPES]
+    public = {name for _, names in PUBLIC.values() for name in names}
+    if missing := sorted(public - routines.keys()):
+        raise SystemExit(f"PUBLIC names functions that do not exist: {', '.join(missing)}")
+    parts = [INTRODUCTION, *_codes()]
+    for heading, (about, names) in PUBLIC.items():
+        parts.append(f"## {heading}\n\n{about}\n")
+        parts += (_section(routines[name]) for name in names)
+    parts.append("## Types\n\nThe search and document functions return rows of these types.\n")
+    parts += types
+    parts.append(
+        "## Internal functions\n\nThe public functions are made of these. They may change with any release.\n"
+    )
+    parts += (_section(routines[name]) for name in sorted(routines.keys() - public))
+    return "\n".join(parts)
+
+
+def _routines(connection: psycopg.Connection[Any]) -> Iterator[Routine]:
+    rows = connection.execute(
+        """
+        SELECT p.proname, p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+               obj_description(p.oid, 'pg_proc')
+        FROM pg_proc AS p
+        WHERE p.pronamespace = 'rag'::regnamespace
+            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+        ORDER BY p.proname
+        """
+    )
+    return (Routine(*row) for row in rows.fetchall())
+
+
+def _section(routine: Routine) -> str:
+    return f"### rag.{routine.name}\n\n```sql\n{_signature(routine)}\n```\n\n{routine.comment}\n"
+
+
+def _signature(routine: Routine) -> str:
+    """The signature, one argument a line when it would be long."""
+    arguments = [_plain(a) for a in _split(routine.arguments)]
+    call = "CALL " if routine.kind == "p" else ""
+    result = f" → {_plain_result(routine.result)}" if routine.result else ""
+    line = f"{call}rag.{routine.name}({', '.join(arguments)})"
+    if len(line) > 90:
+        line = f"{call}rag.{routine.name}(\n    " + ",\n    ".join(arguments) + ")"
+    return line + result
+
+
+def _plain_result(result: str) -> str:
+    """TABLE (…) with its columns on lines of their own when they are many."""
+    inside = re.fullmatch(r"TABLE\((.*)\)", result)
+    if inside is None:
+        return result
+    if len(result) < 60:
+        return f"TABLE ({inside[1]})"
+    return "TABLE (\n    " + ",\n    ".join(_split(inside[1])) + ")"
+
+
+def _plain(argument: str) -> str:
+    """`name type DEFAULT value`, without PostgreSQL's cast of the value and word for IN."""
+    argument = argument.removeprefix("IN ")
+    return re.sub(r"(DEFAULT .+?)::[\w. \[\]]+$", r"\1", argument)
+
+
+def _split(listed: str) -> list[str]:
+    """Split at commas that stand outside quotes and brackets."""
+    return [
+        part.strip()
+        for part in re.findall(r"(?:'(?:[^']|'')*'|\([^)]*\)|[^,'(])+", listed)
+        if part.strip()
+    ]
+
+
+def _type(connection: psycopg.Connection[Any], name: str) -> str:
+    columns = connection.execute(
+        """
+        SELECT a.attname, format_type(a.atttypid, a.atttypmod)
+        FROM pg_attribute AS a
+        WHERE a.attrelid = to_regclass('rag.' || %s) AND a.attnum > 0 AND NOT a.attisdropped
+        ORDER BY a.attnum
+        """,
+        (name,),
+    ).fetchall()
+    comment = connection.execute(
+        "SELECT obj_description(to_regtype('rag.' || %s), 'pg_type')", (name,)
+    ).fetchone()
+    assert comment is not None and columns
+    return f"### rag.{name}\n\n{comment[0]}\n\n{_table(('column', 'type'), columns)}\n"
+
+
+def _codes() -> Iterator[str]:
+    rows = [
+        (f"`{code}`", f"`{kind.__name__}`", (kind.__doc__ or "").splitlines()[0])
+        for code, kind in errors.SQLSTATES.items()
+    ]
+    yield _table(("SQLSTATE", "Python class", "meaning"), rows) + "\n"
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    lines = [list(heads), *(list(row) for row in rows)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        page = render(sys.argv[1])
+    else:
+        folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
+        folder.chmod(0o755)  # under root the server runs as another user
+        server = EmbeddedServer(folder / "data")
+        try:
+            dsn = server.start()
+            schema.upgrade(dsn)
+            page = render(dsn)
+        finally:
+            server.stop()
+            shutil.rmtree(folder, ignore_errors=True)
+    TARGET.write_text(page, encoding="utf-8")
+    print(f"wrote {TARGET}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+"""`rag-pg demo`: the project's own documentation, ingested, searched and asked."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rag_pg import schema
+from rag_pg.cli import hits_table, print_answer
+from rag_pg.rag import Collection, Rag
+from rag_pg.server import EmbeddedServer
+
+NAME = "demo"
+SEARCHES = (
+    ("FOR UPDATE SKIP LOCKED", "exact words: the keyword leg finds them, meaning alone may not"),
+    (
+        "what happens if the program dies halfway",
+        "no word in common with the text: the vector leg finds it",
+    ),
+    (
+        "how are keyword and vector rankings combined",
+        "both legs agree, and fusion puts their best first",
+    ),
+)
+QUESTIONS = (
+    "Why is there no foreign key between the partitioned tables?",
+    "What happens to a job when its worker dies?",
+)
+
+
+def run_demo(rag: Rag, out: Console, err: Console, *, keep: bool) -> None:
+    """Ingest README and docs/, search three times, ask twice, and show how psql does the same."""
+    started = time.monotonic()
+    docs = rag.collection(NAME)
+    _ingest(docs, out, err)
+    _search(docs, out)
+    _ask(docs, out)
+    _show_sql(rag, docs, out)
+    out.print(f"\n[dim]All of it took {time.monotonic() - started:.0f} s.[/]")
+    if not keep:
+        rag.drop_collection(NAME)
+
+
+def _title(out: Console, text: str) -> None:
+    out.print()
+    out.rule(f"[bold]{escape(text)}", align="left")
+
+
+def _ingest(docs: Collection, out: Console, err: Console) -> None:
+    _title(out, "1. Ingest this project's README and docs/")
+    with Progress(
+        TextColumn("chunking and embedding"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None)
+        report = docs.add(
+            {"uri": "README.md", **_readme()},
+            *sorted(schema.share("docs").rglob("*.md")),
+            progress=lambda done, of: bar.update(task, completed=done, total=of),
+        )
+    stats = docs.stats()
+    out.print(
+        f"{report.added} documents embedded now, {report.unchanged} unchanged: "
+        f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
+    )
+    for failure in report.failures:
+        err.print(f"failed: {failure.path}: {failure.error}", markup=False)
+
+
+def _readme() -> dict[str, str]:
+    return {
+        "content": schema.share("README.md").read_text(encoding="utf-8"),
+        "title": "rag_pg",
+        "media_type": "text/markdown",
+    }
+
+
+def _search(docs: Collection, out: Console) -> None:
+    for number, (query, why) in enumerate(SEARCHES, 2):
+        _title(out, f"{number}. Search: {query}")
+        out.print(f"[dim]{why}[/]\n")
+        out.print(hits_table(docs.search(query, limit=3)))
+
+
+def _ask(docs: Collection, out: Console) -> None:
+    for number, question in enumerate(QUESTIONS, 2 + len(SEARCHES)):
+        _title(out, f"{number}. Ask: {question}")
+        print_answer(docs.ask(question))
+
+
+def _show_sql(rag: Rag, docs: Collection, out: Console) -> None:
+    """Print what psql needs; the file also holds a hybrid search with its query's vector."""
+    _title(out, "The same from psql, or any other program")
+    query = SEARCHES[-1][0]
+    vector = ",".join(f"{x:.4g}" for x in docs.embedder.embed_query(query))
+    path = rag.settings.home / "demo.sql"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"""\\df rag.search*
+-- keywords alone need no vector
+SELECT round(score::numeric, 3) AS score, uri, heading
+FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
+-- both legs: the vector is the query's, by the collection's model
+SELECT round(score::numeric, 4) AS score, vector_rank, keyword_rank, uri, heading
+FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
+"""
+    )
+    psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
+    out.print(
+        f"""
+SELECT score, uri, heading FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
+SELECT * FROM rag.collection_stats('{NAME}');
+
+{psql} "{rag.dsn}" -f {path}
+
+The server goes on running (rag-pg db stop ends it). Its connection string:
+{rag.dsn}""",
+        markup=False,
+    )

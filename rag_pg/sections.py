@@ -1,0 +1,72 @@
+"""The sections of a text: a heading and what stands under it, small neighbours joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rag_pg.pack import Unit
+
+Path = tuple[str, ...]
+
+
+@dataclass(kw_only=True, slots=True)
+class Section:
+    """Neighbouring blocks under the headings `path`, outermost first; tokens: their sum.
+
+    bare: there are only headings. floor: how many headings `path` keeps when sections are joined.
+    """
+
+    path: Path
+    floor: int
+    units: list[Unit] = field(default_factory=list)
+    tokens: int = 0
+    bare: bool = True
+
+    def add(self, unit: Unit) -> None:
+        self.units.append(unit)
+        self.tokens += unit.tokens
+        self.bare = self.bare and unit.kind == "heading"
+
+
+def divide(units: Iterable[Unit]) -> list[Section]:
+    """Return the sections of a text. A heading with nothing under it but deeper headings belongs
+    to the first section of those."""
+    sections: list[Section] = []
+    for unit in units:
+        if not sections or (unit.kind == "heading" and not _leads_to(sections[-1], unit)):
+            sections.append(Section(path=unit.path, floor=0))
+        section = sections[-1]
+        section.path, section.floor = unit.path, max(0, len(unit.path) - 1)
+        section.add(unit)
+    return sections
+
+
+def join(sections: Iterable[Section], rooms: Mapping[Path, int], *, small: int) -> list[Section]:
+    """Join neighbours of which one has fewer than `small` tokens.
+
+    Both have to fit in one chunk, and to stand under the same parent, or one under the other. They
+    get the path they share; `rooms` has the tokens it leaves for content.
+    """
+    joined: list[Section] = []
+    for section in sections:
+        last = joined[-1] if joined else None
+        if last is not None and min(last.tokens, section.tokens) < small:
+            path = _shared(last.path, section.path)
+            if len(path) >= last.floor and last.tokens + section.tokens <= rooms[path]:
+                last.path = path
+                for unit in section.units:
+                    last.add(unit)
+                continue
+        joined.append(section)
+    return joined
+
+
+def _leads_to(section: Section, heading: Unit) -> bool:
+    return section.bare and heading.path[: len(section.path)] == section.path
+
+
+def _shared(left: Path, right: Path) -> Path:
+    pairs = zip(left, right, strict=False)
+    depth = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
+    return left[:depth] if depth is not None else left[: min(len(left), len(right))]

@@ -1,0 +1,199 @@
+"""The command line as a process: what it prints where, and how it ends."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One home for all tests: the default model is converted once."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def cli(dsn: str, home: Path, tmp_path: Path) -> Run:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
+        settings = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home), "COLUMNS": "200"} | environment
+        return subprocess.run(
+            [sys.executable, "-m", "rag_pg", *arguments],
+            env=clean | settings,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+
+    return run
+
+
+@pytest.fixture
+def handbook(tmp_path: Path) -> Path:
+    folder = tmp_path / "handbook"
+    folder.mkdir()
+    (folder / "password.md").write_text(
+        "# Passwords\n\n## Reset\n\nTo reset your password, open Settings and choose Forgotten password.\n"
+    )
+    (folder / "holidays.txt").write_text("Everybody has thirty days of holiday a year.\n")
+    return folder
+
+
+def lines(done: subprocess.CompletedProcess[str]) -> list[Any]:
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
+    """A user's mistake: the exit code, one line on stderr with these words, no traceback."""
+    assert done.returncode == code, (done.stdout, done.stderr)
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+
+
+def test_add_search_ask_status(cli: Run, handbook: Path) -> None:
+    (added,) = lines(cli("add", "handbook", "--json"))
+    assert added == {"collection": "docs", "added": 2, "unchanged": 0, "failed": 0}
+    (again,) = lines(cli("add", "handbook", "--json"))
+    assert (again["added"], again["unchanged"]) == (0, 2)
+
+    hits = lines(cli("search", "forgotten my password", "--json", "-n", "1"))
+    assert hits[0]["uri"] == "handbook/password.md"
+    assert hits[0]["heading"] == "Passwords > Reset"
+    assert lines(cli("search", "vacation", "--mode", "vector", "-n", "1", "--json"))[0][
+        "uri"
+    ].endswith("holidays.txt")
+    table = cli("search", "password")
+    assert "handbook/password.md" in table.stdout
+
+    (answer,) = lines(cli("ask", "How do I reset my password?", "--json"))
+    assert answer["found"] and "Settings" in answer["text"]
+    shown = cli("ask", "How do I reset my password?")
+    assert "[1] handbook/password.md" in shown.stdout
+
+    (status,) = lines(cli("status", "--json"))
+    assert (status["documents"], status["pending"], status["model"]) == (2, 0, "minilm")
+    assert "docs" in cli("status").stdout
+    assert [d["uri"] for d in lines(cli("documents", "--json"))] == [
+        "handbook/holidays.txt",
+        "handbook/password.md",
+    ]
+    assert cli("delete", "handbook/holidays.txt").returncode == 0
+    assert cli("jobs").returncode == 0
+    assert cli("drop", "docs", "--yes").returncode == 0
+    assert lines(cli("status", "--json")) == []
+
+
+def test_a_queued_document_is_worked_by_worker_once(cli: Run, handbook: Path) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    assert len(lines(cli("jobs", "--json", "--state", "waiting"))) == 2
+    done = cli("worker", "--once")
+    assert done.returncode == 0, done.stderr
+    assert "2 documents stored" in done.stdout
+    assert lines(cli("jobs", "--json")) == []
+
+
+def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
+    (handbook / "empty.md").write_text("")
+    (handbook / "binary.txt").write_bytes(bytes(range(256)) * 40)
+    (handbook / "undecodable.md").write_bytes(b"\xff\xfe\x00 caf\xe9 \x80\x81\x82" * 50)
+    (handbook / "nul.txt").write_bytes(b"plain text with one \x00 byte in it, and more words\n")
+    (handbook / "gone.md").symlink_to(handbook / "nowhere.md")
+    (handbook / "huge.txt").write_text("word " * 400)
+    done = cli("add", "handbook", "--json", RAG_PG_MAX_FILE_BYTES="1500")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    result = json.loads(done.stdout)
+    assert result["added"] == 3
+    assert result["failed"] == 5
+    for name in ("empty.md", "binary.txt", "undecodable.md", "gone.md", "huge.txt"):
+        (line,) = [x for x in done.stderr.splitlines() if x.startswith("failed:") and name in x]
+        assert len(line) < 300
+    assert "RAG_PG_MAX_FILE_BYTES" in done.stderr
+    assert "nul.txt: 1 unreadable characters were removed" in done.stderr
+
+
+def test_folders_and_types_without_a_loader_are_named(cli: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "x.pdf").write_bytes(b"%PDF")
+    for path in ("empty", "x.pdf", "missing.md"):
+        done = cli("add", path)
+        assert done.returncode == 1
+        (line,) = [x for x in done.stderr.splitlines() if x.startswith("failed:")]
+        assert path in line
+    assert ".md" in cli("add", "x.pdf").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("search", "x", "-c", "nope"), 1, ("'nope'", "rag-pg add")),
+        (("ask", "x", "-c", "nope"), 1, ("'nope'",)),
+        (("worker", "--once", "-c", "nope"), 1, ("'nope'",)),
+        (("drop", "nope", "--yes"), 1, ("'nope'",)),
+        (("jobs", "--state", "odd"), 2, ("odd", "waiting")),
+        (("search", "x", "--mode", "odd"), 2, ("hybrid",)),
+        (("search", "x", "--filter", "{odd"), 2, ("not JSON",)),
+    ],
+)
+def test_mistakes_end_in_one_line(
+    cli: Run, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
+) -> None:
+    one_line(cli(*arguments), code, *words)
+
+
+def test_bad_queries_end_in_one_line(cli: Run, handbook: Path) -> None:
+    assert cli("add", "handbook").returncode == 0
+    one_line(cli("search", ""), 2, "empty")
+    one_line(cli("search", "x" * 100_001), 2, "100000")
+    one_line(cli("search", "x", "-n", "0"), 2, "limit 0", "1 to 1000")
+    one_line(cli("search", "x", "--limit=-1"), 2, "limit -1")
+    one_line(cli("add", "handbook", "--model", "gemini"), 1, "model is 'minilm'")
+
+
+def test_an_unreachable_database_ends_in_one_line(cli: Run) -> None:
+    dsn = "postgresql://someone:hunter2@127.0.0.1:1/x"
+    done = cli("status", RAG_PG_DSN=dsn)
+    one_line(done, 1, "RAG_PG_DSN")
+    assert "hunter2" not in done.stderr
+
+
+def test_a_database_without_the_schema_ends_in_one_line(
+    cli: Run, new_database: Callable[..., str]
+) -> None:
+    bare = new_database()
+    one_line(cli("status", RAG_PG_DSN=bare), 1, "rag-pg db upgrade")
+    one_line(cli("db", "upgrade", RAG_PG_DSN="host=/nowhere"), 1, "cannot reach the database")
+    assert cli("db", "check", RAG_PG_DSN=bare).returncode == 1
+    assert "revision" in cli("db", "upgrade", RAG_PG_DSN=bare).stdout
+    assert cli("db", "check", RAG_PG_DSN=bare).returncode == 0
+
+
+def test_an_unknown_setting_ends_in_one_line(cli: Run) -> None:
+    one_line(cli("status", RAG_PG_DNS="x"), 2, "RAG_PG_DNS", "RAG_PG_DSN")
+    one_line(cli("status", RAG_PG_MAX_FILE_BYTES="big"), 2, "'big'")
+
+
+def test_url_prints_the_dsn_last(cli: Run, dsn: str) -> None:
+    assert cli("db", "url").stdout.splitlines()[-1] == dsn
+
+
+def test_help_is_quick_to_import() -> None:
+    """`rag-pg --help` loads no library that takes long."""
+    code = (
+        "import sys, rag_pg.cli; "
+        "heavy = {'onnxruntime', 'torch', 'sqlalchemy', 'alembic', 'psycopg', 'numpy', 'tokenizers'}; "
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,321 @@
+"""The Python client on a real database with an embedder that needs no model."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import (
+    CollectionMismatch,
+    InvalidInput,
+    InvalidQuery,
+    ModelUnavailable,
+    NotFound,
+    ProviderError,
+    Rag,
+    RateLimited,
+    Settings,
+)
+
+FISH = {"uri": "fish", "content": "A red fish swims in the sea."}
+BIRD = {"uri": "bird", "content": "A blue bird flies over the tree."}
+
+
+def test_added_documents_are_searchable_when_add_returns(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    report = docs.add(FISH, BIRD)
+    assert (report.added, report.unchanged, report.failures) == (2, 0, ())
+    (first, _) = docs.search("red fish swims in")
+    assert (first.uri, first.vector_rank, first.keyword_rank) == ("fish", 1, 1)
+    stats = docs.stats()
+    assert (stats.documents, stats.chunks, stats.embedded, stats.pending) == (2, 2, 2, 0)
+
+
+def test_adding_again_embeds_nothing(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH, BIRD)
+    embedder.seen.clear()
+    report = docs.add(FISH, BIRD)
+    assert (report.added, report.unchanged) == (0, 2)
+    assert embedder.seen == []
+
+
+def test_one_changed_section_embeds_one_chunk(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 32})
+    sections = [f"# Part {i}\n\n" + f"Sentence about topic{i} and nothing else at all. " * 3 for i in range(9)]
+    page = {"uri": "p", "media_type": "text/markdown", "content": "\n\n".join(sections)}
+    docs.add(page)
+    before = {h.chunk_id for h in docs.search("sentence", limit=100)}
+    embedder.seen.clear()
+    sections[4] = sections[4].replace("nothing", "something")
+    docs.add(page | {"content": "\n\n".join(sections)})
+    after = {h.chunk_id for h in docs.search("sentence", limit=100)}
+    changed = [text for text in embedder.seen if "topic4" in text]
+    assert embedder.seen == changed
+    assert len(before - after) == len(changed)
+
+
+def test_a_search_is_one_round_trip(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    docs.search("warm up")
+    sent: list[Any] = []
+    execute = psycopg.Cursor.execute
+    monkeypatch.setattr(
+        psycopg.Cursor,
+        "execute",
+        lambda self, query, *a, **k: (sent.append(query), execute(self, query, *a, **k))[1],
+    )
+    assert docs.search("fish", filter={}, limit=3)
+    assert len(sent) == 1
+
+
+def test_a_query_is_embedded_once(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    asked: list[Any] = []
+    embedder.fail = asked.append
+    for _ in range(3):
+        docs.search("same question")
+    assert asked == [["same question"]]
+
+
+def test_search_goes_on_by_keyword_when_the_embedder_is_down(
+    rag: Rag, embedder: HashEmbedder
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+
+    def down(texts: Any) -> None:
+        raise ProviderError("the provider is down")
+
+    embedder.fail = down
+    hits = docs.search("fish")
+    assert [h.uri for h in hits] == ["fish"]
+    assert hits[0].vector_rank is None
+    assert hits.notes == ("vector search was skipped: the provider is down",)
+    with pytest.raises(ProviderError):
+        docs.search("fish", keyword_weight=0)
+
+
+def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+
+    def choke(texts: Any) -> None:
+        if any("POISON" in text for text in texts):
+            raise InvalidInput("cannot embed this")
+
+    embedder.fail = choke
+    good = [{"uri": str(i), "content": f"good text {i}"} for i in range(20)]
+    report = docs.add(*good[:10], {"uri": "bad", "content": "POISON"}, *good[10:])
+    assert report.added == 20
+    assert [(str(f.path), f.error) for f in report.failures] == [("bad", "cannot embed this")]
+    assert docs.stats().failed == 1
+    embedder.fail = lambda texts: None
+    rag.database.retry_jobs("docs", None)
+    rag.worker(["docs"]).drain()
+    assert docs.stats().failed == 0
+    assert docs.search("POISON")[0].uri == "bad"
+
+
+def test_a_rate_limit_is_waited_for(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    refusals = [RateLimited("slow down", 0.1), RateLimited("slow down", 0.1)]
+
+    def limited(texts: Any) -> None:
+        if refusals:
+            raise refusals.pop()
+
+    embedder.fail = limited
+    assert docs.add(FISH).added == 1
+
+
+def test_wrong_dimensions_of_an_embedder_are_refused(
+    dsn: str, rag: Rag, tmp_path: Path
+) -> None:
+    rag.collection("docs", model="hash:32")
+    other = {"hash": lambda name: HashEmbedder("hash:16")}
+    with Rag(dsn, settings=Settings(home=tmp_path), embedders=other) as changed:
+        with pytest.raises(CollectionMismatch, match="'hash:32' gives 16 dimensions.*stores 32"):
+            changed.collection("docs")
+
+
+def test_opening_with_another_model_names_both(rag: Rag) -> None:
+    rag.collection("docs", model="hash:32")
+    with pytest.raises(CollectionMismatch, match="model is 'hash:32', not 'minilm'"):
+        rag.collection("docs", model="minilm")
+
+
+def test_an_embedder_with_other_weights_is_refused(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    embedder.fingerprint = "other weights"
+    with pytest.raises(CollectionMismatch, match="holds vectors of hash:32/1"):
+        rag.collection("docs")
+
+
+def test_an_unknown_model_says_what_is_known(rag: Rag) -> None:
+    with pytest.raises((InvalidInput, ModelUnavailable), match="minilm"):
+        rag.collection("docs", model="word2vec")
+
+
+@pytest.mark.parametrize("bad", [{"uri": "x"}, {"content": "x"}, {"uri": "", "content": "x"}])
+def test_a_document_without_uri_or_content_is_refused(rag: Rag, bad: dict[str, str]) -> None:
+    with pytest.raises(InvalidInput, match="uri and content"):
+        rag.collection("docs", model="hash:32").add(bad)
+
+
+def test_nul_bytes_are_removed_and_reported(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    report = docs.add({"uri": "n", "content": "red\0fish"}, FISH)
+    assert report.added == 2
+    assert report.removed_characters == {"n": 1}
+
+
+def test_an_empty_document_fails_and_the_rest_goes_in(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    report = docs.add(FISH, {"uri": "empty", "content": "  "}, BIRD)
+    assert report.added == 2
+    assert "empty" in report.failures[0].error
+
+
+def test_bulk_chunks_with_and_without_vectors(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    ready = embedder.embed_documents(["a b"])[0]
+    embedder.seen.clear()
+    loaded = docs.add_chunks(
+        [
+            {"uri": "1", "content": "a b", "embedding": ready, "metadata": {"lang": "en"}},
+            {"uri": "1", "content": "c d", "heading": "H"},
+            {"uri": "2", "content": "e f", "embedding": list(ready)},
+        ]
+    )
+    assert loaded == 3
+    assert embedder.seen == ["H\nc d"]
+    assert docs.stats().embedded == 3
+    assert [h.content for h in docs.search("a", filter={"lang": "en"})] == ["a b"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"uri": "x"},
+        {"uri": "x", "content": " "},
+        {"uri": "x", "content": "x", "vector": [1]},
+        {"uri": "x", "content": "x", "embedding": np.ones(5)},
+    ],
+)
+def test_a_bad_chunk_is_named_and_nothing_is_loaded(rag: Rag, bad: dict[str, Any]) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    with pytest.raises(InvalidInput, match="chunk 1"):
+        docs.add_chunks([{"uri": "a", "content": "fine"}, bad])
+    assert docs.stats().documents == 0
+
+
+@pytest.mark.parametrize("query", ["", "  ", "\0"])
+def test_an_empty_query_is_refused(rag: Rag, query: str) -> None:
+    with pytest.raises(InvalidQuery, match="empty"):
+        rag.collection("docs", model="hash:32").search(query)
+
+
+def test_a_100_kb_query_gets_an_answer_or_one_clear_line(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    assert docs.search("fish " * 19_000)[0].uri == "fish"
+    with pytest.raises(InvalidQuery, match="100000"):
+        docs.search("x" * 100_001)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1001])
+def test_a_limit_out_of_range_is_refused(rag: Rag, limit: int) -> None:
+    with pytest.raises(InvalidQuery, match="1 to 1000"):
+        rag.collection("docs", model="hash:32").search("x", limit=limit)
+
+
+def test_documents_are_listed_read_and_deleted(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH, BIRD)
+    assert [d.uri for d in docs.documents()] == ["bird", "fish"]
+    assert [d.uri for d in docs.documents(limit=1)] == ["bird"]
+    assert docs.document("fish").content == FISH["content"]
+    assert docs.delete("fish")
+    assert not docs.delete("fish")
+    with pytest.raises(NotFound):
+        docs.document("fish")
+
+
+def test_ask_cites_what_it_says_and_admits_what_it_does_not_know(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH, BIRD)
+    answer = docs.ask("Where does the red fish swim?")
+    assert answer.found
+    assert "sea" in answer.text
+    assert answer.citations[0].uri == "fish"
+    assert f"[{answer.citations[0].number}]" in answer.text
+    unknown = docs.ask("Which mortgage rates does the central bank charge?")
+    assert not unknown.found
+    assert not unknown.citations
+
+
+def test_no_transaction_is_open_while_the_embedder_works(
+    rag: Rag, embedder: HashEmbedder, connection: psycopg.Connection[Any]
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    seen: list[int] = []
+
+    def look(texts: Any) -> None:
+        (count,) = connection.execute(
+            """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+               AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND state <> 'active'"""
+        ).fetchone() or (0,)
+        seen.append(count)
+        time.sleep(0.02)
+
+    embedder.fail = look
+    docs.add(*({"uri": str(i), "content": f"text {i}"} for i in range(100)))
+    assert len(seen) > 2
+    assert set(seen) == {0}
+
+
+def test_many_threads_share_one_client(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH, BIRD)
+    found: list[str] = []
+    errors: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            found.extend(docs.search(f"red fish {i}")[0].uri for i in range(10))
+        except BaseException as exc:
+            errors.append(exc)
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert found == ["fish"] * 80
+
+
+def test_a_client_that_is_not_open_says_so(dsn: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="with Rag"):
+        Rag(dsn, settings=Settings(home=tmp_path)).collection("docs")
+
+
+def test_a_search_survives_a_killed_connection(
+    rag: Rag, connection: psycopg.Connection[Any]
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    docs.search("fish")
+    connection.execute(
+        """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+    )
+    assert docs.search("fish")[0].uri == "fish"

@@ -1,0 +1,206 @@
+"""Workers as processes: killed, stopped, and with a database that goes away."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import Rag
+from rag_pg.db import Database
+from rag_pg.worker import Worker
+
+Connection = psycopg.Connection[Any]
+
+# A worker process whose embedder needs no model and takes its time.
+PROGRAM = """
+import sys, time, signal, logging, os
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from fakes import HashEmbedder
+from rag_pg import Rag, Settings
+
+logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+embedder = HashEmbedder("hash:32")
+embedder.fail = lambda texts: time.sleep({pause} * len(texts))
+with Rag({dsn!r}, settings=Settings(home=Path({home!r})), embedders={{"hash": lambda name: embedder}}) as rag:
+    worker = rag.worker(lease_seconds=2)
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop.set())
+    print("ready", flush=True)
+    worker.run()
+    print("ended", flush=True)
+"""
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(dsn: str, tmp_path: Path) -> Iterator[Start]:
+    processes = []
+
+    def run(pause: float = 0.002) -> "subprocess.Popen[str]":
+        program = PROGRAM.format(
+            tests=str(Path(__file__).parents[1]), dsn=dsn, home=str(tmp_path), pause=pause
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")},
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def put(rag: Rag, count: int, text: str = "text of {} in the first version. ") -> list[str]:
+    docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 32})
+    uris = [f"d{i:03}" for i in range(count)]
+    docs.add(*({"uri": u, "content": text.format(u) * 10} for u in uris), wait=False)
+    return uris
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+def stored(connection: Connection) -> int:
+    row = connection.execute("SELECT count(DISTINCT document_id) FROM rag.chunks").fetchone()
+    return int(row[0]) if row else 0
+
+
+def assert_each_document_is_there_once(connection: Connection, uris: list[str]) -> None:
+    rows = connection.execute(
+        """SELECT d.uri, array_agg(c.ordinal ORDER BY c.ordinal), count(e.chunk_id)
+           FROM rag.documents AS d
+           JOIN rag.chunks AS c USING (collection_id, document_id)
+           LEFT JOIN rag.embeddings AS e ON e.chunk_id = c.chunk_id
+           GROUP BY d.uri ORDER BY d.uri"""
+    ).fetchall()
+    assert [uri for uri, _, _ in rows] == uris
+    for uri, ordinals, embedded in rows:
+        assert ordinals == list(range(len(ordinals))), uri
+        assert embedded == len(ordinals), uri
+    assert connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
+    assert connection.execute(
+        "SELECT count(*) FROM rag.embeddings WHERE chunk_id NOT IN (SELECT chunk_id FROM rag.chunks)"
+    ).fetchone() == (0,)
+
+
+def test_a_killed_worker_loses_and_doubles_nothing(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    uris = put(rag, 120)
+    for kill_at in (20, 60):
+        worker = start()
+        wait_until(lambda at=kill_at: stored(connection) >= at)
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+        assert stored(connection) < 120
+    start()
+    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_sigterm_hands_back_what_is_held(rag: Rag, start: Start, connection: Connection) -> None:
+    uris = put(rag, 120)
+    worker = start()
+    wait_until(lambda: stored(connection) >= 10)
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(timeout=20) == 0
+    assert worker.stdout is not None and worker.stdout.read() == "ended\n"
+    row = connection.execute("SELECT count(*) FROM rag.jobs WHERE lease IS NOT NULL").fetchone()
+    assert row == (0,)
+    assert stored(connection) < 120
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_waiting_worker_is_woken_by_a_put(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    put(rag, 1)
+    start()
+    wait_until(lambda: stored(connection) == 1)
+    time.sleep(1)
+    began = time.monotonic()
+    put(rag, 2)
+    wait_until(lambda: stored(connection) == 2)
+    assert time.monotonic() - began < 4  # polling alone would take five seconds
+
+
+def test_a_worker_waits_for_a_database_that_drops_its_connections(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    uris = put(rag, 80)
+    worker = start()
+    for at in (10, 40):
+        wait_until(lambda at=at: stored(connection) >= at)
+        connection.execute(
+            """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+        )
+    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    assert worker.poll() is None
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_several_workers_share_the_work(rag: Rag, start: Start, connection: Connection) -> None:
+    uris = put(rag, 150)
+    for _ in range(3):
+        start()
+    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_slow_embedding_keeps_its_lease_by_heartbeat(
+    rag: Rag, database: Database, embedder: HashEmbedder
+) -> None:
+    put(rag, 2)
+    embedder.fail = lambda texts: time.sleep(1.5)
+    worker = Worker(database, rag.embedder_of, lease_seconds=0.6)
+    thief = Worker(database, rag.embedder_of, lease_seconds=0.6)
+    import threading
+
+    runner = threading.Thread(target=worker.drain)
+    runner.start()
+    time.sleep(1.0)
+    assert thief.drain() == 0
+    runner.join()
+    assert database.collection_stats("docs")[0].embedded > 0
+    assert database.job_stats()[0].waiting == 0
+
+
+def test_a_document_put_again_while_it_is_worked_ends_in_its_last_version(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    uris = put(rag, 40)
+    start()
+    wait_until(lambda: stored(connection) >= 5)
+    for version in range(5):
+        put(rag, 40, "text of {} in version " + str(version) + " of it. ")
+    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    assert_each_document_is_there_once(connection, uris)
+    old = connection.execute(
+        "SELECT count(*) FROM rag.chunks WHERE content NOT LIKE '%version 4%'"
+    ).fetchone()
+    assert old == (0,)

@@ -1,0 +1,255 @@
+"""Searches against independent oracles, their limits, and the plans they run by."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import oracle
+import psycopg
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_pg import InvalidQuery
+from rag_pg.db import Database
+
+Connection = psycopg.Connection[Any]
+WORDS = ["red", "blue", "fish", "bird", "tree"]
+
+
+@pytest.fixture(scope="module")
+def shared(new_database: Any, template: str) -> Any:
+    """One connection for all examples of a property; each makes a collection of its own."""
+    with psycopg.connect(new_database(template), autocommit=True) as connection:
+        yield connection
+
+
+def fill(
+    connection: Connection, texts: list[str], vectors: np.ndarray | None = None, **metadata: Any
+) -> tuple[str, dict[str, int]]:
+    """Make a collection with a document per text; return its name and uri -> chunk id."""
+    (count,) = connection.execute("SELECT count(*) FROM rag.collections").fetchone() or (0,)
+    name = f"c{count}"
+    dimensions = 3 if vectors is None else vectors.shape[1]
+    connection.execute(
+        "SELECT rag.create_collection(%s, 'none', %s, language => 'simple')", [name, dimensions]
+    )
+    for i, text in enumerate(texts):
+        chunk: dict[str, Any] = {
+            "content": text,
+            "metadata": {k: v[i] for k, v in metadata.items()},
+        }
+        if vectors is not None:
+            chunk["embedding"] = vectors[i].tolist()
+        connection.execute("SELECT rag.put_chunks(%s, %s, %s)", [name, str(i), json.dumps([chunk])])
+    rows = connection.execute(
+        """SELECT d.uri, c.chunk_id FROM rag.chunks AS c
+           JOIN rag.documents AS d USING (collection_id, document_id)
+           JOIN rag.collections AS k USING (collection_id) WHERE k.name = %s""",
+        [name],
+    ).fetchall()
+    return name, dict(rows)
+
+
+def keyword(
+    connection: Connection, name: str, query: str, limit: int = 100
+) -> list[tuple[int, float]]:
+    return connection.execute(
+        "SELECT chunk_id, keyword_score FROM rag.search_keyword(%s, %s, %s)", [name, query, limit]
+    ).fetchall()
+
+
+texts = st.lists(
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join), min_size=1, max_size=8
+)
+queries = st.lists(st.sampled_from([*WORDS, "absent"]), max_size=5).map(" ".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=texts, query=queries)
+def test_keyword_search_equals_bm25_from_the_paper(
+    shared: Connection, texts: list[str], query: str
+) -> None:
+    name, ids = fill(shared, texts)
+    chunks = {ids[str(i)]: text.split() for i, text in enumerate(texts)}
+    expected = oracle.bm25(chunks, query.split())
+    found = keyword(shared, name, query)
+    assert [i for i, _ in found] == [i for i, _ in expected]
+    assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), texts=texts, query=queries, weight=st.sampled_from([0.1, 0.5, 0.9]))
+def test_hybrid_search_equals_rrf_from_the_paper(
+    shared: Connection, data: st.DataObject, texts: list[str], query: str, weight: float
+) -> None:
+    seed = data.draw(st.integers(0, 10**6))
+    vectors = np.random.default_rng(seed).integers(-8, 8, (len(texts) + 1, 3)).astype(np.float32)
+    vectors[:, 0] = np.abs(vectors[:, 0]) + 1
+    name, ids = fill(shared, texts, vectors[:-1])
+    chunks = {ids[str(i)]: text.split() for i, text in enumerate(texts)}
+    nearest = shared.execute(
+        "SELECT chunk_id, vector_rank, vector_distance FROM rag.search_vector(%s, %s::text::halfvec, 100)",
+        [name, str(vectors[-1].tolist())],
+    ).fetchall()
+    by_vector = [i for i, _, _ in nearest]
+    assert sorted(by_vector) == sorted(ids.values())
+    assert [d for _, _, d in nearest] == sorted(d for _, _, d in nearest)
+    by_keyword = [i for i, _ in oracle.bm25(chunks, query.split())]
+    found = shared.execute(
+        """SELECT chunk_id, score, vector_rank, keyword_rank FROM rag.search(%s, %s, %s::text::halfvec, 100,
+           vector_weight => %s, keyword_weight => %s)""",
+        [name, query, str(vectors[-1].tolist()), weight, 1 - weight],
+    ).fetchall()
+    expected = oracle.rrf([(weight, by_vector), (1 - weight, by_keyword)])
+    assert [i for i, *_ in found] == [i for i, _ in expected]
+    assert [s for _, s, *_ in found] == pytest.approx([s for _, s in expected], abs=1e-9)
+    for i, _, vector_rank, keyword_rank in found:
+        assert vector_rank == by_vector.index(i) + 1
+        assert keyword_rank == (by_keyword.index(i) + 1 if i in by_keyword else None)
+
+
+def test_a_leg_without_input_is_skipped_and_its_columns_are_null(connection: Connection) -> None:
+    name, _ = fill(connection, ["red fish", "blue bird"], np.eye(2, 3, dtype=np.float32))
+    row = "SELECT uri, vector_rank, vector_distance, keyword_rank FROM rag.search"
+    assert connection.execute(f"{row}(%s, 'red')".encode(), [name]).fetchall() == [
+        ("0", None, None, 1)
+    ]
+    found = connection.execute(
+        f"{row}(%s, query_embedding => '[0, 1, 0]')".encode(), [name]
+    ).fetchall()
+    assert [(r[0], r[1], r[3]) for r in found] == [("1", 1, None), ("0", 2, None)]
+    only = connection.execute(f"{row}(%s, 'red', '[0, 1, 0]', vector_weight => 0)".encode(), [name])
+    assert only.fetchall() == [("0", None, None, 1)]
+
+
+def test_an_empty_collection_finds_nothing(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('empty', 'none', 3)")
+    assert connection.execute("SELECT * FROM rag.search('empty', 'x', '[1,2,3]')").fetchall() == []
+
+
+@pytest.mark.parametrize("query", ["the of and", "?!…", "absent", "'", "a & b | !c:*", "\\"])
+def test_queries_that_match_nothing_or_look_like_operators_find_nothing(
+    connection: Connection, query: str
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    connection.execute("""SELECT rag.put_chunks('c', 'x', '[{"content": "red fish"}]')""")
+    assert keyword(connection, "c", query) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"limit": 0}, "limit 0"),
+        ({"limit": -1}, "limit -1"),
+        ({"limit": 1001}, "limit 1001"),
+        ({"query": "x" * 100_001}, "100001 bytes"),
+        ({"query": None}, "the query is empty"),
+        ({"query": "  "}, "the query is empty"),
+        ({"embedding": np.ones(4)}, "4 dimensions, collection 'c' stores 3"),
+        ({"metadata_filter": [1]}, "JSON array"),
+        ({"keyword_weight": -1.0}, "out of range"),
+        ({"candidate_limit": 1}, "candidate_limit 1"),
+        ({"candidate_limit": 10001}, "candidate_limit"),
+    ],
+)
+def test_bad_queries_get_one_clear_line(
+    database: Database, connection: Connection, options: Mapping[str, Any], message: str
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    arguments: dict[str, Any] = {
+        "query": "x",
+        "embedding": None,
+        "limit": 10,
+        "metadata_filter": {},
+        "vector_weight": 0.5,
+        "keyword_weight": 0.5,
+        "candidate_limit": None,
+    } | dict(options)
+    with pytest.raises(InvalidQuery, match=message) as caught:
+        database.search("c", **arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def large(new_database: Any, template: str) -> Any:
+    """20,000 chunks of 16 dimensions; group 0 holds half, group 1 a fifth, …, rare 20."""
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(20_000, 16)).astype(np.float32)
+    database = Database(new_database(template))
+    database.open()
+    database.create_collection(
+        "l", model="none", dimensions=16, distance="cosine", language="simple", chunking={}, index_options={}
+    )  # fmt: skip
+    database.load_chunks(
+        "l",
+        (
+            {
+                "uri": str(i),
+                "content": f"w{i % 997} common",
+                "embedding": vectors[i],
+                "metadata": {"half": i % 2, "tenth": i % 10, "thousandth": i % 1000},
+            }
+            for i in range(20_000)
+        ),
+        16,
+    )
+    yield database, vectors.astype(np.float16).astype(np.float32)
+    database.close()
+
+
+@pytest.mark.parametrize(
+    "metadata_filter", [{}, {"half": 1}, {"tenth": 3}, {"thousandth": 7}, {"half": 9}]
+)
+def test_a_filter_costs_no_recall(large: Any, metadata_filter: dict[str, int]) -> None:
+    database, vectors = large
+    ((key, value),) = metadata_filter.items() or [("half", None)]
+    modulus = {"half": 2, "tenth": 10, "thousandth": 1000}[key]
+    allowed = np.array([value is None or i % modulus == value for i in range(20_000)])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = wanted = 0
+    for query in vectors[:20] + 0.1:
+        nearness = np.where(allowed, unit @ query, -np.inf)
+        exact = [str(i) for i in np.argsort(-nearness)[:10] if allowed[i]]
+        hits = database.search(
+            "l", None, query, limit=10, metadata_filter=metadata_filter,
+            vector_weight=1.0, keyword_weight=0.0, candidate_limit=None,
+        )  # fmt: skip
+        assert len(hits) == min(10, allowed.sum())
+        found += len({h.uri for h in hits} & set(exact))
+        wanted += len(exact)
+    assert found >= 0.95 * wanted
+
+
+def scans(connection: Connection, statement: str, *values: object) -> tuple[set[str], set[str]]:
+    """Run a statement; return the partitions it read as a whole, and the indexes it used."""
+    with connection.transaction():
+        connection.execute(statement.encode(), values).fetchall()
+        whole = connection.execute(
+            "SELECT relname FROM pg_stat_xact_user_tables WHERE schemaname = 'rag' AND seq_scan > 0"
+        ).fetchall()
+        used = connection.execute(
+            """SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind = 'i'
+               AND pg_stat_get_xact_numscans(c.oid) > 0"""
+        ).fetchall()
+    return {name for (name,) in whole}, {name for (name,) in used}
+
+
+@pytest.mark.parametrize("metadata_filter", ["{}", '{"half": 1}'])
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_searches_read_no_partition_as_a_whole(
+    large: Any, metadata_filter: str, analyzed: bool
+) -> None:
+    database, vectors = large
+    with psycopg.connect(database.dsn, autocommit=True) as connection:
+        if analyzed:
+            connection.execute("ANALYZE rag.chunks, rag.documents, rag.embeddings")
+        whole, used = scans(
+            connection,
+            "SELECT * FROM rag.search_vector('l', %s::text::halfvec, 10, %s)",
+            str(vectors[0].tolist()),
+            metadata_filter,
+        )
+        assert "embeddings_1_hnsw" in used
+        assert not whole & {"chunks_1", "documents_1", "embeddings_1"}

@@ -1,0 +1,72 @@
+"""The package's shape: public names, layers, settings."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import rag_pg
+from rag_pg import InvalidInput, Settings, errors
+
+PACKAGE = Path(rag_pg.__file__).parent
+
+# A module imports only from layers above its own; never from its own.
+LAYERS = (
+    ("errors", "models"),
+    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db"),
+    ("gemini", "load", "prompt", "extractive"),
+    ("split", "embed", "llm"),
+    ("answer", "worker"),
+    ("rag",),
+    ("cli",),
+    ("demo", "__main__"),
+)  # fmt: skip
+
+
+def imports(path: Path) -> set[str]:
+    """The rag_pg modules that a module imports when it is imported itself."""
+    found = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ImportFrom) and node.module == "rag_pg":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and str(node.module).startswith("rag_pg."):
+            found.add(str(node.module).split(".")[1])
+    return found
+
+
+def test_every_module_is_in_a_layer_and_imports_only_upwards() -> None:
+    layer = {name: i for i, names in enumerate(LAYERS) for name in names}
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    assert modules == set(layer)
+    for name in modules:
+        for used in imports(PACKAGE / f"{name}.py") & set(layer):
+            allowed = layer[used] < layer[name] or layer[name] == 0
+            assert allowed, f"{name} imports {used}"
+
+
+def test_every_public_name_is_there_and_every_error_is_public() -> None:
+    for name in rag_pg.__all__:
+        assert getattr(rag_pg, name) is not None
+    raised = {n for n in vars(errors) if isinstance(getattr(errors, n), type)}
+    assert raised == set(errors.__all__) <= set(rag_pg.__all__)
+    assert all(name in (errors.__doc__ or "") for name in raised)
+
+
+def test_runtime_sql_is_in_one_file() -> None:
+    words = ("SELECT ", "INSERT INTO", "DELETE FROM", "UPDATE rag", "CALL rag")
+    for path in PACKAGE.glob("*.py"):
+        if path.stem in ("db", "schema", "demo"):
+            continue
+        text = path.read_text()
+        assert not any(word in text for word in words), path
+
+
+def test_settings_come_from_the_environment_and_unknown_ones_are_refused() -> None:
+    settings = Settings.from_environment(
+        {"RAG_PG_DSN": "x", "RAG_PG_MAX_FILE_BYTES": "5", "RAG_PG_EVAL_DATA": "y", "OTHER": "z"}
+    )
+    assert (settings.dsn, settings.max_file_bytes, settings.llm) == ("x", 5, "extractive")
+    with pytest.raises(InvalidInput, match="RAG_PG_DNS; known: .*RAG_PG_DSN"):
+        Settings.from_environment({"RAG_PG_DNS": "x"})
+    with pytest.raises(InvalidInput, match="number of bytes"):
+        Settings.from_environment({"RAG_PG_MAX_FILE_BYTES": "-3"})
