@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from rag_pg.extractive import NOT_FOUND, answer_extractive
 from rag_pg.gemini import CUT
 from rag_pg.models import LLM, Answer, Hit, Usage
-from rag_pg.prompt import MARKER, CountTokens, Prompt, build_prompt
+from rag_pg.prompt import BUDGET_TOKENS, MARKER, CountTokens, Prompt, build_prompt
+from rag_pg.words import estimate_tokens
 
 __all__ = ["Prompt", "answer_extractive", "answer_with_llm", "build_prompt"]
 
@@ -29,8 +30,8 @@ def answer_with_llm(
     hits: Sequence[Hit],
     llm: LLM,
     *,
-    count_tokens: CountTokens,
-    budget_tokens: int = 3000,
+    budget_tokens: int = BUDGET_TOKENS,
+    count_tokens: CountTokens = estimate_tokens,
     max_tokens: int = MAX_TOKENS,
 ) -> Answer:
     """Return the model's answer to `question` from `hits`, with the sources it cites.
@@ -39,7 +40,7 @@ def answer_with_llm(
     without a source is taken out of the text and noted. Without hits the model is not asked.
 
     Args:
-        count_tokens, budget_tokens: see build_prompt.
+        budget_tokens, count_tokens: see build_prompt.
         max_tokens: of the answer.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (budget_tokens).
     """

@@ -13,7 +13,13 @@ from rag_pg.errors import InvalidInput
 
 PREFIX = "RAG_PG_"
 # Read elsewhere: the Gemini provider's address, and what tests and benchmarks run on.
-OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA", "RAG_PG_TEST_DSN", "RAG_PG_TEST_POSTGRES", "RAG_PG_TEST_SLOW")
+OTHERS = (
+    "RAG_PG_GEMINI_BASE_URL",
+    "RAG_PG_EVAL_DATA",
+    "RAG_PG_TEST_DSN",
+    "RAG_PG_TEST_POSTGRES",
+    "RAG_PG_TEST_SLOW",
+)
 
 
 def default_home() -> Path:

@@ -7,7 +7,6 @@ Objects may be shared between threads.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 
@@ -17,6 +16,7 @@ from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError
 from rag_pg.gemini_client import Connection
 from rag_pg.gemini_sdk import Reply, SdkChoice
 from rag_pg.models import Generated, Usage, Vectors
+from rag_pg.words import estimate_tokens
 
 BATCH = 100  # texts: the API's limit per request
 DIMENSIONS = 768
@@ -96,13 +96,9 @@ class GeminiEmbedder:
         return query
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an estimate that errs on the high side; the tokenizer is not public, and asking
-        the API would be a request per chunk.
-
-        A token per 3 letters or spaces, per digit or mark, per CJK character, per 2 of any other
-        script, and 2 around the text.
-        """
-        return [_estimate_tokens(text) for text in texts]
+        """Return an estimate that errs on the high side (rag_pg.words.estimate_tokens): the
+        tokenizer is not public, and asking the API would be a request per chunk."""
+        return estimate_tokens(texts)
 
     def _embed(self, texts: Sequence[str], task: str) -> Vectors:
         rows = self._connection.call(
@@ -133,16 +129,6 @@ def open_embedder(name: str, *, sdk: SdkChoice = "auto") -> GeminiEmbedder:
     if match is None:
         raise InvalidInput(f"{name!r} is not gemini:<model> or gemini:<model>:<dimensions>")
     return GeminiEmbedder(match[1], dimensions=int(match[2] or DIMENSIONS), sdk=sdk)
-
-
-_CJK = re.compile(r"[\u2e80-\ufaff\uff00-\uffef\U0001f000-\U0003ffff]")
-_MARKS = re.compile(r"[!-@\[-`{-~]")  # ASCII digits and punctuation
-_OTHER = re.compile(r"[\u0250-\u2e7f]")
-
-
-def _estimate_tokens(text: str) -> int:
-    cjk, marks, other = (len(p.findall(text)) for p in (_CJK, _MARKS, _OTHER))
-    return 2 + cjk + marks + math.ceil(other / 2) + math.ceil((len(text) - cjk - marks - other) / 3)
 
 
 def _text(reply: Reply, name: str, max_tokens: int) -> str:

@@ -16,6 +16,7 @@ from semantic_text_splitter import TextSplitter
 from rag_pg.outline import Block, split_lines
 
 _OPEN = 0.4  # of a chunk: with more than this left, a paragraph that does not fit is cut
+_GAP = 200  # characters of white space between two blocks that end a chunk
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”]*\s+|[。！？]\s*|\n\s*")
 _WRAP = re.compile(r"(?<=[^\W\d_]|,)\n(?=[^\W\d_A-Z])")  # a line end within a sentence
 _NOT_SPACE = re.compile(r"\S")
@@ -42,6 +43,11 @@ class Chunk:
     @property
     def stop(self) -> int:
         return self.units[-1].stop
+
+    @property
+    def bare(self) -> bool:
+        """Whether there are headings only."""
+        return bool(self.units) and all(unit.kind == "heading" for unit in self.units)
 
 
 class Packer:
@@ -76,24 +82,23 @@ class Packer:
         while queue:
             unit = queue.popleft()
             left = room - used
-            if unit.tokens <= left:
+            far = chunk.units and unit.start - chunk.stop > _GAP
+            if unit.tokens <= left and not far:
                 chunk.units.append(unit)
                 used += unit.tokens
-                continue
-            if unit.tokens > room and (parts := self._open(unit)):
+            elif self._opens(unit, chunk, room) and (parts := self._open(unit)):
                 queue.extendleft(reversed(parts))
-                continue
-            if unit.tokens <= room and not chunk.units:  # it is whole only without the lead
+            elif unit.tokens <= room and not chunk.units:  # it is whole only without the lead
                 queue.appendleft(unit)
                 chunk, used = Chunk(), 0
-                continue
-            if not chunk.units or (unit.kind == "prose" and left > _OPEN * room):
-                unit = self._cut(unit, left, queue)
-                chunk.units.append(unit)
             else:
-                queue.appendleft(unit)
-            yield chunk
-            chunk, used = self._follow(chunk, room)
+                cut = not chunk.units or (unit.kind == "prose" and left > _OPEN * room)
+                if cut and not far:
+                    chunk.units.append(self._cut(unit, left, queue))
+                else:
+                    queue.appendleft(unit)
+                yield chunk
+                chunk, used = self._follow(chunk, room)
         if chunk.units:
             yield chunk
 
@@ -112,6 +117,12 @@ class Packer:
             Chunk(units=[replace(unit, stop=middle, children=())]),
             Chunk(units=[replace(unit, start=middle, children=())]),
         ]
+
+    @staticmethod
+    def _opens(unit: Unit, chunk: Chunk, room: int) -> bool:
+        """Whether `unit`, which does not fit, is taken apart: it fits nowhere, or it is a list
+        item under a heading that would be left alone."""
+        return unit.tokens > room or (unit.kind == "group" and chunk.bare)
 
     def _open(self, unit: Unit) -> list[Unit]:
         """Return the children of a group or the lines of rigid text; [] if there are none."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from rag_pg.errors import InvalidInput
 from rag_pg.models import Citation, Hit
 from rag_pg.sentences import split_sentences
+from rag_pg.words import estimate_tokens
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
 
+BUDGET_TOKENS = 3000
 MARKER = "NOT_IN_DOCUMENTS"  # a model begins with it when the sources hold no answer
 SYSTEM = f"""\
 You answer a question from numbered sources, and from nothing else.
@@ -42,7 +44,11 @@ class Prompt:
 
 
 def build_prompt(
-    question: str, hits: Sequence[Hit], *, budget_tokens: int = 3000, count_tokens: CountTokens
+    question: str,
+    hits: Sequence[Hit],
+    *,
+    budget_tokens: int = BUDGET_TOKENS,
+    count_tokens: CountTokens = estimate_tokens,
 ) -> Prompt:
     """Return the prompt for `question` over `hits`, which come best first.
 
@@ -53,7 +59,7 @@ def build_prompt(
     Args:
         budget_tokens: for the sources with their titles, at least 1; instructions and question
             come on top.
-        count_tokens: the length of each text in tokens, as an embedder's.
+        count_tokens: the length of each text in tokens; an estimate that suits every model.
     Raises: InvalidInput (budget_tokens).
     """
     if budget_tokens < 1:

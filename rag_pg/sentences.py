@@ -6,8 +6,12 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
+
+Kind = Literal["prose", "item", "code"]
 
 LONGEST = 500  # characters; a longer stretch without a full stop is cut at a clause or a space
+FENCES = ("```", "~~~")
 LONGEST_CODE = 1200  # characters; a longer code block is nobody's one-sentence answer
 
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*(?P<info>[^`\n]*)")
@@ -23,6 +27,9 @@ _NOT_PROSE = re.compile(
     re.VERBOSE,
 )
 _ITEM = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+•‣◦–]|\d{1,3}[.)]|\(?[a-z]\))[ \t]+)?")
+_BULLET = re.compile(r"[^\s>]")
+_SAYS_SOMETHING = re.compile(r"[^\W_]")
+_TAG = re.compile(r"</?[A-Za-z][^>]*>")
 _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+(?=\s)\s*|[。！？｡．]+[」』”’）】》]*\s*|[؟۔।]+\s*",
 )
@@ -41,13 +48,14 @@ _INITIALS = re.compile(r"(?:\w\.)*\w")
 class Sentence:
     """A sentence, a list item, a table row or a code block: text == document[start:stop].
 
-    A sentence that ends in a colon includes the code block after it. `code`: nothing but code.
+    A sentence that ends in a colon includes the code block after it. `kind`: prose; item (of a list
+    or a table); code (nothing but code).
     """
 
     start: int
     stop: int
     text: str
-    code: bool = False
+    kind: Kind = "prose"
 
 
 def split_sentences(text: str) -> list[Sentence]:
@@ -65,14 +73,15 @@ def split_sentences(text: str) -> list[Sentence]:
             begin = found[-1].start
             found[-1] = replace(found[-1], stop=stop, text=text[begin:stop])
         elif stop - start <= LONGEST_CODE:
-            found.append(Sentence(start=start, stop=stop, text=text[start:stop], code=True))
+            found.append(Sentence(start=start, stop=stop, text=text[start:stop], kind="code"))
     return found
 
 
 def _introduces(sentence: Sentence, gap: str, length: int) -> bool:
     """Whether a code block, `length` characters long and `gap` later, belongs to `sentence`."""
     ends_open = sentence.text.rstrip("*_` ").endswith((":", "："))
-    return not sentence.code and ends_open and not gap.strip() and length <= LONGEST_CODE
+    follows = not _TAG.sub("", gap).strip()
+    return sentence.kind != "code" and ends_open and follows and length <= LONGEST_CODE
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -82,10 +91,10 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         start += len(line)
 
 
-def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield (start, stop, is code) of paragraphs, list items, table rows and code blocks."""
+def _blocks(text: str) -> Iterator[tuple[int, int, Kind]]:
+    """Yield (start, stop, kind) of paragraphs, list items, table rows and code blocks."""
     begin: int | None = 0 if _starts_in_code(text) else None  # of a code block
-    block: tuple[int, int] | None = None  # of prose
+    block: tuple[int, int, Kind] | None = None  # of prose
     previous = ""
     for start, line in _lines(text):
         stop = start + len(line.rstrip())
@@ -93,22 +102,23 @@ def _blocks(text: str) -> Iterator[tuple[int, int, bool]]:
         item = _ITEM.match(line)
         indent = item.end() if item else 0
         ends = fence or begin is not None or not line.strip() or _NOT_PROSE.fullmatch(line.strip())
-        starts = line[:indent].strip() or line.lstrip().startswith("|")
+        starts = _BULLET.search(line, 0, indent) or line.lstrip().startswith("|")
         if block and (ends or starts or _is_line_break(previous, line)):
-            yield (*block, False)
+            yield block
             block = None
         if fence and begin is None:
             begin = start
         elif fence and begin is not None:
-            yield begin, stop, True
+            yield begin, stop, "code"
             begin = None
         elif not ends and start + indent < stop:
-            block = (block[0] if block else start + indent, stop)
+            kind: Kind = "item" if starts else "prose"
+            block = (block[0], stop, block[2]) if block else (start + indent, stop, kind)
         previous = line
     if block:
-        yield (*block, False)
+        yield block
     if begin is not None and text[begin:].strip():
-        yield begin, len(text.rstrip()), True
+        yield begin, len(text.rstrip()), "code"
 
 
 def _starts_in_code(text: str) -> bool:
@@ -189,6 +199,7 @@ _CLEANING = [
         (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
         (r"(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*])", r"\2"),
         (r"(?m)^[ \t]*(?:>[ \t]*)+", ""),
+        (r"^\s*\|\s*|\s*\|\s*$", ""),  # outer bars of a table row
     )
 ]
 _CODE_SPAN = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)

@@ -22,6 +22,7 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 
 import rag_pg.embed
+import rag_pg.vectors
 from rag_pg import onnx_bert
 from rag_pg.embed import MiniLM, SentenceTransformers, open_embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
@@ -199,7 +200,7 @@ def test_vectors_that_are_not_finite_are_refused() -> None:
     vectors = np.ones((3, 2), dtype=np.float32)
     vectors[1, 0] = np.nan
     with pytest.raises(ProviderError, match=r"some-model returned NaN .* at \[1\]"):
-        rag_pg.embed._checked(vectors, "some-model")
+        rag_pg.vectors.checked(vectors, "some-model")
 
 
 @pytest.mark.parametrize("budget", [1, 7, 50, 1024])

@@ -13,8 +13,8 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models"),
-    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db"),
-    ("gemini", "load", "prompt", "extractive"),
+    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db", "vectors", "sections", "words"),
+    ("gemini", "load", "prompt", "extractive", "weights", "sentence_transformer"),
     ("split", "embed", "llm"),
     ("answer", "worker"),
     ("rag",),
