@@ -6,7 +6,7 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -108,8 +108,9 @@ def documents(
     dsn: Dsn = None,
 ) -> None:
     """List a collection's documents."""
+    where = _filter(filter)
     with _rag(dsn) as rag:
-        found = list(_open(rag, collection).documents(filter=_filter(filter), limit=limit))
+        found = list(_open(rag, collection).documents(filter=where, limit=limit))
     if json_:
         for document in found:
             _json(document)
@@ -172,11 +173,12 @@ def search(
     if mode not in weights:
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     vector_weight, keyword_weight = weights[mode]
+    where = _filter(filter)
     with _rag(dsn) as rag:
         hits = _open(rag, collection).search(
             query,
             limit=limit,
-            filter=_filter(filter),
+            filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
         )
@@ -186,7 +188,7 @@ def search(
         for hit in hits:
             _json(hit)
     elif hits:
-        out.print(hits_table(hits))
+        print_hits(hits)
     else:
         err.print("nothing found")
 
@@ -204,29 +206,29 @@ def ask(
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
+    where = _filter(filter)
     with _rag(dsn) as rag:
-        answer = _open(rag, collection).ask(question, limit=limit, filter=_filter(filter), llm=llm)
+        answer = _open(rag, collection).ask(question, limit=limit, filter=where, llm=llm)
     if json_:
         _json(answer)
         return
     print_answer(answer)
 
 
-def hits_table(hits: list[Hit]) -> Table:
-    """A table of hits with both legs' ranks."""
-    table = Table("#", "score", "vector", "keyword", "where", "text", show_edge=False)
+def print_hits(hits: Sequence[Hit], *, width: int | None = None) -> None:
+    """Print hits, two lines each: rank, score, both legs' ranks, place; then how the text begins."""
+    width = width or max(60, min(out.width, 140))
     for place, hit in enumerate(hits, 1):
-        where = f"{hit.uri}\n[dim]{_escape(hit.heading)}[/]" if hit.heading else hit.uri
-        text = " ".join(hit.content.split())
-        table.add_row(
-            str(place),
-            f"{hit.score:.4f}",
-            "–" if hit.vector_rank is None else f"#{hit.vector_rank}",
-            "–" if hit.keyword_rank is None else f"#{hit.keyword_rank}",
-            where,
-            _escape(text if len(text) <= 100 else text[:99] + "…"),
+        legs = "".join(
+            f"{name} {rank or '–':<4}"
+            for name, rank in (("vector", hit.vector_rank), ("keyword", hit.keyword_rank))
         )
-    return table
+        section = hit.heading.rpartition(" > ")[2]
+        where = f"{hit.uri} · {section}" if section else hit.uri
+        out.print(f"{place:2}  {hit.score:.4f}  {legs} [bold]{_escape(where)}[/]")
+        text = " ".join(hit.content.split())
+        shown = text if len(text) <= width - 6 else text[: width - 7] + "…"
+        out.print(f"    [dim]{_escape(shown)}[/]")
 
 
 def print_answer(answer: Any) -> None:

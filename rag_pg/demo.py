@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -11,11 +12,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rag_pg import schema
-from rag_pg.cli import hits_table, print_answer
+from rag_pg.cli import print_answer, print_hits
+from rag_pg.load import MAX_FILE_BYTES, load_file
 from rag_pg.rag import Collection, Rag
 from rag_pg.server import EmbeddedServer
 
 NAME = "demo"
+LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
 SEARCHES = (
     ("FOR UPDATE SKIP LOCKED", "exact words: the keyword leg finds them, meaning alone may not"),
     (
@@ -63,8 +66,7 @@ def _ingest(docs: Collection, out: Console, err: Console) -> None:
     ) as bar:
         task = bar.add_task("", total=None)
         report = docs.add(
-            {"uri": "README.md", **_readme()},
-            *sorted(schema.share("docs").rglob("*.md")),
+            *_pages(),
             progress=lambda done, of: bar.update(task, completed=done, total=of),
         )
     stats = docs.stats()
@@ -76,19 +78,31 @@ def _ingest(docs: Collection, out: Console, err: Console) -> None:
         err.print(f"failed: {failure.path}: {failure.error}", markup=False)
 
 
-def _readme() -> dict[str, str]:
-    return {
-        "content": schema.share("README.md").read_text(encoding="utf-8"),
-        "title": "rag_pg",
-        "media_type": "text/markdown",
-    }
+def _pages() -> Iterator[dict[str, str]]:
+    for path in (schema.share("README.md"), *sorted(schema.share("docs").glob("*.md"))):
+        uri = path.name if path.name == "README.md" else f"docs/{path.name}"
+        loaded = load_file(path, uri, max_bytes=MAX_FILE_BYTES)
+        yield {
+            "uri": uri,
+            "title": loaded.title,
+            "content": loaded.content,
+            "media_type": loaded.media_type,
+        }
 
 
 def _search(docs: Collection, out: Console) -> None:
     for number, (query, why) in enumerate(SEARCHES, 2):
         _title(out, f"{number}. Search: {query}")
-        out.print(f"[dim]{why}[/]\n")
-        out.print(hits_table(docs.search(query, limit=3)))
+        out.print(f"[dim]{why}[/]")
+        for leg, weights in LEGS.items():
+            out.print(f"\n[green]{leg}[/]")
+            vector_weight, keyword_weight = weights
+            hits = docs.search(
+                query, limit=2, vector_weight=vector_weight, keyword_weight=keyword_weight
+            )
+            print_hits(hits)
+            if not hits:
+                out.print("    nothing")
 
 
 def _ask(docs: Collection, out: Console) -> None:

@@ -298,9 +298,9 @@ class Collection:
                     )
                 yield document
                 continue
-            found, problems = find_files([Path(source)])
-            failures += problems
-            for path, uri in found:
+            found = find_files([Path(source)])
+            failures += found.failures
+            for path, uri in found.files:
                 try:
                     loaded = load_file(path, uri, max_bytes=self.rag.settings.max_file_bytes)
                 except InvalidInput as exc:

@@ -106,7 +106,7 @@ def test_a_queued_document_is_worked_by_worker_once(cli: Run, handbook: Path) ->
 def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
     (handbook / "empty.md").write_text("")
     (handbook / "binary.txt").write_bytes(bytes(range(256)) * 40)
-    (handbook / "undecodable.md").write_bytes(b"\xff\xfe\x00 caf\xe9 \x80\x81\x82" * 50)
+    (handbook / "undecodable.md").write_bytes(b"caf\xe9 \x80\x81\x82\xfe " * 50)
     (handbook / "nul.txt").write_bytes(b"plain text with one \x00 byte in it, and more words\n")
     (handbook / "gone.md").symlink_to(handbook / "nowhere.md")
     (handbook / "huge.txt").write_text("word " * 400)

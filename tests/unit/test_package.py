@@ -13,7 +13,7 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models"),
-    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db", "vectors", "sections", "words"),
+    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db", "vectors", "sections", "words", "decode", "front_matter", "load_html"),
     ("gemini", "load", "prompt", "extractive", "weights", "sentence_transformer"),
     ("split", "embed", "llm"),
     ("answer", "worker"),

@@ -1,0 +1,53 @@
+"""Run `rag-pg demo` and write what it prints to docs/demo.svg, the picture in README.md.
+
+python docs/record_demo.py    after a change of the demo's output; on an embedded server of its own
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+TARGET = Path(__file__).parent / "demo.svg"
+WIDTH = 108
+
+
+def main() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
+    folder.chmod(0o755)  # under root the server runs as another user
+    run = [sys.executable, "-m", "rag_pg"]
+    environment = os.environ | {
+        "RAG_PG_HOME": str(folder),
+        "COLUMNS": str(WIDTH),
+        "FORCE_COLOR": "1",
+    }
+    environment.pop("RAG_PG_DSN", None)
+    try:
+        done = subprocess.run(
+            [*run, "demo"],
+            cwd=TARGET.parents[1],
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    finally:
+        subprocess.run([*run, "db", "stop"], env=environment, stdout=subprocess.DEVNULL)
+        shutil.rmtree(folder, ignore_errors=True)
+    shown = done.stdout.replace(str(folder), "~/.local/share/rag_pg").strip()
+    console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
+    console.print(Text.from_ansi(shown))
+    console.save_svg(str(TARGET), title="make demo")
+    print(f"wrote {TARGET}")
+
+
+if __name__ == "__main__":
+    main()
