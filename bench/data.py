@@ -18,7 +18,9 @@ def folder(name: str) -> Path:
     """Return the folder of a set, or end the program saying what is missing."""
     root = os.environ.get("RAG_PG_EVAL_DATA")
     if not root or not (Path(root) / name).is_dir():
-        sys.exit(f"skipped: set RAG_PG_EVAL_DATA to a folder that holds {name}/ (corpus, queries, qrels)")
+        sys.exit(
+            f"skipped: set RAG_PG_EVAL_DATA to a folder that holds {name}/ (corpus, queries, qrels)"
+        )
     return Path(root) / name
 
 

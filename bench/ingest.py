@@ -41,7 +41,9 @@ def main() -> None:
             texts: list[str] = []
             embed = docs.embedder.embed_documents
 
-            def keep(batch: list[str], texts: list[str] = texts, embed: Callable[..., object] = embed) -> object:
+            def keep(
+                batch: list[str], texts: list[str] = texts, embed: Callable[..., object] = embed
+            ) -> object:
                 texts.extend(batch)
                 return embed(batch)
 
@@ -52,7 +54,9 @@ def main() -> None:
             rounds.append({"chunks": len(texts), "ingest": ingest, "alone": alone})
             rag.drop_collection(name)
             rag.database.remove_dropped()
-    table = Table("round", "chunks", "ingest wall s", "ingest CPU s", "embed wall s", "embed CPU s", "ratio")
+    table = Table(
+        "round", "chunks", "ingest wall s", "ingest CPU s", "embed wall s", "embed CPU s", "ratio"
+    )
     for number, row in enumerate(rounds, 1):
         (wall, cpu), (alone, alone_cpu) = row["ingest"], row["alone"]
         table.add_row(

@@ -54,7 +54,9 @@ def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool) -> Collection:
     if docs.stats().embedded < len(evaluation.documents):
         began = time.monotonic()
         docs.add_chunks(data.records(evaluation, ready=ready))
-        print(f"{evaluation.name}: {docs.stats().embedded} chunks in {time.monotonic() - began:.0f} s")
+        print(
+            f"{evaluation.name}: {docs.stats().embedded} chunks in {time.monotonic() - began:.0f} s"
+        )
     return docs
 
 

@@ -35,12 +35,12 @@ def main() -> None:
             [*run, "demo"],
             cwd=TARGET.parents[1],
             env=environment,
-            stdout=subprocess.PIPE,
+            capture_output=True,
             text=True,
             check=True,
         )
     finally:
-        subprocess.run([*run, "db", "stop"], env=environment, stdout=subprocess.DEVNULL)
+        subprocess.run([*run, "db", "stop"], env=environment, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
     shown = done.stdout.replace(str(folder), "~/.local/share/rag_pg").strip()
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)

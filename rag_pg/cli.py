@@ -76,7 +76,7 @@ def add(
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
     with _rag(dsn) as rag:
         target = rag.collection(collection, model=model, language=language)
-        with _progress("embedding") as progress:
+        with show_progress() as progress:
             report = target.add(*paths, wait=wait, progress=progress)
     for failure in report.failures:
         err.print(f"[red]failed:[/] {_escape(f'{failure.path}: {failure.error}')}")
@@ -93,7 +93,8 @@ def add(
     else:
         state = "searchable" if wait else "queued"
         out.print(
-            f"{report.added} documents {state}, {report.unchanged} unchanged, {len(report.failures)} failed"
+            f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
+            f"{len(report.failures)} failed"
         )
     if report.failures:
         raise SystemExit(1)
@@ -132,7 +133,7 @@ def delete(
     with _rag(dsn) as rag:
         target = _open(rag, collection)
         missing = [uri for uri in uris if not target.delete(uri)]
-    out.print(f"{len(uris) - len(missing)} documents deleted")
+    out.print(f"{count_of(len(uris) - len(missing), 'document')} deleted")
     for uri in missing:
         err.print(f"[red]failed:[/] there is no document {_escape(uri)}")
     if missing:
@@ -219,15 +220,19 @@ def print_hits(hits: Sequence[Hit], *, width: int | None = None) -> None:
     """Print hits, two lines each: rank, score, both legs' ranks, place; then how the text begins."""
     width = width or max(60, min(out.width, 140))
     for place, hit in enumerate(hits, 1):
-        legs = "".join(
-            f"{name} {rank or '–':<4}"
-            for name, rank in (("vector", hit.vector_rank), ("keyword", hit.keyword_rank))
-        )
+        legs = [
+            "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
+            "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
+        ]
         section = hit.heading.rpartition(" > ")[2]
         where = f"{hit.uri} · {section}" if section else hit.uri
-        out.print(f"{place:2}  {hit.score:.4f}  {legs} [bold]{_escape(where)}[/]")
-        text = " ".join(hit.content.split())
-        shown = text if len(text) <= width - 6 else text[: width - 7] + "…"
+        out.print(f"{place:2}. [bold]{_escape(where)}[/]")
+        out.print(f"    score {hit.score:.4f}: {', '.join(legs)}")
+        lines = hit.content.splitlines()
+        if len(lines) > 1 and lines[0].startswith("#"):
+            lines = lines[1:]  # the heading stands in the line above
+        text = " ".join(" ".join(lines).split())
+        shown = text if len(text) <= width - 4 else text[: width - 5] + "…"
         out.print(f"    [dim]{_escape(shown)}[/]")
 
 
@@ -269,7 +274,7 @@ def worker(
         done["chunks"] += chunks
 
     with _rag(dsn) as rag:
-        runner = rag.worker(collections or None, lease_seconds=lease, on_stored=stored)
+        runner = rag.worker(collections or None, lease_seconds=lease, on_progress=stored)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: runner.stop.set())
         if once:
@@ -277,7 +282,9 @@ def worker(
         else:
             err.print(f"worker {runner.name} is waiting for jobs", markup=False)
             runner.run()
-    out.print(f"{done['documents']} documents stored, {done['chunks']} chunks embedded")
+    out.print(
+        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded"
+    )
 
 
 @app.command()
@@ -322,7 +329,7 @@ def jobs(
     with _rag(dsn) as rag:
         if retry:
             count = rag.database.retry_jobs(collection, None)
-            err.print(f"{count} jobs queued again")
+            err.print(f"{count_of(count, 'job')} queued again")
         found = rag.database.list_jobs(collection, state, limit)
     if json_:
         for job in found:
@@ -452,25 +459,22 @@ def _filter(text: str | None) -> Mapping[str, Any] | None:
 
 
 @contextmanager
-def _progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+def show_progress() -> Iterator[Callable[[int, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
-        TextColumn("{task.description}"),
+        TextColumn("embedding"),
         BarColumn(),
         MofNCompleteColumn(),
-        TimeRemainingColumn(),
+        TextColumn("documents, {task.fields[chunks]} chunks"),
+        TimeElapsedColumn(),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     ) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+        task = bar.add_task("", total=None, chunks=0)
+        yield lambda done, of, chunks: bar.update(task, completed=done, total=of, chunks=chunks)
 
 
 @contextmanager
@@ -484,6 +488,11 @@ def _quiet() -> Iterator[None]:
 def _json(value: Any) -> None:
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     out.print(json.dumps(plain, default=str, ensure_ascii=False), markup=False)
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return "1 document" or "2 documents"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _size(count: float) -> str:

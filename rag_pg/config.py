@@ -53,7 +53,7 @@ class Settings:
             if not variable.startswith(PREFIX) or variable in OTHERS:
                 continue
             if variable not in names:
-                known = ", ".join(sorted((*names, *OTHERS)))
+                known = ", ".join(sorted((*names, OTHERS[0])))
                 raise InvalidInput(f"unknown setting {variable}; known: {known}")
             if text:
                 values[names[variable]] = _parse(variable, names[variable], text)

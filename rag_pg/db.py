@@ -524,6 +524,10 @@ def _translated(exc: psycopg.Error) -> RagError:
         return DatabaseUnavailable(
             f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
         )
+    if isinstance(exc, psycopg.ProgrammingError) and exc.sqlstate is None:
+        return InvalidInput(
+            f"not a connection string: {message}; set RAG_PG_DSN like postgresql://user@host/database"
+        )
     if isinstance(exc, psycopg.DataError | psycopg.errors.UndefinedObject):
         return InvalidInput(message)
     return RagError(message)

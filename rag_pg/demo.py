@@ -9,10 +9,9 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rag_pg import schema
-from rag_pg.cli import print_answer, print_hits
+from rag_pg.cli import print_answer, print_hits, show_progress
 from rag_pg.load import MAX_FILE_BYTES, load_file
 from rag_pg.rag import Collection, Rag
 from rag_pg.server import EmbeddedServer
@@ -56,19 +55,8 @@ def _title(out: Console, text: str) -> None:
 
 def _ingest(docs: Collection, out: Console, err: Console) -> None:
     _title(out, "1. Ingest this project's README and docs/")
-    with Progress(
-        TextColumn("chunking and embedding"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-    ) as bar:
-        task = bar.add_task("", total=None)
-        report = docs.add(
-            *_pages(),
-            progress=lambda done, of: bar.update(task, completed=done, total=of),
-        )
+    with show_progress() as progress:
+        report = docs.add(*_pages(), progress=progress)
     stats = docs.stats()
     out.print(
         f"{report.added} documents embedded now, {report.unchanged} unchanged: "

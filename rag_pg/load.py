@@ -24,7 +24,7 @@ from rag_pg.load_html import declared_encoding, html_to_markdown
 from rag_pg.models import Loaded, LoadFailure
 from rag_pg.outline import first_title
 
-MAX_FILE_BYTES = 20 * 1024 * 1024
+MAX_FILE_BYTES = 20_000_000
 SUPPORTED = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
 
 _HTML = (".html", ".htm")

@@ -169,8 +169,8 @@ class Packer:
         if unit.kind != "prose" or wanted < 1:
             return Chunk(), 0
         length = unit.stop - unit.start
-        first = self._tail(unit, wanted * length // unit.tokens)
-        if first <= chunk.start:
+        first = self._skip_space(self._tail(unit, wanted * length // unit.tokens), unit.stop)
+        if first <= self._skip_space(chunk.units[0].start, unit.stop):  # all of it, lead aside
             return Chunk(), 0
         return Chunk(lead=first), -(-(unit.stop - first) * unit.tokens // length)
 

@@ -52,7 +52,7 @@ CHARACTERS_PER_PUT = 4_000_000
 QUERIES_CACHED = 1024
 
 Source = str | Path | Mapping[str, Any]
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int, int], None]
 
 
 class Hits(list[Hit]):
@@ -183,7 +183,7 @@ class Rag:
         for name in collections or ():
             if self._find(name) is None:
                 raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
-        return Worker(self.database, self.embedder_of, collections=collections, **options)
+        return Worker(self.database, self.writing_embedder_of, collections=collections, **options)
 
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""
@@ -207,8 +207,17 @@ class Rag:
                 f"model {info.model!r} gives {embedder.dimensions} dimensions, collection "
                 f"{collection!r} stores {info.dimensions}; use the model that made it, or a new collection"
             )
-        if info.fingerprint != embedder.fingerprint:
-            self.database.set_fingerprint(collection, embedder.fingerprint)
+        if info.fingerprint not in (None, embedder.fingerprint):
+            raise CollectionMismatch(
+                f"collection {collection!r} holds vectors of {info.fingerprint}, this embedder is "
+                f"{embedder.fingerprint}; open it with the same weights and settings, or use a new collection"
+            )
+        return embedder
+
+    def writing_embedder_of(self, collection: str) -> Embedder:
+        """As `embedder_of`, and the first that writes a collection's vectors is pinned as theirs."""
+        embedder = self.embedder_of(collection)
+        self.database.set_fingerprint(collection, embedder.fingerprint)
         return embedder
 
     def _find(self, name: str) -> CollectionInfo | None:
@@ -252,7 +261,7 @@ class Collection:
             sources: paths of files and folders, and documents as mappings with the keys uri, content and
                 optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
-            progress: called with (documents searchable, documents to do).
+            progress: called with (documents searchable, documents to do, chunks embedded).
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
         _spread(sources)
@@ -268,6 +277,8 @@ class Collection:
                 pending = []
         self._put(pending, ids, failures)
         todo = {d.document_id for d in self.rag.database.unfinished(self.name, list(ids))}
+        if progress:
+            progress(0, len(todo), 0)
         if wait and todo:
             failures += self._work(todo, progress)
         failed = {str(f.path) for f in failures}
@@ -291,12 +302,16 @@ class Collection:
                         document[key], count = clean_text(document[key])
                         if count:
                             removed[str(document.get("uri"))] = count
-                if not isinstance(document.get("content"), str) or not document.get("uri"):
-                    raise InvalidInput(
-                        "a document needs uri and content, both text: "
-                        f"this one has {', '.join(sorted(map(str, source))) or 'no keys'}"
+                if isinstance(document.get("content"), str) and document.get("uri"):
+                    yield document
+                    continue
+                failures.append(
+                    LoadFailure(
+                        path=Path(str(document.get("uri") or "?")),
+                        error="a document needs uri and content, both text: this one has "
+                        f"{', '.join(sorted(map(str, source))) or 'no keys'}",
                     )
-                yield document
+                )
                 continue
             found = find_files([Path(source)])
             failures += found.failures
@@ -339,20 +354,20 @@ class Collection:
 
     def _work(self, todo: set[UUID], progress: Progress | None) -> list[LoadFailure]:
         """Work this collection's queue until none of `todo` is pending; return what failed for good."""
-        total = len(todo)
-        report = progress or (lambda done, of: None)
-        stored = 0
+        report = progress or (lambda done, of, chunks: None)
+        done = embedded = 0
 
-        def on_stored(documents: int, chunks: int) -> None:
-            nonlocal stored
-            stored += documents
-            report(min(stored, total), total)
+        def on_progress(documents: int, chunks: int) -> None:
+            nonlocal done, embedded
+            done, embedded = done + documents, embedded + chunks
+            report(min(done, len(todo)), len(todo), embedded)
 
-        worker = self.rag.worker([self.name], on_stored=on_stored)
+        worker = self.rag.worker([self.name], on_progress=on_progress)
         while True:
             worker.drain()
             states = self.rag.database.unfinished(self.name, list(todo))
-            report(total - len(states), total)
+            done = len(todo) - len(states)
+            report(done, len(todo), embedded)
             if not any(s.state == "pending" for s in states):
                 return [LoadFailure(path=Path(s.uri), error=s.error or "unknown") for s in states]
             time.sleep(0.2)  # another worker has it, or it waits for its next attempt
@@ -451,7 +466,8 @@ class Collection:
         hits = self.search(question, limit=limit, filter=filter)
         model = open_llm(llm or self.rag.settings.llm) if isinstance(llm, str | None) else llm
         if model is None:
-            answer = answer_extractive(question, hits, embedder=self.embedder)
+            working = None if hits.notes else self.embedder
+            answer = answer_extractive(question, hits, embedder=working)
         else:
             answer = answer_with_llm(question, hits, model)
         if not hits.notes:

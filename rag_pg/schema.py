@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from rag_pg.errors import DatabaseUnavailable, SchemaMismatch
+from rag_pg.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -111,6 +111,12 @@ def _connection(dsn: str) -> Iterator[Connection]:
         raise DatabaseUnavailable(_explain(exc.orig)) from exc
     except psycopg.OperationalError as exc:
         raise DatabaseUnavailable(_explain(exc)) from exc
+    except psycopg.ProgrammingError as exc:
+        if exc.sqlstate is not None:
+            raise
+        raise InvalidInput(
+            f"not a connection string: {exc}; set RAG_PG_DSN like postgresql://user@host/database"
+        ) from exc
     finally:
         engine.dispose()
 

@@ -34,12 +34,12 @@ _END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_`]*+(?=\s)\s*|[。！？｡．]+[」』”’）】》]*\s*|[؟۔।]+\s*",
 )
 _ABBREVIATIONS = re.compile(
-    r"""mrs?|ms|dr|prof|st|mt|figs?|nos?|vol|pp|vs|cf|eq|sec|ch|approx|al|dept|gen|gov|sen|rep|capt
-    |lt|col|sgt|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec
-    |bzw|ca|nr|abb|tab|bspw|evtl|ggf|inkl|sog|usw|hr|fr|bd|str|mme|mlle|art|sra?|dra|av
-    |рис|см|стр|им|ул|гг|руб|тыс|млн""",
+    r"""mrs?|ms|dr|prof|st|mt|vs|cf|approx|al|dept|gen|gov|sen|rep|capt|lt|col|sgt
+    |jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec
+    |bzw|ca|bspw|evtl|ggf|inkl|sog|usw|hr|fr|mme|mlle|sra?|dra|av|см|им|ул|гг|руб|тыс|млн""",
     re.VERBOSE,
 )
+_BEFORE_A_NUMBER = re.compile(r"nos?|figs?|vol|pp?|eqs?|sec|ch|art|nr|abb|tab|bd|рис|стр|№")
 _SHORT_NUMBER = re.compile(r"\d{1,2}")
 _INITIALS = re.compile(r"(?:\w\.)*\w")
 
@@ -66,9 +66,13 @@ def split_sentences(text: str) -> list[Sentence]:
     Devanagari.
     """
     found: list[Sentence] = []
-    for start, stop, code in _blocks(text):
-        if not code:
-            found += [Sentence(start=a, stop=b, text=text[a:b]) for a, b in _cut(text, start, stop)]
+    for start, stop, kind in _blocks(text):
+        if kind != "code":
+            found += [
+                Sentence(start=a, stop=b, text=text[a:b], kind=kind)
+                for a, b in _cut(text, start, stop)
+                if _SAYS_SOMETHING.search(text, a, b)
+            ]
         elif found and _introduces(found[-1], text[found[-1].stop : start], stop - start):
             begin = found[-1].start
             found[-1] = replace(found[-1], stop=stop, text=text[begin:stop])
@@ -160,7 +164,10 @@ def _is_boundary(text: str, begin: int, match: re.Match[str]) -> bool:
     words = text[begin : match.start()].rsplit(None, 1)
     word = words[-1].lstrip("(\"'“‘«[*_").lower() if words else ""
     known = (
-        _ABBREVIATIONS.fullmatch(word) or _SHORT_NUMBER.fullmatch(word) or _INITIALS.fullmatch(word)
+        _ABBREVIATIONS.fullmatch(word)
+        or _SHORT_NUMBER.fullmatch(word)
+        or _INITIALS.fullmatch(word)
+        or (following.isdigit() and _BEFORE_A_NUMBER.fullmatch(word))
     )
     return bool(word) and not known
 
@@ -183,16 +190,12 @@ def _cut_long(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
 _CLEANING = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"!\[([^\]]*)\]\([^)]*\)", r"\1"),  # image: its description
-        (
-            r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)",
-            r"\1",
-        ),  # link: its text
+        # Reference numbers would pass for citations of our own.
+        (r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】](?!\()", ""),
+        # Images, links and references keep their text.
+        (r"!\[([^\]]*)\]\([^)]*\)", r"\1"),
+        (r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)", r"\1"),
         (r"\[([^\]]+)\]\[[^\]]*\]", r"\1"),
-        (
-            r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】]",
-            "",
-        ),  # would pass for our citations
         (r"<(https?://[^>\s]+)>", r"\1"),
         (r"</?[A-Za-z][^>]*>", ""),
         (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading

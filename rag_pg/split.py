@@ -125,7 +125,7 @@ class Splitter:
                 else:
                     smaller.extend((heading, part) for part in packer.divide(chunk))
             drafts = smaller
-        return sorted((span for span in spans if span.text), key=lambda span: span.start)
+        return _ordered(spans)
 
     def _size(self, texts: Sequence[str]) -> list[int]:
         """Return sizes in tokens without special tokens; never 0."""
@@ -163,10 +163,24 @@ class Splitter:
         return self._shortened(" > ".join(path), limit)
 
     def _shortened(self, text: str, limit: int) -> str:
+        """Cut `text` to `limit` tokens, between words where there are any."""
         while text and (tokens := self._size([text])[0]) > limit:
-            text = text[: min(len(text) * limit // tokens, len(text) - 1)]
-            text = (text.rsplit(None, 1) or [""])[0] if " " in text.strip() else text.strip()
+            stop = min(len(text) * limit // tokens, len(text) - 1)
+            within = not (text[stop].isspace() or text[:stop].endswith(" "))
+            text = text[:stop].rstrip()
+            if within and " " in text:
+                text = text.rsplit(" ", 1)[0]
         return text
+
+
+def _ordered(spans: list[Span]) -> list[Span]:
+    """Return the spans in order, without those that lie in another one: after a chunk was made
+    smaller, its last part can be all that the next chunk repeats."""
+    ordered: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span.start, -span.stop)):
+        if span.text and (not ordered or span.stop > ordered[-1].stop):
+            ordered.append(span)
+    return ordered
 
 
 def _span(text: str, heading: str, chunk: Chunk) -> Span:

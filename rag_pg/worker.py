@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ log = logging.getLogger(__name__)
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
 POLL_SECONDS = 5.0
+TEXTS_PER_CALL = 64  # of the embedder; between calls progress is reported
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
 
 
@@ -59,7 +61,7 @@ class Worker:
 
     Args:
         embedder_of: returns the embedder of a collection by name, checked against what it stores.
-        on_stored: called with (documents, chunks embedded) after each stored document.
+        on_progress: called with (documents stored, chunks embedded) since the last call.
     """
 
     def __init__(
@@ -69,13 +71,13 @@ class Worker:
         *,
         collections: Sequence[str] | None = None,
         lease_seconds: float = 60.0,
-        on_stored: Callable[[int, int], None] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
     ) -> None:
         self.database = database
         self.embedder_of = embedder_of
         self.collections = collections
         self.lease_seconds = lease_seconds
-        self.on_stored = on_stored or (lambda documents, chunks: None)
+        self.on_progress = on_progress or (lambda documents, chunks: None)
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.stop = threading.Event()
         self._held: dict[int, Job] = {}
@@ -214,8 +216,7 @@ class Worker:
         """Embed the texts of several documents together; a failing batch is halved to the culprit."""
         try:
             embedder = self.embedder_of(tasks[0].job.collection_name)
-            texts = [text for task in tasks for text in task.texts]
-            vectors = embedder.embed_documents(texts) if texts else np.empty((0, 0), np.float32)
+            vectors = self._vectors(embedder, [text for task in tasks for text in task.texts])
         except (RateLimited, ModelUnavailable, CollectionMismatch) as exc:
             for task in tasks:
                 self._fail_for(task.job, exc)
@@ -228,12 +229,21 @@ class Worker:
             self._embed(tasks[:middle], done)
             self._embed(tasks[middle:], done)
             return
-        start = 0
+        remaining = iter(vectors)
         for task in tasks:
-            stop = start + len(task.texts)
-            task.vectors = list(vectors[start:stop])
-            start = stop
+            task.vectors = list(islice(remaining, len(task.texts)))
             done(task)
+
+    def _vectors(self, embedder: Embedder, texts: Sequence[str]) -> list[Vectors]:
+        """Embed texts of like length together, a slice at a time; the vectors are in their order."""
+        vectors: dict[int, Vectors] = {}
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        for start in range(0, len(order), TEXTS_PER_CALL):
+            places = order[start : start + TEXTS_PER_CALL]
+            found = embedder.embed_documents([texts[i] for i in places])
+            vectors.update(zip(places, found, strict=True))
+            self.on_progress(0, len(places))
+        return [vectors[i] for i in range(len(texts))]
 
     # --- storing
 
@@ -248,7 +258,7 @@ class Worker:
                     task.job, task.work.document_version, _chunks(task)
                 )
             if stored == "stored":
-                self.on_stored(1, len(task.texts))
+                self.on_progress(1, 0)
         except LeaseLost as exc:
             log.info("job %s: %s", task.job.job_id, exc, extra={"job_id": task.job.job_id})
         except DatabaseUnavailable:

@@ -312,8 +312,8 @@ BEGIN
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
-        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-            NULL;  -- somebody is reading: next time
+        EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN
+            NULL;  -- somebody is reading, or only the owner may: next time
         END;
     END LOOP;
     PERFORM set_config('lock_timeout', _patience, true);
@@ -324,4 +324,5 @@ $$;
 COMMENT ON FUNCTION rag.remove_dropped() IS
 $$Drop the empty partitions of dropped collections; returns how many collections are gone for good.
 
-Waits at most 50 ms for each lock and leaves the rest for the next call. Workers call it when idle.$$;
+Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
+them. Workers call it when idle.$$;

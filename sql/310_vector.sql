@@ -12,6 +12,7 @@ DECLARE
     _ef_search text;
     _iterative text;
     _seqscan text;
+    _sort text;
 BEGIN
     IF vector_dims(query_embedding) <> _space.dimensions THEN
         RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
@@ -41,9 +42,11 @@ BEGIN
     _ef_search := current_setting('hnsw.ef_search');
     _iterative := current_setting('hnsw.iterative_scan');
     _seqscan := current_setting('enable_seqscan');
+    _sort := current_setting('enable_sort');
     PERFORM set_config('hnsw.ef_search', least(1000, greatest(_ef_search::integer, candidate_limit, 40))::text, true),
             set_config('hnsw.iterative_scan', 'strict_order', true),
-            set_config('enable_seqscan', 'off', true);
+            set_config('enable_seqscan', 'off', true),
+            set_config('enable_sort', 'off', true);
     -- The index is walked by the bare inner query, lazily: the outer limit ends it as soon as enough have passed.
     RETURN QUERY EXECUTE format(
         CASE WHEN metadata_filter = '{}' THEN
@@ -64,7 +67,8 @@ BEGIN
     USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id, metadata_filter;
     PERFORM set_config('hnsw.ef_search', _ef_search, true),
             set_config('hnsw.iterative_scan', _iterative, true),
-            set_config('enable_seqscan', _seqscan, true);
+            set_config('enable_seqscan', _seqscan, true),
+            set_config('enable_sort', _sort, true);
 END
 $$;
 

@@ -47,7 +47,10 @@ def test_adding_again_embeds_nothing(rag: Rag, embedder: HashEmbedder) -> None:
 
 def test_one_changed_section_embeds_one_chunk(rag: Rag, embedder: HashEmbedder) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 32})
-    sections = [f"# Part {i}\n\n" + f"Sentence about topic{i} and nothing else at all. " * 3 for i in range(9)]
+    sections = [
+        f"# Part {i}\n\n" + f"Sentence about topic{i} and nothing else at all. " * 3
+        for i in range(9)
+    ]
     page = {"uri": "p", "media_type": "text/markdown", "content": "\n\n".join(sections)}
     docs.add(page)
     before = {h.chunk_id for h in docs.search("sentence", limit=100)}
@@ -135,14 +138,15 @@ def test_a_rate_limit_is_waited_for(rag: Rag, embedder: HashEmbedder) -> None:
     assert docs.add(FISH).added == 1
 
 
-def test_wrong_dimensions_of_an_embedder_are_refused(
-    dsn: str, rag: Rag, tmp_path: Path
-) -> None:
+def test_wrong_dimensions_of_an_embedder_are_refused(dsn: str, rag: Rag, tmp_path: Path) -> None:
     rag.collection("docs", model="hash:32")
     other = {"hash": lambda name: HashEmbedder("hash:16")}
-    with Rag(dsn, settings=Settings(home=tmp_path), embedders=other) as changed:
-        with pytest.raises(CollectionMismatch, match="'hash:32' gives 16 dimensions.*stores 32"):
-            changed.collection("docs")
+    message = "'hash:32' gives 16 dimensions.*stores 32"
+    with (
+        Rag(dsn, settings=Settings(home=tmp_path), embedders=other) as changed,
+        pytest.raises(CollectionMismatch, match=message),
+    ):
+        changed.collection("docs")
 
 
 def test_opening_with_another_model_names_both(rag: Rag) -> None:
@@ -165,9 +169,13 @@ def test_an_unknown_model_says_what_is_known(rag: Rag) -> None:
 
 
 @pytest.mark.parametrize("bad", [{"uri": "x"}, {"content": "x"}, {"uri": "", "content": "x"}])
-def test_a_document_without_uri_or_content_is_refused(rag: Rag, bad: dict[str, str]) -> None:
-    with pytest.raises(InvalidInput, match="uri and content"):
-        rag.collection("docs", model="hash:32").add(bad)
+def test_a_document_without_uri_or_content_is_reported_and_the_rest_goes_in(
+    rag: Rag, bad: dict[str, str]
+) -> None:
+    report = rag.collection("docs", model="hash:32").add(bad, FISH)
+    assert report.added == 1
+    (failure,) = report.failures
+    assert "uri and content" in failure.error
 
 
 def test_nul_bytes_are_removed_and_reported(rag: Rag) -> None:
@@ -319,3 +327,49 @@ def test_a_search_survives_a_killed_connection(
            WHERE datname = current_database() AND pid <> pg_backend_pid()"""
     )
     assert docs.search("fish")[0].uri == "fish"
+
+
+def test_ask_goes_on_by_keyword_when_the_embedder_is_down(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH, BIRD)
+
+    def down(texts: Any) -> None:
+        raise ProviderError("the provider is down")
+
+    embedder.fail = down
+    answer = docs.ask("Where does the red fish swim?")
+    assert "sea" in answer.text
+    assert any("vector search was skipped" in note for note in answer.notes)
+
+
+def test_a_reader_without_write_rights_can_search_vectors_others_brought(
+    rag: Rag, dsn: str, tmp_path: Path, connection: psycopg.Connection[Any], embedder: HashEmbedder
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks([{"uri": "a", "content": "red fish", "embedding": embedder.embed_query("red")}])
+    connection.execute("CREATE ROLE only_reader LOGIN")
+    connection.execute("GRANT USAGE ON SCHEMA rag TO only_reader")
+    connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA rag TO only_reader")
+    connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO only_reader")
+    settings = Settings(home=tmp_path)
+    reader = psycopg.conninfo.make_conninfo(dsn, user="only_reader")
+    with Rag(reader, settings=settings, embedders={"hash": lambda name: embedder}) as other:
+        assert other.collection("docs").search("red")[0].vector_rank == 1
+    connection.execute("DROP OWNED BY only_reader")
+    connection.execute("DROP ROLE only_reader")
+
+
+def test_a_worker_that_may_not_drop_tables_leaves_them(
+    rag: Rag, dsn: str, connection: psycopg.Connection[Any]
+) -> None:
+    rag.collection("gone", model="hash:32")
+    rag.drop_collection("gone")
+    connection.execute("CREATE ROLE no_owner LOGIN")
+    connection.execute("GRANT USAGE ON SCHEMA rag TO no_owner")
+    connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA rag TO no_owner")
+    connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO no_owner")
+    with psycopg.connect(dsn, user="no_owner") as other:
+        assert other.execute("SELECT rag.remove_dropped()").fetchone() == (0,)
+    assert rag.database.remove_dropped() == 1
+    connection.execute("DROP OWNED BY no_owner")
+    connection.execute("DROP ROLE no_owner")

@@ -135,9 +135,7 @@ def test_sigterm_hands_back_what_is_held(rag: Rag, start: Start, connection: Con
     assert_each_document_is_there_once(connection, uris)
 
 
-def test_a_waiting_worker_is_woken_by_a_put(
-    rag: Rag, start: Start, connection: Connection
-) -> None:
+def test_a_waiting_worker_is_woken_by_a_put(rag: Rag, start: Start, connection: Connection) -> None:
     put(rag, 1)
     start()
     wait_until(lambda: stored(connection) == 1)

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import statistics
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -95,7 +96,7 @@ def check_overlaps(text: str, spans: Sequence[Span]) -> None:
     """What is repeated is prose of the same section: no heading, no piece of code."""
     rigid = rigid_blocks(outline_markdown(text))
     headings = [block for block in outline_markdown(text) if block.kind == "heading"]
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in pairwise(spans):
         if before.stop > after.start:
             assert before.heading == after.heading
             for block in (*rigid, *headings):
@@ -104,7 +105,7 @@ def check_overlaps(text: str, spans: Sequence[Span]) -> None:
 
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12)
 PROSE = st.lists(
-    st.one_of(st.sampled_from("a It is. sea, Why? 数据库。 👩‍👩‍👧 x1".split(" ")), WORD)
+    st.one_of(st.sampled_from(["a", "It", "is.", "sea,", "Why?", "数据库。", "👩‍👩‍👧"]), WORD)
 )
 LINE = PROSE.map(" ".join)
 SENTENCES = st.builds(
@@ -150,7 +151,7 @@ def test_markdown_is_cut_without_loss_within_the_maximum(
     check_overlaps(text, spans)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     text=st.one_of(DOCUMENT, st.text()),
     maximum=st.integers(16, 64),
@@ -167,7 +168,7 @@ def test_any_text_is_cut_without_loss_within_the_maximum(
     check_maximum(spans, count, maximum, title="T")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(text=DOCUMENT, maximum=st.sampled_from([24, 64, 256]))
 def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     bert: Count, text: str, maximum: int
@@ -178,11 +179,11 @@ def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     check_overlaps(text, spans)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(text=DOCUMENT)
 def test_without_overlap_no_character_is_repeated(text: str) -> None:
     spans = Splitter(words, max_tokens=30, overlap=0).split(text, media_type=MARKDOWN)
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in pairwise(spans):
         assert before.stop <= after.start
 
 
@@ -219,11 +220,11 @@ FAQ
 ===
 
 Questions, {filler}.
-""".replace("{filler}", " ".join(["words"] * 30))
+""".replace("{filler}", " ".join(["words"] * 25))
 
 
 def test_heading_is_the_path_at_the_first_line_that_is_no_heading() -> None:
-    spans = Splitter(words, max_tokens=64).split(GUIDE, media_type=MARKDOWN)
+    spans = Splitter(words, max_tokens=80).split(GUIDE, media_type=MARKDOWN)
     assert [(span.heading, span.text.split()[0], span.text.split()[-1]) for span in spans] == [
         ("", "Before", "words."),
         ("The Guide to rag_pg > Install > Linux docs", "#", "```"),
@@ -322,7 +323,7 @@ def test_short_title_is_at_most_a_quarter(title: str) -> None:
     short = splitter.short_title(title)
     assert title.startswith(short)
     assert letters([short])[0] <= 16
-    assert short == title or len(short) > 24
+    assert short == title or len(short) > 40
 
 
 # --- filling, overlap ----------------------------------------------------------------------------
@@ -355,7 +356,7 @@ def test_long_prose_fills_its_chunks(media_type: str, bert: Count) -> None:
 def test_long_paragraphs_are_cut_between_sentences_and_overlap_by_whole_ones() -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(100))
     spans = Splitter(words, max_tokens=62).split(text, media_type=PLAIN)
-    for before, after in zip(spans, spans[1:], strict=False):
+    for before, after in pairwise(spans):
         assert before.text.endswith(".")
         assert after.text.startswith("This")
         assert before.stop - after.start in range(20, 70)  # one or two sentences
@@ -364,7 +365,7 @@ def test_long_paragraphs_are_cut_between_sentences_and_overlap_by_whole_ones() -
 def test_hard_wrapped_prose_is_cut_between_sentences() -> None:
     sentence = "This sentence is wrapped\nin the middle of\nits words."
     text = " ".join([sentence] * 30)
-    spans = Splitter(words, max_tokens=40).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, max_tokens=45, overlap=0).split(text, media_type=MARKDOWN)
     assert all(span.text.startswith("This") and span.text.endswith("words.") for span in spans)
 
 

@@ -1,0 +1,433 @@
+"""Loading: every kind of file, every way a file can be bad, and folders of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_pg.errors import InvalidInput, UnsupportedFile
+from rag_pg.front_matter import split_front_matter
+from rag_pg.load import clean_text, find_files, load_file
+from rag_pg.load_html import html_to_markdown
+from rag_pg.models import Loaded
+
+needs_permissions = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file"
+)
+
+
+def load(folder: Path, name: str, data: bytes | str) -> Loaded:
+    path = folder / name
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return load_file(path, f"docs/{name}")
+
+
+# --- text ----------------------------------------------------------------------------------------
+
+
+@given(st.text())
+def test_clean_text_leaves_what_utf8_can_hold_and_counts_the_rest(text: str) -> None:
+    clean, removed = clean_text(text)
+    assert "\x00" not in clean
+    clean.encode("utf-8")
+    assert len(clean) + removed == len(text)
+
+
+def test_clean_text_removes_nul_and_lone_surrogates() -> None:
+    assert clean_text("a\x00b\ud800c\udfff👩‍👧") == ("abc👩‍👧", 3)
+
+
+@pytest.mark.parametrize(
+    ("data", "content", "removed"),
+    [
+        ("Grüße, 数据库 👩‍👧", "Grüße, 数据库 👩‍👧", 0),
+        (b"\xef\xbb\xbfwith a mark", "with a mark", 0),
+        ("Grüße".encode("utf-16"), "Grüße", 0),
+        (b"\xfe\xff" + "Grüße".encode("utf-16-be"), "Grüße", 0),
+        ("Grüße".encode("utf-32"), "Grüße", 0),
+        (b"one\r\ntwo\rthree\n", "one\ntwo\nthree\n", 0),
+        (b"stray \x00NUL", "stray NUL", 1),
+        (b"some \xff\xfeinvalid bytes", "some invalid bytes", 2),
+        (b"half \xf0\x9f\x91 an emoji", "half  an emoji", 3),
+        (b"a surrogate \xed\xa0\x80 in UTF-8", "a surrogate  in UTF-8", 3),
+        (b"words " * 1000 + b"\xe9" * 50, "words " * 1000, 50),
+        (b"\x1b[1mcoloured\x1b[0m", "\x1b[1mcoloured\x1b[0m", 0),
+    ],
+)
+def test_text_is_decoded_and_what_is_taken_out_is_counted(
+    tmp_path: Path, data: bytes | str, content: str, removed: int
+) -> None:
+    loaded = load(tmp_path, "a.txt", data)
+    assert (loaded.content, loaded.removed) == (content, removed)
+    assert (loaded.uri, loaded.title, loaded.media_type) == ("docs/a.txt", "a", "text/plain")
+    assert loaded.metadata == {}
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("# A `title` { #anchor }\n\ntext", "A title"),
+        ("Title\n=====\n\ntext", "Title"),
+        ("## Second level\n\n# First level", "First level"),
+        ("```\n# code\n```", "guide"),
+        ("## Only second level", "guide"),
+        ("---\ntitle: From the front\n---\n# Heading", "From the front"),
+        ("---\ntitle: 3.10\n---\ntext", "3.10"),
+        ("---\ntitle: [a, b]\n---\n# Heading", "Heading"),
+        ("# " + "word " * 100, "word " * 39 + "word"),
+        ("# " + "数" * 300, "数" * 200),
+    ],
+)
+def test_markdown_title(tmp_path: Path, text: str, title: str) -> None:
+    loaded = load(tmp_path, "guide.md", text)
+    assert (loaded.title, loaded.media_type) == (title, "text/markdown")
+
+
+def test_front_matter_becomes_metadata(tmp_path: Path) -> None:
+    loaded = load(
+        tmp_path,
+        "guide.markdown",
+        '---\ntitle: Guide\nlang: en\nyear: 2024\ndate: 2024-05-01\ndraft: false\ntags: [a, "b"]\n'
+        'weight: .inf\nnested: {a: 1}\nrows: [[1]]\nempty:\n1: one\nodd: "\\0"\n---\n# Heading\n',
+    )
+    assert loaded.content == "# Heading\n"
+    assert loaded.metadata == {
+        "lang": "en",
+        "year": 2024,
+        "date": "2024-05-01",
+        "draft": False,
+        "tags": ["a", "b"],
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\n\nA thematic break, and another\n\n---\ntext",
+        "---\n- a list\n---\ntext",
+        "---\nkey: [unclosed\n---\ntext",
+        "---\nwhen: 2024-13-45\n---\ntext",
+        "---\nbad: !!int ''\n---\ntext",
+        "---\na: " + "[" * 5000 + "\n---\ntext",
+        "---\nnever: closed\n",
+        " ---\na: b\n---\n",
+        "text\n---\na: b\n---\n",
+    ],
+)
+def test_what_is_no_front_matter_stays_in_the_text(text: str) -> None:
+    front = split_front_matter(text)
+    assert (front.body, front.title, front.metadata) == (text, "", {})
+
+
+@pytest.mark.parametrize("block", ["---\n---\n", "---\n# comment\n---\n", "---\na: b\n...\n"])
+def test_front_matter_is_taken_off_the_text(block: str) -> None:
+    assert split_front_matter(block + "text").body == "text"
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(st.sampled_from("ab:-[]{}!&*'\"\\0 \n|>?#%@"), max_size=60))
+def test_front_matter_never_fails(text: str) -> None:
+    block = f"---\n{text}\n---\nbody"
+    assert block.endswith(split_front_matter(block).body)
+
+
+# --- reStructuredText ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("=====\nGuide\n=====\n\nInstall\n-------\n\ntext", "Guide"),
+        (".. topic:: Not this\n\n   x\n\nReal *title*\n============\n\ntext", "Real title"),
+        (".. include:: secret.rst\n\ntext", "install"),
+        ("just text", "install"),
+        ("bad\n===\n\n.. unknown:: x\n\n:role:`y`", "bad"),
+    ],
+)
+def test_rst_is_kept_as_it_is_with_its_title(tmp_path: Path, text: str, title: str) -> None:
+    (tmp_path / "secret.rst").write_text("Secret\n======\n")
+    loaded = load(tmp_path, "install.rst", text)
+    assert (loaded.content, loaded.title, loaded.media_type) == (text, title, "text/x-rst")
+
+
+# --- HTML ----------------------------------------------------------------------------------------
+
+PAGE = """<?xml version="1.0"?><!DOCTYPE html>
+<html><head><title>Install \u2014 Docs</title><style>p {}</style></head><body>
+<header><a href="/">Logo</a></header><nav>Menu</nav>
+<main><header><h1>Install<a class="headerlink" href="#i">\u00b6</a></h1></header>
+<p>Set <code>snake_case</code> to *this*: <a href="https://example.org/x">there</a>,
+<a href="../b.html">here</a>. <img src="data:image/png;base64,AAAA" alt="A picture"></p>
+<pre><code class="language-py"># no heading
+x = 1</code></pre>
+<table><tr><td>a</td><td>b</td></tr><tr><td>1</td><td>2</td></tr></table>
+<ul><li>one<ul><li>two</li></ul></li></ul><script>alert(1)</script></main>
+<footer>Imprint</footer></body></html>"""
+
+
+def test_html_becomes_markdown_of_its_main_content(tmp_path: Path) -> None:
+    loaded = load(tmp_path, "page.html", PAGE)
+    assert (loaded.title, loaded.media_type) == ("Install \u2014 Docs", "text/markdown")
+    assert loaded.content == (
+        "# Install\n\n"
+        "Set `snake_case` to *this*: [there](https://example.org/x),\nhere. A picture\n\n"
+        "```py\n# no heading\nx = 1\n```\n\n"
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n\n"
+        "- one\n  - two"
+    )
+
+
+@pytest.mark.parametrize(
+    ("html", "title", "text"),
+    [
+        ("<h1>Only a <b>heading</b></h1><p>x</p>", "Only a heading", "# Only a **heading**\n\nx"),
+        ("<p>no title</p>", "", "no title"),
+        ("no markup at all", "", "no markup at all"),
+        ("<article>a</article><article>b</article>", "", "a\n\nb"),
+        ("<div>menu</div><article>a</article>", "", "a"),
+        ("<main></main><p>b</p>", "", "b"),
+        ("<div role=main>a</div>b", "", "a"),
+        ("<header>site</header><p>a</p>", "", "a"),
+        ("<form><p>a</p><button>Send</button></form>", "", "a"),
+        ("<title>T</title>a<p hidden>b</p>", "T", "a"),
+        ("a &#xD800;&#0; b", "", "a \ufffd\ufffd b"),
+    ],
+)
+def test_html_content(html: str, title: str, text: str) -> None:
+    assert html_to_markdown(html) == (title, text)
+
+
+def test_very_deep_html_is_kept_as_text() -> None:
+    assert html_to_markdown("<div>" * 3000 + "deep<script>x</script>") == ("", "deep")
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<p>",
+                "</p>",
+                "<",
+                "<!",
+                "<![",
+                "<a href=",
+                '"',
+                "x",
+                "&#",
+                "-->",
+                "<!--",
+                "<td>",
+                "<li>",
+                "<pre>",
+                "\ud7ff",
+                "<title>",
+                "<main>",
+            ]
+        )
+    )
+)
+def test_broken_html_is_read_or_refused(parts: list[str]) -> None:
+    try:
+        html_to_markdown("".join(parts))
+    except UnsupportedFile as exc:
+        assert "is not HTML" in str(exc)
+
+
+def test_html_may_have_the_encoding_it_declares(tmp_path: Path) -> None:
+    page = '<meta charset="{}"><p>Grüße \u201cx\u201d ' + "ü" * 50
+    for declared, actual in (("iso-8859-1", "cp1252"), ("windows-1252", "cp1252")):
+        loaded = load(tmp_path, "a.htm", page.format(declared).encode(actual))
+        assert loaded.content == "Grüße \u201cx\u201d " + "ü" * 50
+    with pytest.raises(UnsupportedFile, match="is not UTF-8"):
+        load(tmp_path, "a.htm", page.format("no-such-encoding").encode("cp1252"))
+
+
+# --- bad files -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "error", "message"),
+    [
+        (
+            "a.pdf",
+            b"%PDF",
+            UnsupportedFile,
+            r"a\.pdf: the type \.pdf cannot be loaded; supported: \.md, ",
+        ),
+        ("README", b"x", UnsupportedFile, "a file without a suffix cannot be loaded; supported"),
+        ("a.txt", b"", InvalidInput, "is empty"),
+        ("a.txt", b" \n\x00\n", InvalidInput, "is empty"),
+        ("a.md", b"---\ntitle: x\n---\n", InvalidInput, "is empty"),
+        ("a.html", b"<html><body><nav>menu</nav></body></html>", InvalidInput, "is empty"),
+        ("a.txt", bytes(range(256)) * 20, UnsupportedFile, r"is not text: 500 of 5,120 bytes"),
+        ("a.md", "Grüße".encode("utf-16")[2:], UnsupportedFile, "to UTF-8 if it is UTF-16"),
+        (
+            "a.txt",
+            "Größe ".encode("latin-1") * 50,
+            UnsupportedFile,
+            r"is not UTF-8: byte 0xf6 at offset 2; convert it, .* iconv -f",
+        ),
+        ("a.txt", b"\xff\xfea\x00b", UnsupportedFile, "is not UTF-16: byte 0x62 at offset 4"),
+        ("a.txt", b"x" * 2001, InvalidInput, r"2,001 bytes, .* 2,000; .* RAG_PG_MAX_FILE_BYTES"),
+    ],
+)
+def test_a_bad_file_is_refused_with_one_line_that_names_it(
+    tmp_path: Path, name: str, data: bytes, error: type[InvalidInput], message: str
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(error, match=message) as caught:
+        load_file(path, name, max_bytes=6000 if len(data) > 5000 else 2000)
+    assert type(caught.value) is error
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_exactly_the_limit_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"x" * 2000)
+    assert len(load_file(tmp_path / "a.txt", "a.txt", max_bytes=2000).content) == 2000
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match=r"gone\.md does not exist \(any more\)"):
+        load_file(tmp_path / "gone.md", "gone.md")
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(InvalidInput, match=r"folder\.md is a folder"):
+        load_file(tmp_path / "folder.md", "folder.md")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.md")
+    with pytest.raises(UnsupportedFile, match="is a device or a pipe"):
+        load_file(tmp_path / "pipe.md", "pipe.md")
+
+
+@needs_permissions
+def test_an_unreadable_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("x")
+    (tmp_path / "secret.md").chmod(0)
+    with pytest.raises(InvalidInput, match="permission denied"):
+        load_file(tmp_path / "secret.md", "secret.md")
+
+
+def test_an_impossible_path_is_an_error_like_any_other() -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        load_file(Path("a\x00b.md"), "x")
+    (failure,) = find_files([Path("a\x00b.md")]).failures
+    assert "cannot be read" in failure.error
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.binary(max_size=300), suffix=st.sampled_from([".txt", ".md", ".html", ".rst"]))
+def test_any_bytes_are_loaded_clean_or_refused_in_one_line(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, suffix: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    path.write_bytes(data)
+    try:
+        loaded = load_file(path, "any")
+    except InvalidInput as exc:
+        assert "\n" not in str(exc)
+    else:
+        assert clean_text(loaded.content + loaded.title)[1] == 0
+        assert loaded.content.strip() and loaded.title
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+
+def make(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("text")
+
+
+def test_a_folder_gives_its_supported_files_in_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "hand/b.md", "hand/a.TXT", "hand/deep/c.rst", "hand/deep/x/d.html", "hand/e.png")
+    make(tmp_path, "hand/.hidden.md", "hand/.git/f.md", "hand/md", "other/b.md")
+    monkeypatch.chdir(tmp_path)
+    found = find_files([Path("./hand/"), Path("other/../other"), Path("hand/b.md")])
+    assert [uri for _, uri in found.files] == [
+        "hand/a.TXT",
+        "hand/b.md",
+        "hand/deep/c.rst",
+        "hand/deep/x/d.html",
+        "other/b.md",
+    ]
+    assert [load_file(path, uri).content for path, uri in found.files] == ["text"] * 5
+    assert (found.failures, found.skipped) == ([], 2)
+
+
+def test_uris_keep_the_path_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path, "docs/a.md", "docs/sub/b.md")
+    monkeypatch.chdir(tmp_path / "docs" / "sub")
+    assert [uri for _, uri in find_files([Path()]).files] == ["b.md"]
+    assert [uri for _, uri in find_files([Path("..")]).files] == ["../a.md", "../sub/b.md"]
+    absolute = tmp_path / "docs" / "a.md"
+    assert [uri for _, uri in find_files([absolute]).files] == [absolute.as_posix()]
+
+
+def test_hidden_files_and_folders_are_found_when_named(tmp_path: Path) -> None:
+    make(tmp_path, ".notes/a.md", ".b.md")
+    assert len(find_files([tmp_path / ".notes", tmp_path / ".b.md"]).files) == 2
+
+
+def test_loops_of_links_end(tmp_path: Path) -> None:
+    make(tmp_path, "docs/a.md")
+    (tmp_path / "docs" / "again").symlink_to(tmp_path / "docs", target_is_directory=True)
+    (tmp_path / "docs" / "link.md").symlink_to(tmp_path / "docs" / "a.md")
+    (tmp_path / "docs" / "self.md").symlink_to("self.md")
+    found = find_files([tmp_path / "docs"])
+    assert [path.name for path, _ in found.files] == ["a.md", "link.md", "self.md"]
+    with pytest.raises(InvalidInput, match="symbolic links"):
+        load_file(tmp_path / "docs" / "self.md", "self.md")
+
+
+def test_what_cannot_be_added_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> None:
+    make(tmp_path, "good/a.md", "images/b.png", "images/c.png", "report.pdf")
+    (tmp_path / "empty").mkdir()
+    names = ["empty", "images", "report.pdf", "missing", "good"]
+    found = find_files([tmp_path / name for name in names])
+    assert [path.name for path, _ in found.files] == ["a.md"]
+    errors = [failure.error for failure in found.failures]
+    assert [failure.path.name for failure in found.failures] == names[:4]
+    assert "empty has no file of a supported type (.md, .markdown, .html" in errors[0]
+    assert "it has 2 of other types" in errors[1]
+    assert "the type .pdf cannot be loaded; supported: .md" in errors[2]
+    assert "missing does not exist" in errors[3]
+
+
+def test_a_name_that_is_not_utf8_is_reported_in_utf8(tmp_path: Path) -> None:
+    try:
+        (tmp_path / os.fsdecode(b"caf\xe9.md")).write_text("x")
+    except OSError:
+        pytest.skip("the file system takes UTF-8 names only")
+    (failure,) = find_files([tmp_path]).failures
+    assert "caf\\udce9.md is not valid UTF-8; rename the file" in failure.error
+    failure.error.encode()
+
+
+@needs_permissions
+def test_an_unreadable_folder_is_reported_and_the_others_are_read(tmp_path: Path) -> None:
+    make(tmp_path, "a/x.md", "b/x.md")
+    (tmp_path / "a").chmod(0)
+    found = find_files([tmp_path])
+    (tmp_path / "a").chmod(0o700)
+    assert [path.name for path, _ in found.files] == ["x.md"]
+    assert ["permission denied" in failure.error for failure in found.failures] == [True]

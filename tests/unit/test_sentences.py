@@ -1,0 +1,178 @@
+"""Sentences and words: pure functions over any text."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pg.sentences import LONGEST, plain, split_sentences
+from rag_pg.words import content_words, estimate_tokens, same_word, words
+
+MARKUP = st.text(
+    alphabet=st.sampled_from("aB1 .!?:;,\n\t`~#-*_|>[](){}<>/=\\$。！中é…\u0000\U0001f600"),
+    max_size=300,
+)
+
+
+def texts(document: str) -> list[str]:
+    return [sentence.text for sentence in split_sentences(document)]
+
+
+@given(st.one_of(MARKUP, st.text(max_size=300)))
+def test_sentences_are_spans_in_order(document: str) -> None:
+    end = 0
+    for sentence in split_sentences(document):
+        assert end <= sentence.start < sentence.stop <= len(document)
+        assert document[sentence.start : sentence.stop] == sentence.text == sentence.text.strip()
+        end = sentence.stop
+
+
+@given(st.one_of(MARKUP, st.text(max_size=300)))
+def test_plain_text_never_fails_and_prose_is_one_line(document: str) -> None:
+    shown = plain(document)
+    assert "\n" not in shown.split("\n\n")[0] or "```" in document or "~~~" in document
+
+
+@given(st.integers(1, 3000))
+def test_stretch_without_full_stop_is_cut(size: int) -> None:
+    pieces = texts("word " * size)
+    assert all(len(piece) <= LONGEST for piece in pieces)
+    assert " ".join(pieces).split() == ["word"] * size
+
+
+@pytest.mark.parametrize(
+    "hostile", [" ", ".", "`", "[", "<a", "#", "*", "- ", "| ", "\n", "(", "."]
+)
+def test_hostile_text_takes_linear_time(hostile: str) -> None:
+    document = hostile * 20_000 + "x"
+    split_sentences(document)
+    plain(document[:5_000])
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Dr. Smith met J. K. Rowling, e.g. in the U.S. Senate, at approx. 3.5 km.",
+        "See Fig. 2 and Sec. 4.1 in Miller et al. (2019).",
+        "Im 10. Jahrhundert, z. B. in der Normandie, gab es ca. 100 davon.",
+        "Version 1.2.3 of `pip.conf` reads https://example.com/a.html first.",
+        "Yahoo! is a company.",
+    ],
+)
+def test_full_stop_inside_a_sentence_ends_nothing(sentence: str) -> None:
+    assert texts(f"Before. {sentence} After.") == ["Before.", sentence, "After."]
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ("One. Two! Three? Four… Five", ["One.", "Two!", "Three?", "Four…", "Five"]),
+        ('He said "No." She left.', ['He said "No."', "She left."]),
+        (
+            "这是第一句。第二句！“第三句？”第四句",
+            ["这是第一句。", "第二句！", "“第三句？”", "第四句"],
+        ),
+        ("यह पहला है। यह दूसरा है।", ["यह पहला है।", "यह दूसरा है।"]),
+        ("هل هذا سؤال؟ نعم.", ["هل هذا سؤال؟", "نعم."]),
+        ("# Heading\n\nText.\n\n---\n\n<div>\n\n/// tip\n\nMore.", ["Text.", "More."]),
+        (
+            "Choose:\n\n- one\n- two,\n  and a half\n1. three",
+            ["Choose:", "one", "two,\n  and a half", "three"],
+        ),
+        ("| a | b |\n|---|---|\n| 1 | 2 |", ["| a | b |", "| 1 | 2 |"]),
+        ("🚀\n\nReal.", ["Real."]),
+        ("", []),
+    ],
+)
+def test_sentences_of_prose_and_markdown(document: str, expected: list[str]) -> None:
+    assert texts(document) == expected
+
+
+def test_wrapped_lines_are_joined_and_short_lines_are_not() -> None:
+    wrapped = "This sentence was wrapped by an editor at seventy-two columns, as\nsome do."
+    assert texts(wrapped) == [wrapped]
+    assert texts("Get started\nIntro to Claude\nQuickstart") == [
+        "Get started",
+        "Intro to Claude",
+        "Quickstart",
+    ]
+
+
+def test_code_block_belongs_to_the_sentence_that_introduces_it() -> None:
+    document = "Run this:\n\n```sh\nmake. Install\n```\n\nThen wait.\n\n```\nalone\n```"
+    introduced, then, alone = split_sentences(document)
+    assert introduced.text.startswith("Run this:") and introduced.text.endswith("```")
+    assert then.text == "Then wait."
+    assert (alone.kind, alone.text) == ("code", "```\nalone\n```")
+
+
+def test_chunk_that_begins_inside_a_code_block_begins_with_code() -> None:
+    document = "x = 1\nprint(x)\n```\n\nThis prints one."
+    code, prose = split_sentences(document)
+    assert (code.kind, prose.text) == ("code", "This prints one.")
+
+
+def test_unclosed_code_block_reaches_to_the_end() -> None:
+    assert [s.kind for s in split_sentences("Look.\n\n```python\na = 1. B\n\nb = 2")] == [
+        "prose",
+        "code",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("marked", "shown"),
+    [
+        ("See [the **docs**](https://x.org/a_(b)) now.", "See the docs now."),
+        ("An ![image](a.png) and <b>bold</b> &amp; _soft_ text.", "An image and bold & soft text."),
+        ("Keep `a[1]`, `**kw` and snake_case_name.", "Keep `a[1]`, `**kw` and snake_case_name."),
+        ("Rome fell in 476 [1][2, 3].", "Rome fell in 476."),
+        ("> quoted\n> on two lines", "quoted on two lines"),
+        ("Title { #anchor }", "Title"),
+        ("a < b and c > d, 2 * 3 * 4", "a < b and c > d, 2 * 3 * 4"),
+        ("| a | b |", "a | b"),
+    ],
+)
+def test_plain_removes_markup_and_nothing_else(marked: str, shown: str) -> None:
+    assert plain(marked) == shown
+
+
+def test_plain_keeps_code_blocks_as_they_are() -> None:
+    assert plain("**Run** this:\n\n```sh\nmake **x**\n```") == "Run this:\n\n```sh\nmake **x**\n```"
+
+
+# --- words -------------------------------------------------------------------------------------
+
+
+def test_words_are_folded_and_cjk_is_paired() -> None:
+    assert words("Crème brûlée, a 7-Up!") == ["creme", "brulee", "7", "up"]
+    assert words("数据库PG") == ["数据", "据库", "pg"]
+
+
+def test_content_words_leave_question_words_out_unless_nothing_is_left() -> None:
+    assert content_words("How do I reset my password?") == ["reset", "password"]
+    assert content_words("Was ist für Über-Nacht wichtig?") == ["nacht", "wichtig"]
+    assert content_words("Who is it?") == ["who", "is", "it"]
+    assert content_words("?!") == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("create", "creating", True),
+        ("evaluate", "evaluation", True),
+        ("normans", "norman", True),
+        ("contain", "contract", False),
+        ("use", "using", False),
+        ("cat", "catalogue", False),
+        ("a", "a", True),
+    ],
+)
+def test_forms_of_one_word_are_the_same(one: str, other: str, same: bool) -> None:
+    assert same_word(one, other) is same and same_word(other, one) is same
+
+
+@given(st.lists(st.text(max_size=100), max_size=3))
+def test_token_estimate_is_at_least_two_each(some: list[str]) -> None:
+    assert len(estimate_tokens(some)) == len(some)
+    assert all(2 <= n <= 2 + len(text) for n, text in zip(estimate_tokens(some), some, strict=True))
