@@ -20,7 +20,6 @@ from rag_pg.decode import clean_text as clean_text
 from rag_pg.decode import decode_text
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.front_matter import split_front_matter
-from rag_pg.load_html import declared_encoding, html_to_markdown
 from rag_pg.models import Loaded, LoadFailure
 from rag_pg.outline import first_title
 
@@ -93,8 +92,7 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
     except (OSError, ValueError) as exc:
         raise InvalidInput(_reason(path, exc)) from exc
     try:
-        declared = declared_encoding(data) if suffix in _HTML else None
-        text, removed = decode_text(data, declared=declared)
+        text, removed = _text(data, suffix)
         loaded = _parse(uri, suffix, text, removed)
     except UnsupportedFile as exc:
         raise UnsupportedFile(f"{_shown(path)} {exc}") from exc
@@ -157,6 +155,14 @@ def _read(path: Path, max_bytes: int) -> bytes:
     return data
 
 
+def _text(data: bytes, suffix: str) -> tuple[str, int]:
+    if suffix not in _HTML:
+        return decode_text(data)
+    from rag_pg.load_html import declared_encoding  # its libraries take long to import
+
+    return decode_text(data, declared=declared_encoding(data))
+
+
 # --- content -------------------------------------------------------------------------------------
 
 
@@ -164,6 +170,8 @@ def _parse(uri: str, suffix: str, text: str, removed: int) -> Loaded:
     title, media_type = "", "text/plain"
     metadata: Mapping[str, object] = {}
     if suffix in _HTML:
+        from rag_pg.load_html import html_to_markdown
+
         media_type, (title, text) = "text/markdown", html_to_markdown(text)
     elif suffix in (".md", ".markdown"):
         front = split_front_matter(text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rag_pg.pack import Unit
 
-Path = tuple[str, ...]
+HeadingPath = tuple[str, ...]
 
 
 @dataclass(kw_only=True, slots=True)
@@ -17,7 +17,7 @@ class Section:
     bare: there are only headings. floor: how many headings `path` keeps when sections are joined.
     """
 
-    path: Path
+    path: HeadingPath
     floor: int
     units: list[Unit] = field(default_factory=list)
     tokens: int = 0
@@ -42,7 +42,9 @@ def divide(units: Iterable[Unit]) -> list[Section]:
     return sections
 
 
-def join(sections: Iterable[Section], rooms: Mapping[Path, int], *, small: int) -> list[Section]:
+def join(
+    sections: Iterable[Section], rooms: Mapping[HeadingPath, int], *, small: int
+) -> list[Section]:
     """Join neighbours of which one has fewer than `small` tokens.
 
     Both have to fit in one chunk, and to stand under the same parent, or one under the other. They
@@ -66,7 +68,7 @@ def _leads_to(section: Section, heading: Unit) -> bool:
     return section.bare and heading.path[: len(section.path)] == section.path
 
 
-def _shared(left: Path, right: Path) -> Path:
+def _shared(left: HeadingPath, right: HeadingPath) -> HeadingPath:
     pairs = zip(left, right, strict=False)
     depth = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
     return left[:depth] if depth is not None else left[: min(len(left), len(right))]

@@ -15,7 +15,7 @@ from rag_pg.errors import InvalidInput
 from rag_pg.models import Span
 from rag_pg.outline import Block, outline_markdown, outline_plain
 from rag_pg.pack import Chunk, Packer
-from rag_pg.sections import Path, divide, join
+from rag_pg.sections import HeadingPath, divide, join
 
 _CHARACTERS_PER_TOKEN = 16  # at most: a tokenizer may count a megabyte without spaces as one word
 _SMALL = 0.25  # of the maximum: sections below it are joined with their neighbours
@@ -137,8 +137,8 @@ class Splitter:
     # --- headers ---------------------------------------------------------------------------------
 
     def _headers(
-        self, title: str, paths: Sequence[Path]
-    ) -> tuple[dict[Path, str], dict[Path, int]]:
+        self, title: str, paths: Sequence[HeadingPath]
+    ) -> tuple[dict[HeadingPath, str], dict[HeadingPath, int]]:
         """Return, for every path and every path above it, the heading as it is stored, and how
         many tokens the header leaves for content."""
         known = sorted({path[:depth] for path in paths for depth in range(len(path) + 1)})

@@ -72,6 +72,27 @@ $$Make the partition parent_key and attach it. ATTACH passes beside open readers
 CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.$$;
 
 
+CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _partition text := format('embeddings_%s', of_space.space_id);
+BEGIN
+    IF of_space.dimensions <= 4000 THEN  -- the limit of an HNSW index on halfvec
+        EXECUTE format(
+            'CREATE INDEX %I ON rag.%I USING hnsw ((embedding::halfvec(%s)) halfvec_%s_ops) '
+            'WITH (m = %s, ef_construction = %s)',
+            _partition || '_hnsw', _partition, of_space.dimensions, of_space.distance,
+            (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
+    END IF;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
+$$Make the HNSW index of an embedding space; none above 4,000 dimensions, where searches compare every vector.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
@@ -87,18 +108,12 @@ BEGIN
     IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
         EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);
     END IF;
-    IF _space.dimensions <= 4000 THEN  -- the limit of an HNSW index on halfvec
-        EXECUTE format(
-            'CREATE INDEX %I ON rag.%I USING hnsw ((embedding::halfvec(%s)) halfvec_%s_ops) '
-            'WITH (m = %s, ef_construction = %s)',
-            _partition || '_hnsw', _partition, _space.dimensions, _space.distance,
-            (_space.index_options ->> 'm')::integer, (_space.index_options ->> 'ef_construction')::integer);
-    END IF;
+    CALL rag.build_index(_space);
 END
 $$;
 
 COMMENT ON PROCEDURE rag.open_space(integer) IS
-$$Make the partition of an embedding space: dimensions checked, HNSW index up to 4,000 dimensions.$$;
+$$Make the partition of an embedding space, with its check of dimensions and its index.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.create_collection(
