@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-import yaml  # type: ignore[import-untyped]
+import yaml
 
 from rag_pg.decode import clean_text
 

@@ -27,7 +27,7 @@ MAX_FILE_BYTES = 20_000_000
 SUPPORTED = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
 
 _HTML = (".html", ".htm")
-_TITLE_LENGTH = 200  # characters
+_TITLE_LENGTH = 120  # characters, which leaves room for content in any script
 _RST_HEAD = 20_000  # characters in which a title is looked for
 
 
@@ -75,7 +75,7 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
     Text is UTF-8, or UTF-16 or UTF-32 with a byte order mark; an HTML page may also have the
     encoding it declares. A few NUL and invalid bytes, up to 4 or 1 %, are taken out and counted in
     `removed`. The title is that of the front matter or the page, else the first top heading, else
-    the name of the file; at most 200 characters.
+    the name of the file; at most 120 characters.
 
     Args:
         max_bytes: the largest size that is read.

@@ -50,6 +50,13 @@ class Block:
     children: tuple[Block, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unit(Block):
+    """A block whose size is known, in tokens."""
+
+    tokens: int
+
+
 def outline_plain(text: str) -> list[Block]:
     """Return the paragraphs of `text`: what blank lines separate. There are no headings."""
     blocks, start = [], 0

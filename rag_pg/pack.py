@@ -13,20 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from semantic_text_splitter import TextSplitter
 
-from rag_pg.outline import Block, split_lines
+from rag_pg.outline import Block, Unit, split_lines
 
 _OPEN = 0.4  # of a chunk: with more than this left, a paragraph that does not fit is cut
 _GAP = 200  # characters of white space between two blocks that end a chunk
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]’”]*\s+|[。！？]\s*|\n\s*")
 _WRAP = re.compile(r"(?<=[^\W\d_]|,)\n(?=[^\W\d_A-Z])")  # a line end within a sentence
 _NOT_SPACE = re.compile(r"\S")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Unit(Block):
-    """A block whose size is known, in tokens."""
-
-    tokens: int
 
 
 @dataclass(kw_only=True, slots=True)

@@ -42,6 +42,7 @@ from rag_pg.models import (
     Vectors,
 )
 from rag_pg.server import EmbeddedServer
+from rag_pg.split import Splitter
 from rag_pg.worker import Worker
 
 log = logging.getLogger(__name__)
@@ -153,7 +154,7 @@ class Rag:
         if found is None:
             model = model or DEFAULT_MODEL
             if dimensions is None:
-                dimensions = self.embedder(model).dimensions
+                dimensions = _fitting(self.embedder(model), chunking or {}).dimensions
             self.database.create_collection(
                 name,
                 model=model,
@@ -516,6 +517,18 @@ def _compare(found: CollectionInfo, **given: object) -> None:
             f"collection {found.name!r} exists with other settings: {'; '.join(differs)}; "
             "open it without them, or use another name"
         )
+
+
+def _fitting(embedder: Embedder, chunking: Mapping[str, Any]) -> Embedder:
+    """Refuse chunking that the embedder cannot read or the splitter does not know."""
+    Splitter.from_settings(chunking, embedder.count_tokens)
+    wanted = chunking.get("max_tokens", 0)
+    if wanted > embedder.max_tokens:
+        raise InvalidInput(
+            f"chunking max_tokens is {wanted}, but model {embedder.name!r} reads {embedder.max_tokens}; "
+            "lower it, or use another model"
+        )
+    return embedder
 
 
 def _spread(sources: Sequence[Source]) -> None:

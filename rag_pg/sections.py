@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rag_pg.pack import Unit
+from rag_pg.outline import Unit
 
 HeadingPath = tuple[str, ...]
 

@@ -36,6 +36,7 @@ from rag_pg.split import Splitter, embedded_text
 
 log = logging.getLogger(__name__)
 
+DEFAULT_TOKENS = 256  # of a chunk
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
 POLL_SECONDS = 5.0
@@ -205,8 +206,9 @@ class Worker:
     def _splitter(self, job: Job, work: IngestWork) -> Splitter:
         if job.collection_name not in self._splitters:
             embedder = self.embedder_of(job.collection_name)
+            settings = {"max_tokens": min(DEFAULT_TOKENS, embedder.max_tokens), **work.chunking}
             self._splitters[job.collection_name] = Splitter.from_settings(
-                work.chunking, embedder.count_tokens
+                settings, embedder.count_tokens
             )
         return self._splitters[job.collection_name]
 

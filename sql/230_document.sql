@@ -8,7 +8,7 @@ AS $$
 DECLARE
     _collection_id integer := into_collection.collection_id;
     _id uuid;
-    _title text := btrim(regexp_replace(coalesce(document_title, ''), '\s+', ' ', 'g'));
+    _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '\s+', ' ', 'g')), 200);
     _language text := nullif(document_language, into_collection.language);
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
@@ -101,6 +101,7 @@ $$Insert a document, or update the one with that uri. Returns its id.
 
 Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no job, and changed
 metadata alone takes effect at once. The old chunks stay searchable until the new ones are ready.
+title: kept to 200 characters, as it is embedded with every chunk.
 media_type: text/plain, text/markdown or text/x-rst. language: where it is not the collection's.$$;
 
 

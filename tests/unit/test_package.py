@@ -13,10 +13,10 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models"),
-    ("config", "outline", "pack", "onnx_bert", "gemini_client", "gemini_sdk", "sentences", "schema", "server", "db", "vectors", "sections", "words", "decode", "front_matter", "load_html"),
-    ("gemini", "load", "prompt", "extractive", "weights", "sentence_transformer"),
-    ("split", "embed", "llm"),
-    ("answer", "worker"),
+    ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
+    ("pack", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt"),
+    ("gemini", "load", "split", "extractive"),
+    ("embed", "llm", "answer", "worker"),
     ("rag",),
     ("cli",),
     ("demo", "__main__"),
