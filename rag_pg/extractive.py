@@ -20,7 +20,7 @@ NOT_FOUND = "The documents do not answer this question."
 
 MOST = 4  # sentences in an answer
 SHARE = 0.75  # of the best sentence's score, to be in the answer too
-CANDIDATES = 40  # sentences to embed: ~0.3 s with the default model on one core
+CANDIDATES = 24  # sentences to embed: about 0.3 s with the default model on one core
 WEIGHT = 0.8  # of the covered words against the similarity of meaning
 RANK_COST = 0.02  # per rank of the hit
 LIST_LENGTH = 700  # characters of a list that follows its introduction into the answer
@@ -52,12 +52,14 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Candidate:
-    """Sentence `place` of hit `rank`, both from 0; `shown` is its text without markup."""
+    """Sentence `place` of hit `rank`, both from 0; `shown` is its text without markup, `words` its
+    words, `context` those of the titles above it."""
 
     rank: int
     place: int
     shown: str
     words: frozenset[str]
+    context: frozenset[str]
 
 
 def answer_extractive(question: str, hits: Sequence[Hit], *, embedder: Embedder | None) -> Answer:
@@ -76,7 +78,7 @@ def answer_extractive(question: str, hits: Sequence[Hit], *, embedder: Embedder 
     sources = distinct_hits(hits)
     split = [_split(hit) for hit in sources]
     candidates = _candidates(sources, split)
-    if not candidates:
+    if not candidates or not question.strip():
         return _not_found(sources, [])
     coverage, best_coverage = _cover(question, sources, candidates)
     scores = WEIGHT * coverage - RANK_COST * np.array([c.rank for c in candidates])
@@ -116,11 +118,13 @@ def _show(sentence: Sentence) -> str:
 def _candidates(sources: Sequence[Hit], split: Sequence[Sequence[Sentence]]) -> list[_Candidate]:
     found = []
     for rank, sentences in enumerate(split):
-        context = words(f"{sources[rank].title} {sources[rank].heading}")
+        context = frozenset(words(f"{sources[rank].title} {sources[rank].heading}"))
         for place, sentence in enumerate(sentences):
             shown = _show(sentence)
-            own = frozenset((*words(shown), *context))
-            found.append(_Candidate(rank=rank, place=place, shown=shown, words=own))
+            own = frozenset(words(shown))
+            found.append(
+                _Candidate(rank=rank, place=place, shown=shown, words=own, context=context)
+            )
     return found
 
 
@@ -134,7 +138,7 @@ def _cover(
     asked = content_words(question)
     if not asked:
         return np.zeros(len(candidates)), 0.0
-    has = np.array([_has(candidate.words, asked) for candidate in candidates], dtype=np.float64)
+    has = np.array([_has(c.words | c.context, asked) for c in candidates], dtype=np.float64)
     weights = np.log(1 + (len(candidates) + 20) / (has.sum(axis=0) + 1))
     weights /= weights.sum()
     ranks = np.array([candidate.rank for candidate in candidates])
@@ -191,13 +195,15 @@ def _pick(candidates: Sequence[_Candidate], scores: _Numbers) -> list[_Candidate
         candidate = candidates[index]
         if len(picked) == MOST or scores[index] < SHARE * scores.max():
             break
-        if not any(_overlap(candidate.words, other.words) >= 0.8 for other in picked):
+        if not any(_repeats(candidate, other) for other in picked):
             picked.append(candidate)
     return picked
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / max(1, min(len(one), len(other)))
+def _repeats(one: _Candidate, other: _Candidate) -> bool:
+    """Whether `one` says little that `other` does not, or `other` over again and more."""
+    new = len(one.words - other.words)
+    return new <= 0.1 * len(one.words) or other.shown in one.shown
 
 
 def _compose(

@@ -102,8 +102,7 @@ def _fit(hits: Sequence[Hit], budget: int, count_tokens: CountTokens) -> Iterato
         header = count_tokens([_block(_citation(source.number, hit, ""), "0" * 16)])[0]
         quote = _cut(hit.content, budget - header, count_tokens)
         if not quote and source.number == 1:
-            share = max(1, len(hit.content) * budget // length)
-            quote = hit.content[:share].rsplit(None, 1)[0]
+            quote = _cut_anywhere(hit.content, budget / length)
         if quote:
             yield _citation(source.number, hit, quote)
         return
@@ -120,6 +119,14 @@ def _cut(content: str, budget: int, count_tokens: CountTokens) -> str:
             break
         end = stop
     return content[:end]
+
+
+def _cut_anywhere(content: str, share: float) -> str:
+    """Return that share (0 to 1) of `content`, at least a character, to the end of a word."""
+    start = len(content) - len(content.lstrip())
+    head = content[: start + max(1, int(len(content[start:]) * share))]
+    space = head.rfind(" ", start + 1)
+    return head[:space] if space > start else head
 
 
 def _citation(number: int, hit: Hit, quote: str) -> Citation:

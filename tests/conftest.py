@@ -62,6 +62,8 @@ def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
         return make_conninfo(server_dsn, dbname=name)
 
     yield make
+    if not os.environ.get("RAG_PG_TEST_DSN"):
+        return  # they go with the server
     with psycopg.connect(server_dsn, autocommit=True) as connection:
         for name in made:
             connection.execute(
