@@ -197,6 +197,7 @@ _CLEANING = [
         (r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)", r"\1"),
         (r"\[([^\]]+)\]\[[^\]]*\]", r"\1"),
         (r"<(https?://[^>\s]+)>", r"\1"),
+        (r"</?(?:td|th|tr|li|p|br|div|h\d)\b[^>]*>", " "),
         (r"</?[A-Za-z][^>]*>", ""),
         (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
         (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
@@ -213,7 +214,7 @@ def plain(text: str) -> str:
     """Return prose as one line without markup, code blocks as they are below it.
 
     Links become their text; emphasis, tags and bracketed reference numbers go, which would pass for
-    citations; code in backticks stays.
+    citations; code in backticks stays. A code block that is not closed is closed.
     """
     fence = _FENCE_LINE.search(text)
     prose, code = (text[: fence.start()], text[fence.start() :]) if fence else (text, "")
@@ -228,4 +229,6 @@ def plain(text: str) -> str:
         prose = pattern.sub(replacement, prose)
     prose = re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], html.unescape(prose))
     prose = " ".join(prose.split())
-    return f"{prose}\n\n{code.strip()}".strip() if code else prose
+    if len(_FENCE_LINE.findall(code)) % 2:  # a chunk cut it in two
+        code = f"{code.rstrip()}\n{code.lstrip()[:3]}"
+    return f"{prose}\n\n{code.strip()}".strip()

@@ -131,10 +131,15 @@ def test_unclosed_code_block_reaches_to_the_end() -> None:
         ("Title { #anchor }", "Title"),
         ("a < b and c > d, 2 * 3 * 4", "a < b and c > d, 2 * 3 * 4"),
         ("| a | b |", "a | b"),
+        ("<td>a</td><td>b</td>", "a b"),
     ],
 )
 def test_plain_removes_markup_and_nothing_else(marked: str, shown: str) -> None:
     assert plain(marked) == shown
+
+
+def test_plain_closes_a_code_block_that_was_cut() -> None:
+    assert plain("Run:\n\n~~~\nmake inst") == "Run:\n\n~~~\nmake inst\n~~~"
 
 
 def test_plain_keeps_code_blocks_as_they_are() -> None:
