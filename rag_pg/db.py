@@ -181,6 +181,9 @@ class Database:
     def remove_dropped(self) -> int:
         return int(self._scalar("SELECT rag.remove_dropped()"))
 
+    def maintain(self) -> None:
+        self._scalar("SELECT count(*) FROM rag.maintain()")
+
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
         return self._rows(
             CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
