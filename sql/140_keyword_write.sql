@@ -48,7 +48,7 @@ BEGIN
           WHERE known.collection_id = c.collection_id AND known.language = c.language
       );
 
-    PERFORM rag.merge_when_due(collection_key);
+    PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
 END
 $$;
 
@@ -76,7 +76,7 @@ BEGIN
         FOR UPDATE
     ) AS doomed;
 
-    PERFORM rag.merge_when_due(collection_key);
+    PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
 END
 $$;
 
@@ -86,7 +86,7 @@ $$Takes chunks out of the keyword index. Call it before deleting them, in the sa
 It locks the chunks, so of two transactions that delete the same chunk only one is counted: the other
 finds it gone. Chunks that do not exist are ignored.$$;
 
-CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer)
+CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -95,7 +95,8 @@ DECLARE
     _due boolean;
 BEGIN
     -- Another isolation level could fail here on rows that an earlier merge took: leave it to others.
-    IF current_setting('transaction_isolation') <> 'read committed' THEN
+    IF current_setting('transaction_isolation') <> 'read committed'
+       OR random() > added / 32.0 THEN
         RETURN;
     END IF;
     SELECT count(*) >= rag.keyword_merge_size()
@@ -112,8 +113,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.merge_when_due(integer) IS
-$$Merges a collection's fresh changes when there are enough of them (rag.keyword_merge_size).$$;
+COMMENT ON FUNCTION rag.merge_when_due(integer, integer) IS
+$$Merges a collection's fresh changes when there are enough of them (rag.keyword_merge_size).
+
+added: how many the caller has added. They are counted about once in 32 additions, not at every one.$$;
 
 CREATE OR REPLACE FUNCTION rag.merge_keyword(collection_key integer)
 RETURNS integer
@@ -215,9 +218,15 @@ BEGIN
         FROM net AS n
     ),
     inverted AS MATERIALIZED (
-        SELECT i.word, i.packed, cardinality(i.packed) AS chunks
+        SELECT u.lexeme COLLATE "C" AS word, count(*)::integer AS chunks,
+               array_agg(rag.posting(
+                   _first + k.place::integer - 1, c.lexeme_count, cardinality(u.positions)
+               )) AS packed
         FROM state AS s
-        CROSS JOIN LATERAL rag.invert_chunks(collection_key, _first, s.chunk_ids) AS i
+        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS k (chunk_id, place)
+        JOIN rag.chunks AS c ON c.collection_id = collection_key AND c.chunk_id = k.chunk_id
+        CROSS JOIN LATERAL unnest(c.lexemes) AS u
+        GROUP BY 1
     ),
     counted AS MATERIALIZED (
         SELECT n.word, n.chunks + i.chunks AS chunks
@@ -291,30 +300,6 @@ Written chunks get slots and postings; deleted ones are counted as removed (thei
 compaction, harmless: a search only returns chunks that exist). A chunk written and
 deleted meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that snapshot
 does not see is still there to be read. The caller holds rag.lock_keyword. Returns the changes taken.$$;
-
-CREATE OR REPLACE FUNCTION rag.invert_chunks(
-    collection_key integer, first_slot integer, chunk_keys bigint[]
-)
-RETURNS TABLE (word text, packed bigint[])
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT u.lexeme COLLATE "C",
-           array_agg(rag.posting(o.slot, c.lexeme_count, cardinality(u.positions)))
-    FROM (
-        SELECT k.chunk_key, first_slot + k.place::integer - 1 AS slot
-        FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_key, place)
-    ) AS o
-    JOIN rag.chunks AS c ON c.collection_id = collection_key AND c.chunk_id = o.chunk_key
-    CROSS JOIN LATERAL unnest(c.lexemes) AS u
-    GROUP BY 1;
-END
-$$;
-
-COMMENT ON FUNCTION rag.invert_chunks(integer, integer, bigint[]) IS
-$$The postings of chunks that take the slots from first_slot on, in the order given.$$;
 
 CREATE OR REPLACE FUNCTION rag.chunk_counts(collection_key integer, words text[])
 RETURNS TABLE (word text, chunks bigint)
