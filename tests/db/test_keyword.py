@@ -52,7 +52,9 @@ def test_match_modes(connection: Connection) -> None:
     ["ERR_CONN_RESET", "v1.2.3", "foo.bar_baz", "C++", "C#", ".NET", "/etc/pg_hba.conf", "max_wal_size",
      "someone@example.org", "HTTP/2", "std::vector", "10.0.0.1", "CVE-2024-1234"],
 )  # fmt: skip
-def test_identifiers_find_the_chunk_that_holds_them(connection: Connection, identifier: str) -> None:
+def test_identifiers_find_the_chunk_that_holds_them(
+    connection: Connection, identifier: str
+) -> None:
     put(
         connection,
         hit=f"The log says {identifier} after a while.",
@@ -139,7 +141,8 @@ def test_explanations_add_up_to_the_score(connection: Connection) -> None:
             assert contribution == pytest.approx(said * idf * tf / (tf + 1.2 * norm), abs=1e-9)
     one = next(iter(hits))
     only = connection.execute(
-        "SELECT DISTINCT chunk_id FROM rag.explain_keyword('k', 'red fish', chunk_ids => %s)", [[one]]
+        "SELECT DISTINCT chunk_id FROM rag.explain_keyword('k', 'red fish', chunk_ids => %s)",
+        [[one]],
     ).fetchall()
     assert only == [(one,)]
 
