@@ -16,6 +16,7 @@ from rag_pg import errors
 from rag_pg.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
+    from rag_pg.aio import AsyncCollection, AsyncRag
     from rag_pg.config import Settings
     from rag_pg.models import Answer, Citation, Document, Hit
     from rag_pg.rag import Collection, Hits, Rag
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 _LAZY = {
     "Answer": "rag_pg.models",
+    "AsyncCollection": "rag_pg.aio",
+    "AsyncRag": "rag_pg.aio",
     "Citation": "rag_pg.models",
     "Collection": "rag_pg.rag",
     "Document": "rag_pg.models",
@@ -33,6 +36,8 @@ _LAZY = {
 }
 __all__ = [
     "Answer",
+    "AsyncCollection",
+    "AsyncRag",
     "Citation",
     "Collection",
     "Document",

@@ -19,6 +19,7 @@ OTHERS = (
     "RAG_PG_TEST_DSN",
     "RAG_PG_TEST_POSTGRES",
     "RAG_PG_TEST_SLOW",
+    "RAG_PG_TEST_IMAGE",
 )
 
 

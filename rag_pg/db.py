@@ -32,6 +32,7 @@ from rag_pg.models import CollectionInfo, CollectionStats, Document, Hit, Job, V
 
 API_VERSION = 1
 CONNECT_SECONDS = 10
+POOL_SIZE = 4
 T = TypeVar("T")
 
 
@@ -82,7 +83,7 @@ class LoadCounts:
 class Database:
     """rag_pg's functions as methods. Opens nothing until `open`."""
 
-    def __init__(self, dsn: str, *, pool_size: int = 4) -> None:
+    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
         self.dsn = dsn
         self._pool = ConnectionPool(
             dsn,
@@ -180,6 +181,9 @@ class Database:
 
     def remove_dropped(self) -> int:
         return int(self._scalar("SELECT rag.remove_dropped()"))
+
+    def maintain(self) -> None:
+        self._scalar("SELECT count(*) FROM rag.maintain()")
 
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
         return self._rows(

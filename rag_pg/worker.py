@@ -11,6 +11,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +41,7 @@ DEFAULT_TOKENS = 256  # of a chunk
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
 POLL_SECONDS = 5.0
+MAINTAIN_SECONDS = 60.0
 TEXTS_PER_CALL = 64  # of the embedder; between calls progress is reported
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
 
@@ -90,15 +92,17 @@ class Worker:
         A database that goes away is waited for; everything else that fails is recorded with its job.
         """
         delay = 1.0
+        maintain_at = time.monotonic()
         while not self.stop.is_set():
             try:
                 with self.database.listen() as connection:
                     while not self.stop.is_set():
                         self.drain()
                         delay = 1.0
-                        if not self.stop.is_set():
-                            self.database.remove_dropped()
-                            self._sleep_until_notified(connection)
+                        if time.monotonic() >= maintain_at:
+                            self.database.maintain()
+                            maintain_at = time.monotonic() + MAINTAIN_SECONDS
+                        self._sleep_until_notified(connection)
             except DatabaseUnavailable as exc:
                 log.warning("%s; trying again in %.0f s", exc, delay)
                 self.stop.wait(delay)

@@ -50,6 +50,15 @@ COMMENT ON FUNCTION rag.distance_operator(text) IS
 $$pgvector's operator of a distance (cosine, l2, ip). For ip it gives the negative inner product.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.collection_tables()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN ARRAY['documents', 'chunks', 'keyword_changes', 'keyword_slots', 'keyword_postings', 'keyword_removed'];
+
+COMMENT ON FUNCTION rag.collection_tables() IS
+$$The partitioned tables of which every collection has a partition of its own, named <table>_<collection_id>.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.attach_partition(parent text, partition_key integer)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
@@ -136,6 +145,7 @@ DECLARE
     _collection rag.collections;
     _space rag.spaces;
     _space_id integer;
+    _parent text;
     _differs text;
 BEGIN
     IF coalesce(create_collection.name, '') !~ '^[^\s/]{1,100}$' THEN
@@ -213,8 +223,9 @@ BEGIN
     VALUES (_collection.collection_id, create_collection.model, create_collection.dimensions,
             create_collection.distance, _options, 'active')
     RETURNING s.space_id INTO _space_id;
-    CALL rag.attach_partition('documents', _collection.collection_id);
-    CALL rag.attach_partition('chunks', _collection.collection_id);
+    FOREACH _parent IN ARRAY rag.collection_tables() LOOP
+        CALL rag.attach_partition(_parent, _collection.collection_id);
+    END LOOP;
     CALL rag.open_space(_space_id);
     RETURN _collection.collection_id;
 END
@@ -288,7 +299,9 @@ DECLARE
     _space_id integer;
 BEGIN
     UPDATE rag.collections AS c SET dropped_at = now() WHERE c.collection_id = _id;
-    EXECUTE format('TRUNCATE rag.%I, rag.%I', 'documents_' || _id, 'chunks_' || _id);
+    EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('rag.%I', t.parent || '_' || _id), ', ')
+             FROM unnest(rag.collection_tables()) AS t (parent));
+    PERFORM rag.clear_keyword(_id);
     FOR _space_id IN UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id RETURNING s.space_id
     LOOP
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
@@ -322,8 +335,9 @@ BEGIN
             LOOP
                 EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
             END LOOP;
-            EXECUTE format('DROP TABLE IF EXISTS rag.%I, rag.%I',
-                           'documents_' || _collection_id, 'chunks_' || _collection_id);
+            EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
+                     FROM unnest(rag.collection_tables()) AS t (parent));
+            PERFORM rag.clear_keyword(_collection_id);
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;

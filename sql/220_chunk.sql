@@ -1,12 +1,3 @@
-CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
-RETURNS tsvector
-LANGUAGE sql STABLE PARALLEL SAFE
-RETURN to_tsvector(language::regconfig, searchable);
-
-COMMENT ON FUNCTION rag.lexemes(text, text) IS
-$$The lexemes of a text by a text search configuration, with their positions.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.lexeme_count(lexemes tsvector)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -22,6 +13,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM rag.unindex_chunks(of_collection, chunk_ids);
     DELETE FROM rag.embeddings AS e
     WHERE e.space_id IN (SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection)
         AND e.chunk_id = ANY (chunk_ids);
@@ -30,7 +22,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.remove_chunks(integer, bigint[]) IS
-$$Delete chunks and their vectors.$$;
+$$Delete chunks, their vectors and their keywords.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors halfvec[])
@@ -130,6 +122,7 @@ BEGIN
     LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
     LATERAL (SELECT rag.lexemes(coalesce(d.language, _collection.language), t.searchable) AS lexemes OFFSET 0) AS l
     WHERE u.is_new;
+    PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new));
 
     PERFORM rag.store_vectors(_space, _ids, vectors);
     -- A text that stands twice in a document, or whose language changed, has its vector already.

@@ -109,7 +109,8 @@ CREATE OR REPLACE FUNCTION rag.search_keyword(
     collection text,
     query_text text,
     result_limit integer DEFAULT 10,
-    metadata_filter jsonb DEFAULT '{}')
+    metadata_filter jsonb DEFAULT '{}',
+    match text DEFAULT 'any')
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -118,22 +119,28 @@ DECLARE
     _collection rag.collections := rag.require_collection(search_keyword.collection);
 BEGIN
     PERFORM rag.check_query(query_text, result_limit, metadata_filter);
+    IF coalesce(search_keyword.match, '') NOT IN ('any', 'all', 'phrase', 'web') THEN
+        RAISE EXCEPTION 'unknown match %', quote_nullable(search_keyword.match)
+        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
+    END IF;
     RETURN QUERY
     SELECT h.*
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.score ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places
-        FROM rag.rank_keyword(_collection, query_text, result_limit, metadata_filter)
+        FROM rag.rank_keyword(_collection.collection_id, query_text, result_limit,
+                              rag.compile_filter(metadata_filter), match)
             WITH ORDINALITY AS r (chunk_id, score, place)
     ) AS a,
     LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb) IS
-$$The chunks that best match any word of a text, by exact BM25, best first.
+COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text) IS
+$$The chunks that best match the words of a text, by exact BM25, best first.
 
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata contains it. score is keyword_score: 0 and up.$$;
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata contains it. match: any (of the words), all, phrase, or
+web (a search box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search(
@@ -180,7 +187,8 @@ BEGIN
         WHERE query_embedding IS NOT NULL AND vector_weight > 0
     ), keyword_leg AS MATERIALIZED (
         SELECT r.chunk_id, r.score, r.place
-        FROM rag.rank_keyword(_collection, query_text, _candidates, metadata_filter)
+        FROM rag.rank_keyword(_collection.collection_id, query_text, _candidates,
+                              rag.compile_filter(metadata_filter))
             WITH ORDINALITY AS r (chunk_id, score, place)
         WHERE query_text IS NOT NULL AND keyword_weight > 0
     ), fused AS (

@@ -17,7 +17,7 @@ BEGIN
            j.waiting + j.running, j.dead,
            (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
             FROM (SELECT to_regclass(format('rag.%I', t || '_' || l.collection_id))
-                  FROM unnest(ARRAY['documents', 'chunks']) AS t
+                  FROM unnest(rag.collection_tables()) AS t
                   UNION ALL
                   SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
                   FROM rag.spaces AS s WHERE s.collection_id = l.collection_id) AS p (part)),

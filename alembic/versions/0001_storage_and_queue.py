@@ -1,4 +1,4 @@
-"""Collections, documents, chunks, embedding spaces, embeddings and jobs."""
+"""Collections, documents, chunks, embedding spaces, embeddings, jobs and the keyword index."""
 
 from alembic import op
 
@@ -94,7 +94,6 @@ whose chunks are searchable. language is NULL where it is the collection''s.'
     """,
     "CREATE INDEX chunks_document ON rag.chunks (collection_id, document_id, ordinal)",
     "CREATE INDEX chunks_metadata ON rag.chunks USING gin (metadata jsonb_path_ops)",
-    "CREATE INDEX chunks_lexemes ON rag.chunks USING gin (lexemes)",
     """
     COMMENT ON TABLE rag.chunks IS
     'Spans of documents. start_offset and stop_offset count characters of documents.content (NULL for
@@ -204,7 +203,169 @@ columns of a leg that did not find the chunk, or was skipped, are NULL.'
 )
 
 
+# The keyword index (exact BM25). A chunk's life here: keyword_changes (fresh), an open segment, a sealed segment.
+#   fresh    one small row per written or deleted chunk, not yet inverted
+#   open     inverted by a merge of a few hundred changes: exact postings
+#   sealed   16,000 slots folded into one segment: frequent lexemes become dense weights
+KEYWORD_INDEX = (
+    """
+    CREATE TABLE rag.keyword_changes (
+        collection_id integer NOT NULL,
+        chunk_id bigint NOT NULL,
+        change smallint NOT NULL,
+        lexeme_count integer NOT NULL,
+        lexemes tsvector
+    ) PARTITION BY LIST (collection_id)
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_changes IS
+$$Chunks written or deleted since the last merge: appended by writers, taken away by a merge.
+
+change: +1 written, -1 deleted. lexemes: only of deleted chunks (a written one still has its own).
+Writers append here and touch nothing else, so they never wait for one another.$$
+    """,
+    """
+    CREATE TABLE rag.keyword_slots (
+        collection_id integer NOT NULL,
+        slot integer NOT NULL,
+        chunk_id bigint NOT NULL,
+        PRIMARY KEY (collection_id, slot)
+    ) PARTITION BY LIST (collection_id)
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_slots IS
+$$The merged chunks by slot: the dense number by which postings name a chunk. Slots are never reused.
+
+Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until compaction.$$
+    """,
+    """
+    CREATE TABLE rag.keyword_postings (
+        collection_id integer NOT NULL,
+        segment integer NOT NULL,
+        chunk_count integer NOT NULL,
+        idf real,
+        top real,
+        lexeme text COLLATE "C" NOT NULL,
+        postings bigint[],
+        weights {vector}.sparsevec,
+        PRIMARY KEY (collection_id, segment, lexeme) WITH (fillfactor = 100),
+        CHECK ((postings IS NULL) <> (weights IS NULL))
+    ) PARTITION BY LIST (collection_id)
+    """,
+    """
+    ALTER TABLE rag.keyword_postings ALTER COLUMN postings SET STORAGE EXTERNAL
+    """,
+    """
+    ALTER TABLE rag.keyword_postings ALTER COLUMN weights SET STORAGE EXTERNAL
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_postings IS
+$$Which chunks of a segment contain a lexeme (chunk_count of them, deleted ones included), in one of two forms.
+
+postings: exact and for rare lexemes (and every lexeme of an open segment): one number per chunk, made
+by rag.posting(slot, length, frequency).
+weights: for frequent lexemes of a sealed segment: position = slot within the block + 1, value = thousandths
+of the BM25 contribution, rounded up, as of when they were computed (idf here, average_length in
+keyword_segments). pgvector adds them up in C. They select candidates; scores come from the chunks.
+top: the largest of the weights.$$
+    """,
+    """
+    CREATE TABLE rag.keyword_removed (
+        collection_id integer NOT NULL,
+        lexeme text COLLATE "C" NOT NULL,
+        chunk_count integer NOT NULL,
+        PRIMARY KEY (collection_id, lexeme)
+    ) PARTITION BY LIST (collection_id)
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_removed IS
+$$How many deleted chunks the postings of a lexeme still hold. Written by merges and compaction only.
+
+Live document frequency = chunk_count over all segments - removed + fresh changes (rag.chunk_counts), so it is
+exact before any compaction.$$
+    """,
+    """
+    CREATE TABLE rag.keyword_segments (
+        collection_id integer NOT NULL,
+        segment integer NOT NULL,
+        sealed boolean NOT NULL,
+        average_length double precision NOT NULL,
+        k1 double precision NOT NULL,
+        b double precision NOT NULL,
+        PRIMARY KEY (collection_id, segment)
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_segments IS
+$$The segments of each collection, named by their first slot. A sealed one covers a whole block.
+
+average_length, k1, b: as of when it was made (a sealed segment's weights were computed with them).$$
+    """,
+    """
+    CREATE TABLE rag.keyword_totals (
+        collection_id integer PRIMARY KEY,
+        chunk_count bigint NOT NULL,
+        length_sum bigint NOT NULL,
+        next_slot integer NOT NULL
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_totals IS
+$$Live merged chunks of a collection, the sum of their lengths, and the next free slot.
+
+One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh changes.$$
+    """,
+    """
+    CREATE TABLE rag.keyword_languages (
+        collection_id integer NOT NULL,
+        language text NOT NULL
+    )
+    """,
+    """
+    CREATE INDEX ON rag.keyword_languages (collection_id)
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_languages IS
+$$Text-search configurations that a collection's chunks have used besides the collection's own.
+
+A query is lexed by each of them. Repeated rows are harmless: two writers may add the same one at once.$$
+    """,
+    """
+    CREATE TYPE rag.scored_chunk AS (
+        chunk_id bigint,
+        score double precision
+    )
+    """,
+    """
+    COMMENT ON TYPE rag.scored_chunk IS $$A chunk and its BM25 score.$$
+    """,
+    """
+    CREATE TYPE rag.keyword_query AS (
+        collection_key integer,
+        lexemes text[],
+        term_queries tsquery[],
+        times integer[],
+        chunk_counts bigint[],
+        factors double precision[],
+        chunk_count bigint,
+        average_length double precision,
+        k1 double precision,
+        b double precision,
+        fresh_chunks bigint[]
+    )
+    """,
+    """
+    COMMENT ON TYPE rag.keyword_query IS
+$$A lexed query with the live statistics of one collection, made by rag.prepare_keyword.
+
+Parallel arrays with one entry per lexeme, the weightiest first: lexemes, term_queries (the same as tsquery),
+times (how often the query says it), chunk_counts (live document frequency) and factors (times × idf).
+fresh_chunks: written and not yet merged, to be scored one by one.$$
+    """,
+)
+
+
 def upgrade() -> None:
     vector = op.get_context().config.attributes["vector_schema"]
-    for statement in STATEMENTS:
+    for statement in (*STATEMENTS, *KEYWORD_INDEX):
         op.execute(statement.replace("{vector}", vector))

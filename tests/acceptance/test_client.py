@@ -1,5 +1,6 @@
 """The Python client on a real database with an embedder that needs no model."""
 
+import asyncio
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import (
+    AsyncRag,
     CollectionMismatch,
     InvalidInput,
     InvalidQuery,
@@ -373,3 +375,22 @@ def test_a_worker_that_may_not_drop_tables_leaves_them(
     assert rag.database.remove_dropped() == 1
     connection.execute("DROP OWNED BY no_owner")
     connection.execute("DROP ROLE no_owner")
+
+
+def test_the_asynchronous_client_answers_many_at_once(
+    dsn: str, tmp_path: Path, embedder: HashEmbedder
+) -> None:
+    async def life() -> list[str]:
+        settings = Settings(home=tmp_path)
+        async with AsyncRag(
+            dsn, settings=settings, embedders={"hash": lambda name: embedder}
+        ) as rag:
+            docs = await rag.collection("docs", model="hash:32")
+            assert (await docs.add(FISH, BIRD)).added == 2
+            answers = await asyncio.gather(*(docs.search(f"red fish {i}") for i in range(20)))
+            assert (await docs.ask("Where does the red fish swim?")).found
+            assert (await docs.stats()).documents == 2
+            assert await docs.delete("bird")
+            return [hits[0].uri for hits in answers]
+
+    assert asyncio.run(life()) == ["fish"] * 20

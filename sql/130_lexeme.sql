@@ -1,0 +1,144 @@
+-- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself:
+-- scripts written without spaces, and identifiers as one lexeme besides their parts.
+
+CREATE OR REPLACE FUNCTION rag.unspaced_script()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF'
+    '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
+
+COMMENT ON FUNCTION rag.unspaced_script() IS
+$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
+
+CREATE OR REPLACE FUNCTION rag.character_pairs(searchable text)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT array_agg(substr(r.run[1], g.place, 2) ORDER BY r.part, g.place)
+    FROM regexp_matches(searchable, rag.unspaced_script() || '+', 'g') WITH ORDINALITY AS r (run, part)
+    CROSS JOIN LATERAL generate_series(1, greatest(1, length(r.run[1]) - 1)) AS g (place)
+);
+
+COMMENT ON FUNCTION rag.character_pairs(text) IS
+$$Every two neighbouring characters of scripts without word boundaries, in order; a single character by itself.$$;
+
+CREATE OR REPLACE FUNCTION rag.identifiers(searchable text)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT array_agg(lower(w.word) ORDER BY w.place)
+    FROM (
+        SELECT rtrim(s.word, '.:-/') AS word, s.place
+        FROM string_to_table(
+            translate(searchable, E'\n\t\r()[]{}<>,;"''`=|*!?', repeat(' ', 20)), ' '
+        ) WITH ORDINALITY AS s (word, place)
+        WHERE s.word ~ '[_/\\@#.:+]'
+    ) AS w
+    WHERE length(w.word) BETWEEN 2 AND 200
+      AND w.word ~ ('[[:alnum:]][_/\\@][[:alnum:]]|[[:alpha:]][.][[:alpha:]_]|[[:alpha:]]\d+[.]\d'
+                    '|[[:alnum:]]::|^[[:alpha:]]+([+][+]|#)$|^[.][[:alpha:]]|^_|_$')
+);
+
+COMMENT ON FUNCTION rag.identifiers(text) IS
+$$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org, std::map, C++, .NET.$$;
+
+CREATE OR REPLACE FUNCTION rag.parser_text(searchable text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN regexp_replace(
+    translate(searchable, '<>_/\=|~', '        '),
+    '([[:alpha:]])(?:[.:@]+(?=[[:alpha:]])|-(?=\d))|\m(v)(?=\d+[.]\d)', '\1\2 ', 'g'
+);
+
+COMMENT ON FUNCTION rag.parser_text(text) IS
+$$The text as PostgreSQL's parser should see it.
+
+By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in COVID-19 for a
+number and v1.2 for a file: here they become separate words.$$;
+
+CREATE OR REPLACE FUNCTION rag.quoted_lexeme(word text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''';
+
+COMMENT ON FUNCTION rag.quoted_lexeme(text) IS
+$$A lexeme as the text forms of tsvector and tsquery write it.$$;
+
+CREATE OR REPLACE FUNCTION rag.lexeme_list(words text[])
+RETURNS tsvector
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT string_agg(rag.quoted_lexeme(m.word) || ':' || least(m.place, 16383), ' ')
+    FROM unnest(words) WITH ORDINALITY AS m (word, place)
+)::tsvector;
+
+COMMENT ON FUNCTION rag.lexeme_list(text[]) IS
+$$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
+
+CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
+RETURNS tsvector
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _parsed text := rag.parser_text(searchable);
+    _more text[] := rag.identifiers(searchable);
+    _found tsvector;
+BEGIN
+    IF searchable ~ rag.unspaced_script() THEN
+        _more := _more || rag.character_pairs(searchable);
+        _parsed := regexp_replace(_parsed, rag.unspaced_script() || '+', ' ', 'g');
+    END IF;
+    _found := to_tsvector(language::regconfig, _parsed);
+    IF _more IS NOT NULL THEN
+        _found := _found || rag.lexeme_list(_more);
+    END IF;
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag.lexemes(text, text) IS
+$$The lexemes of a text with their positions, by a text-search configuration; used for chunks and queries alike.
+
+Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk that
+holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
+
+CREATE OR REPLACE FUNCTION rag.query_languages(collection_key integer)
+RETURNS SETOF text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT c.language
+    FROM rag.collections AS c
+    WHERE c.collection_id = collection_key
+    UNION
+    SELECT l.language
+    FROM rag.keyword_languages AS l
+    WHERE l.collection_id = collection_key;
+END
+$$;
+
+COMMENT ON FUNCTION rag.query_languages(integer) IS
+$$The text-search configurations by which a query to this collection is lexed.$$;
+
+CREATE OR REPLACE FUNCTION rag.query_terms(collection_key integer, query_text text)
+RETURNS TABLE (word text, said integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT u.lexeme, count(DISTINCT p.place)::integer
+    FROM rag.query_languages(collection_key) AS spoken (spoken)
+    CROSS JOIN LATERAL unnest(rag.lexemes(spoken.spoken, left(query_text, 100000))) AS u
+    CROSS JOIN LATERAL unnest(u.positions) AS p (place)
+    GROUP BY u.lexeme;
+END
+$$;
+
+COMMENT ON FUNCTION rag.query_terms(integer, text) IS
+$$The lexemes of a query and how often it says each, in every language that the collection's chunks use.
+
+A word that several languages turn into the same lexeme counts once: they give it the same position.
+Text beyond 100,000 characters is ignored. A query of stop words or punctuation has none and finds nothing.$$;

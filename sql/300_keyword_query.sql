@@ -1,0 +1,172 @@
+-- From a query text to its lexemes with live statistics (rag.keyword_query), and the exact scorer.
+
+CREATE OR REPLACE FUNCTION rag.term_query(word text)
+RETURNS tsquery
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag.quoted_lexeme(word)::tsquery;
+
+COMMENT ON FUNCTION rag.term_query(text) IS
+$$The tsquery that asks for exactly this lexeme.$$;
+
+CREATE OR REPLACE FUNCTION rag.keyword_term_limit()
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 256;
+
+COMMENT ON FUNCTION rag.keyword_term_limit() IS
+$$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
+
+CREATE OR REPLACE FUNCTION rag.prepare_keyword(collection_key integer, query_text text)
+RETURNS rag.keyword_query
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _q rag.keyword_query;
+    _words text[];
+    _said integer[];
+    _term_queries tsquery[];
+    _fresh_counts bigint[];
+    _chunks bigint;
+    _lengths bigint;
+    _fresh integer;
+    _fresh_lengths bigint;
+BEGIN
+    SELECT array_agg(t.word), array_agg(t.said), array_agg(rag.term_query(t.word))
+    INTO _words, _said, _term_queries
+    FROM rag.query_terms(collection_key, query_text) AS t;
+
+    SELECT c.k1, c.b, coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0)
+    INTO _q.k1, _q.b, _chunks, _lengths
+    FROM rag.collections AS c
+    LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
+    WHERE c.collection_id = collection_key;
+
+    WITH fresh AS MATERIALIZED (
+        SELECT f.chunk_id, f.change, f.lexeme_count, coalesce(f.lexemes, c.lexemes) AS lexemes
+        FROM (
+            SELECT k.chunk_id, sum(k.change)::integer AS change, max(k.lexeme_count) AS lexeme_count,
+                   (array_agg(k.lexemes) FILTER (WHERE k.change = -1))[1] AS lexemes
+            FROM rag.keyword_changes AS k
+            WHERE k.collection_id = collection_key
+            GROUP BY k.chunk_id
+            HAVING sum(k.change) <> 0
+        ) AS f
+        LEFT JOIN rag.chunks AS c
+            ON f.change = 1 AND c.collection_id = collection_key AND c.chunk_id = f.chunk_id
+    )
+    SELECT sum(f.change), sum(f.change * f.lexeme_count),
+           array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
+           (
+               SELECT array_agg(n.changes ORDER BY n.place)
+               FROM (
+                   SELECT w.place, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS changes
+                   FROM fresh AS g
+                   CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, place)
+                   GROUP BY w.place
+               ) AS n
+           )
+    INTO _fresh, _fresh_lengths, _q.fresh_chunks, _fresh_counts
+    FROM fresh AS f;
+
+    _q.collection_key := collection_key;
+    _q.chunk_count := _chunks + coalesce(_fresh, 0);
+    _q.average_length := rag.mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
+
+    SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.said), array_agg(s.chunks),
+           array_agg(s.factor)
+    INTO _q.lexemes, _q.term_queries, _q.times, _q.chunk_counts, _q.factors
+    FROM (
+        SELECT d.*, d.said * i.idf AS factor
+        FROM (
+            SELECT w.word, w.term_query, w.said, n.chunks + coalesce(w.fresh, 0) AS chunks
+            FROM unnest(_words, _term_queries, _said, _fresh_counts)
+                AS w (word, term_query, said, fresh)
+            JOIN rag.chunk_counts(collection_key, _words) AS n ON n.word = w.word
+        ) AS d
+        CROSS JOIN LATERAL rag.bm25_idf(_q.chunk_count, d.chunks) AS i (idf)
+        WHERE d.chunks > 0
+        ORDER BY factor DESC, d.word
+        LIMIT rag.keyword_term_limit()
+    ) AS s;
+    RETURN _q;
+END
+$$;
+
+COMMENT ON FUNCTION rag.prepare_keyword(integer, text) IS
+$$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are left out.
+
+Document frequencies are those of the merged chunks (rag.chunk_counts) corrected by the fresh changes.$$;
+
+CREATE OR REPLACE FUNCTION rag.frequency_thresholds()
+RETURNS double precision[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT array_agg(r.threshold ORDER BY r.threshold)
+    FROM (
+        SELECT (sum(1.0 / (i * i)) OVER (ORDER BY i) - 0.3 / (i * i)) / 1.64493406685 AS threshold
+        FROM generate_series(1, 255) AS i
+    ) AS r
+);
+
+COMMENT ON FUNCTION rag.frequency_thresholds() IS
+$$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank(…), thresholds).
+
+ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold for n lies
+a little below. Several times faster than unnesting the tsvector.$$;
+
+CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys bigint[])
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _thresholds double precision[];
+    _collection integer := query.collection_key;    -- plain variables: fields cost more per row
+    _mean double precision := query.average_length;
+    _k1 double precision := query.k1;
+    _b double precision := query.b;
+BEGIN
+    IF cardinality(query.lexemes) <= 25 THEN
+        _thresholds := rag.frequency_thresholds();
+        RETURN QUERY
+        SELECT s.chunk_id, s.score
+        FROM (
+            SELECT c.chunk_id, (
+                SELECT sum(rag.bm25_grid(f.factor * rag.bm25_saturation(
+                    f.frequency, c.lexeme_count, _mean, _k1, _b
+                )))
+                FROM (
+                    SELECT t.factor, width_bucket(
+                        ts_rank('{1,1,1,1}', c.lexemes, t.term_query)::double precision, _thresholds
+                    )::double precision AS frequency
+                    FROM unnest(query.term_queries, query.factors) AS t (term_query, factor)
+                    OFFSET 0
+                ) AS f
+                WHERE f.frequency > 0
+            ) AS score
+            FROM unnest(chunk_keys) AS k (chunk_key)
+            JOIN rag.chunks AS c
+                ON c.collection_id = _collection AND c.chunk_id = k.chunk_key
+            OFFSET 0
+        ) AS s
+        WHERE s.score IS NOT NULL;
+    ELSE
+        RETURN QUERY
+        SELECT c.chunk_id, sum(rag.bm25_grid(t.factor * rag.bm25_saturation(
+            cardinality(u.positions), c.lexeme_count, _mean, _k1, _b
+        )))
+        FROM unnest(chunk_keys) AS k (chunk_key)
+        JOIN rag.chunks AS c
+            ON c.collection_id = _collection AND c.chunk_id = k.chunk_key
+        CROSS JOIN LATERAL unnest(c.lexemes) AS u
+        JOIN unnest(query.lexemes, query.factors) AS t (lexeme, factor)
+            ON t.lexeme = u.lexeme COLLATE "C"
+        GROUP BY c.chunk_id;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.score_chunks(rag.keyword_query, bigint[]) IS
+$$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone are left out.
+
+Up to 25 lexemes are looked up one by one in the tsvector, more by unnesting it.$$;

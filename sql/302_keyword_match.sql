@@ -1,0 +1,104 @@
+-- The match modes: all, phrase and web are a condition on the lexemes; the ranking stays the same BM25.
+
+CREATE OR REPLACE FUNCTION rag.pairs_spelled_out(searchable text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _text text := searchable;
+    _run text;
+BEGIN
+    IF searchable ~ rag.unspaced_script() THEN
+        FOR _run IN
+            SELECT DISTINCT r.run[1]
+            FROM regexp_matches(searchable, rag.unspaced_script() || '+', 'g') AS r (run)
+            ORDER BY 1
+        LOOP
+            _text := regexp_replace(
+                _text,
+                '(?<!' || rag.unspaced_script() || ')' || _run || '(?!' || rag.unspaced_script() || ')',
+                ' ' || array_to_string(rag.character_pairs(_run), ' ') || ' ', 'g'
+            );
+        END LOOP;
+    END IF;
+    RETURN _text;
+END
+$$;
+
+COMMENT ON FUNCTION rag.pairs_spelled_out(text) IS
+$$The text with each run of a script without word boundaries replaced by its character pairs.$$;
+
+CREATE OR REPLACE FUNCTION rag.match_query(collection_key integer, query_text text, match text)
+RETURNS tsquery
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _text text := left(query_text, 10000);
+    _language text;
+    _words text[];
+    _one tsquery;
+    _condition tsquery;
+BEGIN
+    IF match NOT IN ('all', 'phrase', 'web') THEN
+        RAISE EXCEPTION 'unknown match %', quote_nullable(match)
+        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
+    END IF;
+    FOR _language IN SELECT rag.query_languages(collection_key) LOOP
+        IF match = 'all' THEN
+            _words := tsvector_to_array(rag.lexemes(_language, _text));
+            SELECT string_agg(rag.term_query(w.word)::text, ' & ')::tsquery
+            INTO _one
+            FROM unnest(_words) AS w (word);
+        ELSIF match = 'phrase' THEN
+            _one := phraseto_tsquery(
+                _language::regconfig, rag.parser_text(rag.pairs_spelled_out(_text))
+            );
+        ELSE
+            _one := websearch_to_tsquery(
+                _language::regconfig, rag.parser_text(rag.pairs_spelled_out(_text))
+            );
+        END IF;
+        IF numnode(_one) > 0 THEN
+            _condition := CASE WHEN _condition IS NULL THEN _one ELSE _condition || _one END;
+        END IF;
+    END LOOP;
+    RETURN coalesce(_condition, '');
+END
+$$;
+
+COMMENT ON FUNCTION rag.match_query(integer, text, text) IS
+$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or, -c).
+
+A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text beyond 10,000
+characters is ignored.$$;
+
+CREATE OR REPLACE FUNCTION rag.required_words(words text[], condition tsquery)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _positive text := querytree(condition);
+    _relaxed tsquery;
+BEGIN
+    IF _positive IN ('', 'T') THEN
+        RETURN '{}';
+    END IF;
+    _relaxed := regexp_replace(_positive, ' <(-|\d+)> ', ' & ', 'g')::tsquery;
+    IF NOT array_to_tsvector(words) @@ _relaxed THEN
+        RETURN NULL;
+    END IF;
+    RETURN ARRAY(
+        SELECT w.word
+        FROM unnest(words) AS w (word)
+        WHERE NOT array_to_tsvector(array_remove(words, w.word)) @@ _relaxed
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.required_words(text[], tsquery) IS
+$$Those of the words that every match of the condition contains; NULL when all of them cannot satisfy it.
+
+Negations are left out and phrases relaxed to AND; a word is required if the others do not suffice.$$;

@@ -1,0 +1,291 @@
+-- The search: which chunks may be among the best, and then their exact scores.
+--
+-- 1 fresh chunks are scored one by one          (rag.best_of)
+-- 2 postings of rare lexemes are added up       (rag.keyword_lists)
+-- 3 the best of those are scored: their worst score is the bar that others must reach
+-- 4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights are
+--   added by pgvector, 16,000 slots at a time   (rag.block_scores, rag.scan_blocks)
+-- 5 what reached the bar is scored, highest bound first, until the bar is above the next bound.
+
+CREATE OR REPLACE FUNCTION rag.filter_chunks(
+    collection_key integer, chunk_keys bigint[], filter_sql text
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _kept bigint[];
+BEGIN
+    IF filter_sql IS NULL THEN
+        RETURN chunk_keys;
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(c.chunk_id) FROM unnest($2) AS k (chunk_key) JOIN rag.chunks AS c'
+        ' ON c.collection_id = $1 AND c.chunk_id = k.chunk_key WHERE (%s)', filter_sql
+    ) INTO _kept USING collection_key, chunk_keys;
+    RETURN _kept;
+END
+$$;
+
+COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
+$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
+
+CREATE OR REPLACE FUNCTION rag.best_of(
+    query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer,
+    filter_sql text
+)
+RETURNS rag.scored_chunk[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(array_agg(x.hit ORDER BY (x.hit).score DESC, (x.hit).chunk_id), '{}')
+        FROM (
+            SELECT u.hit
+            FROM (
+                SELECT h AS hit
+                FROM unnest(best) AS h
+                UNION
+                SELECT s
+                FROM rag.score_chunks(
+                    query, rag.filter_chunks(query.collection_key, chunk_keys, filter_sql)
+                ) AS s
+            ) AS u
+            ORDER BY (u.hit).score DESC, (u.hit).chunk_id
+            LIMIT result_limit
+        ) AS x
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.best_of(
+    rag.keyword_query, rag.scored_chunk[], bigint[], integer, text
+) IS
+$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter lets them).$$;
+
+CREATE OR REPLACE FUNCTION rag.chunks_of_slots(collection_key integer, slots integer[])
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT array_agg(s.chunk_id)
+        FROM unnest(slots) AS w (slot)
+        JOIN rag.keyword_slots AS s
+            ON s.collection_id = collection_key AND s.slot = w.slot
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[]) IS $$The chunks that hold these slots.$$;
+
+CREATE OR REPLACE FUNCTION rag.keyword_lists(
+    query rag.keyword_query, required text[],
+    OUT rare_slots integer[], OUT rare_scores double precision[], OUT rare_segments integer[],
+    OUT dense_segments integer[], OUT dense_bounds double precision[], OUT dense_gated boolean[],
+    OUT drift double precision, OUT slack double precision
+)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection integer := query.collection_key;    -- plain variables: fields cost more per row
+    _mean double precision := query.average_length;
+    _k1 double precision := query.k1;
+    _b double precision := query.b;
+BEGIN
+    WITH hit AS MATERIALIZED (
+        SELECT s.segment, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+               CASE WHEN s.sealed THEN
+                   rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
+        FROM rag.keyword_segments AS s
+        CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
+        CROSS JOIN LATERAL (
+            SELECT x.postings, x.idf, x.top
+            FROM rag.keyword_postings AS x
+            WHERE x.collection_id = _collection
+              AND x.segment = s.segment
+              AND x.lexeme = t.word COLLATE "C"
+            OFFSET 0
+        ) AS p
+        WHERE s.collection_id = _collection
+    ),
+    segments AS MATERIALIZED (
+        SELECT h.segment, count(*) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
+               max(h.drift) AS drift, max(h.drift) * sum(h.top * h.factor / h.idf) / 1000 AS bound,
+               sum(h.factor - h.idf) FILTER (
+                   WHERE h.factor > h.idf AND rag.weights_hold(h.factor, h.idf)
+               ) AS slack
+        FROM hit AS h
+        GROUP BY h.segment
+        HAVING count(*) FILTER (WHERE h.needed) = cardinality(required)
+    ),
+    rare AS (
+        SELECT (u.packed >> 32)::integer AS slot, u.segment, count(*) FILTER (WHERE u.needed) AS needed,
+               sum(u.factor * rag.posting_saturation(u.packed, _mean, _k1, _b)) AS score
+        FROM (
+            SELECT unnest(h.postings) AS packed, h.factor, h.segment, h.needed
+            FROM hit AS h
+        ) AS u
+        GROUP BY 1, 2
+    )
+    SELECT r.slots, r.scores, r.segments, d.segments, d.bounds, d.gated, d.drift, d.slack
+    INTO rare_slots, rare_scores, rare_segments, dense_segments, dense_bounds, dense_gated, drift, slack
+    FROM (
+        SELECT array_agg(x.slot) AS slots, array_agg(x.score) AS scores,
+               array_agg(x.segment) AS segments
+        FROM (
+            SELECT y.slot, y.segment, y.score
+            FROM rare AS y
+            JOIN segments AS s ON s.segment = y.segment AND s.needed_rare = y.needed
+            ORDER BY y.score DESC
+        ) AS x
+    ) AS r
+    CROSS JOIN (
+        SELECT array_agg(x.segment) AS segments, array_agg(x.bound) AS bounds,
+               array_agg(x.needed_rare > 0) AS gated, max(x.drift) AS drift,
+               coalesce(max(x.slack), 0) AS slack
+        FROM segments AS x
+        WHERE x.bound IS NOT NULL
+    ) AS d;
+END
+$$;
+
+COMMENT ON FUNCTION rag.keyword_lists(rag.keyword_query, text[]) IS
+$$What the segments hold of a query.
+
+rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their contributions,
+best first (their whole score, unless their segment has weights too). dense_segments, dense_bounds: the
+segments that have weights of the query, and the most that those can add to a chunk's score. drift and slack: a
+score is at most sum of weights × drift + slack (rag.weight_drift; idf that grew but rag.weights_hold).
+required: lexemes that a chunk must contain. Chunks that lack one which their segment keeps as postings are
+left out; dense_gated marks the segments where this decides alone.$$;
+
+CREATE OR REPLACE FUNCTION rag.weight_drift(
+    old_length double precision, old_saturation double precision, old_weight double precision,
+    new_length double precision, new_saturation double precision, new_weight double precision
+)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN greatest(
+    1,
+    (1 + old_saturation * (1 - old_weight)) / (1 + new_saturation * (1 - new_weight)),
+    CASE WHEN old_saturation * old_weight = 0 THEN 1
+         WHEN new_saturation * new_weight = 0 THEN 1e9
+         ELSE old_saturation * old_weight / old_length
+              / (new_saturation * new_weight / new_length) END
+);
+
+COMMENT ON FUNCTION rag.weight_drift(
+    double precision, double precision, double precision,
+    double precision, double precision, double precision
+) IS
+$$By what factor contributions can have grown since weights were computed with other average length, k1 and b.
+
+The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing changed; a
+collection whose k1 or b is altered stays exact, only slower until rag.rebuild_keyword.$$;
+
+CREATE OR REPLACE FUNCTION rag.block_scores(
+    query rag.keyword_query, segment_key integer, rare_vector sparsevec
+)
+RETURNS vector
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT sum(x.weights)
+        FROM (
+            SELECT CASE
+                WHEN rag.weights_hold(t.factor, p.idf) THEN p.weights::vector
+                ELSE p.weights::vector * array_fill(
+                    (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
+                )::vector END AS weights
+            FROM unnest(query.lexemes, query.factors) AS t (word, factor)
+            JOIN rag.keyword_postings AS p
+                ON p.collection_id = query.collection_key AND p.segment = segment_key
+               AND p.lexeme = t.word COLLATE "C"
+            WHERE p.weights IS NOT NULL
+            UNION ALL
+            SELECT rare_vector::vector
+            WHERE rare_vector IS NOT NULL
+        ) AS x
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.block_scores(rag.keyword_query, integer, sparsevec) IS
+$$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment, one per slot.
+
+rare_vector: what the rare lexemes contribute, in the same form.$$;
+
+CREATE OR REPLACE FUNCTION rag.block_gate(
+    collection_key integer, segment_key integer, required text[]
+)
+RETURNS bit varying
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT bit_and(binary_quantize(p.weights::vector))
+        FROM unnest(required) AS t (word)
+        JOIN rag.keyword_postings AS p
+            ON p.collection_id = collection_key AND p.segment = segment_key
+           AND p.lexeme = t.word COLLATE "C"
+        WHERE p.weights IS NOT NULL
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.block_gate(integer, integer, text[]) IS
+$$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights there).$$;
+
+CREATE OR REPLACE FUNCTION rag.scan_blocks(
+    query rag.keyword_query, required text[], segments integer[], rare_vectors sparsevec[],
+    at_least double precision, below double precision,
+    OUT slots integer[], OUT bounds double precision[]
+)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _cut vector := array_fill((at_least * (1 - 1e-6))::real, ARRAY[rag.keyword_block_size()])::vector;
+BEGIN
+    SELECT array_agg(x.slot), array_agg(x.bound)
+    INTO slots, bounds
+    FROM (
+        SELECT t.segment + o.place - 1 AS slot, (subvector(t.scores, o.place, 1)::real[])[1] AS bound
+        FROM (
+            SELECT s.segment, s.rare_vector,
+                   rag.block_scores(query, s.segment, s.rare_vector) AS scores
+            FROM unnest(segments, rare_vectors) AS s (segment, rare_vector)
+            OFFSET 0
+        ) AS t
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN cardinality(required) = 0 THEN binary_quantize(t.scores - _cut)
+                   ELSE binary_quantize(t.scores - _cut)
+                        & rag.block_gate(query.collection_key, t.segment, required) END AS passed
+            OFFSET 0
+        ) AS b
+        CROSS JOIN LATERAL (
+            SELECT sum(length(z.zeros) + 1) OVER (ORDER BY z.part)::integer AS place, z.part
+            FROM string_to_table(b.passed::text, '1') WITH ORDINALITY AS z (zeros, part)
+            WHERE bit_count(b.passed) > 0
+        ) AS o
+        WHERE o.part <= bit_count(b.passed)
+    ) AS x
+    WHERE x.bound < below;
+END
+$$;
+
+COMMENT ON FUNCTION rag.scan_blocks(
+    rag.keyword_query, text[], integer[], sparsevec[], double precision, double precision
+) IS
+$$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that bound.
+
+binary_quantize(bounds - cut) is a bit string with a 1 per slot that passes; splitting its text at the 1s
+gives their places without unnesting 16,000 numbers.$$;

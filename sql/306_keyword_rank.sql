@@ -1,0 +1,255 @@
+-- rag.rank_keyword: the keyword search's core (see the steps at the top of 304_keyword_scan.sql).
+
+CREATE OR REPLACE FUNCTION rag.settle(
+    query rag.keyword_query, best rag.scored_chunk[], slots integer[], bounds double precision[],
+    result_limit integer, filter_sql text
+)
+RETURNS rag.scored_chunk[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _best rag.scored_chunk[] := best;
+    _order integer[];
+    _next integer := 1;
+    _step integer := result_limit + 10;
+BEGIN
+    SELECT array_agg(o.place ORDER BY o.bound DESC)
+    INTO _order
+    FROM unnest(bounds) WITH ORDINALITY AS o (bound, place);
+
+    WHILE _next <= coalesce(cardinality(_order), 0)
+          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= (_best[result_limit]).score)
+    LOOP
+        _best := rag.best_of(
+            query, _best,
+            rag.chunks_of_slots(query.collection_key, ARRAY(
+                SELECT slots[o.place] FROM unnest(_order[_next:_next + _step - 1]) AS o (place)
+            )),
+            result_limit, filter_sql
+        );
+        _next := _next + _step;
+        _step := least(2 * _step, 2000);
+    END LOOP;
+    RETURN _best;
+END
+$$;
+
+COMMENT ON FUNCTION rag.settle(
+    rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text
+) IS
+$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.$$;
+
+CREATE OR REPLACE FUNCTION rag.sample_cut(
+    query rag.keyword_query, segment_key integer, rare_vector sparsevec, highest double precision,
+    wanted integer
+)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _scores vector := rag.block_scores(query, segment_key, rare_vector);
+    _low double precision := 0;
+    _high double precision := highest;
+    _middle double precision;
+    _passed bigint;
+BEGIN
+    FOR _round IN 1..10 LOOP
+        _middle := (_low + _high) / 2;
+        _passed := bit_count(binary_quantize(
+            _scores - array_fill(_middle::real, ARRAY[rag.keyword_block_size()])::vector
+        ));
+        IF _passed < wanted THEN
+            _high := _middle;
+        ELSE
+            _low := _middle;
+            EXIT WHEN _passed < 4 * wanted;
+        END IF;
+    END LOOP;
+    RETURN _low;
+END
+$$;
+
+COMMENT ON FUNCTION rag.sample_cut(
+    rag.keyword_query, integer, sparsevec, double precision, integer
+) IS
+$$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by bisection from
+`highest`: where a first scan may cut.$$;
+
+CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _slots integer[];
+BEGIN
+    SELECT array_agg(t.next_slot * g.part / 200)
+    INTO _slots
+    FROM rag.keyword_totals AS t
+    CROSS JOIN generate_series(0::bigint, 199) AS g (part)
+    WHERE t.collection_id = collection_key;
+    RETURN (1 + coalesce(cardinality(rag.filter_chunks(
+        collection_key, rag.chunks_of_slots(collection_key, _slots), filter_sql
+    )), 0)) / 201.0;
+END
+$$;
+
+COMMENT ON FUNCTION rag.filter_share(integer, text) IS
+$$Roughly which share of a collection's chunks passes a filter, from a sample of 200.$$;
+
+CREATE OR REPLACE FUNCTION rag.few_matches(collection_key integer, filter_sql text, at_most integer)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+DECLARE
+    _found bigint[];
+BEGIN
+    EXECUTE format(
+        'SELECT array_agg(f.chunk_id) FROM (SELECT c.chunk_id FROM rag.chunks AS c'
+        ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
+    ) INTO _found USING collection_key, at_most + 1;
+    IF cardinality(_found) > at_most THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce(_found, '{}');
+END
+$$;
+
+COMMENT ON FUNCTION rag.few_matches(integer, text, integer) IS
+$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise NULL.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_keyword(
+    collection_key integer, query_text text, result_limit integer DEFAULT 10,
+    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+)
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _q rag.keyword_query := rag.prepare_keyword(collection_key, query_text);
+    _condition text := filter_sql;
+    _matching tsquery;
+    _required text[] := '{}';
+    _share double precision := 1;
+    _few bigint[];
+    _lists record;
+    _seeds integer := 2 * result_limit + 10;
+    _best rag.scored_chunk[] := '{}';
+    _bar double precision;              -- score of the result_limit-th best so far
+    _docs record;
+    _scan record;
+    _cut double precision;
+    _needed double precision;
+    _below double precision := 'infinity';
+    _found record;
+BEGIN
+    IF _q.lexemes IS NULL OR result_limit < 1 THEN
+        RETURN;
+    END IF;
+
+    IF match <> 'any' THEN
+        _matching := rag.match_query(collection_key, query_text, match);
+        _required := rag.required_words(_q.lexemes, _matching);
+        IF numnode(_matching) = 0 OR _required IS NULL THEN
+            RETURN;
+        END IF;
+        _condition := concat_ws(' AND ', '(' || filter_sql || ')',
+                                format('c.lexemes @@ %L::tsquery', _matching));
+    END IF;
+
+    IF filter_sql IS NOT NULL THEN
+        _share := rag.filter_share(collection_key, filter_sql);
+        IF filter_indexed AND _share < 0.02 THEN
+            _few := rag.few_matches(collection_key, filter_sql, 200 + (_q.chunk_count / 500)::integer);
+            IF _few IS NOT NULL THEN
+                RETURN QUERY
+                SELECT b.chunk_id, b.score
+                FROM unnest(rag.best_of(_q, _best, _few, result_limit, _condition)) AS b;
+                RETURN;
+            END IF;
+        END IF;
+    END IF;
+
+    IF _q.fresh_chunks IS NOT NULL THEN
+        _best := rag.best_of(_q, _best, _q.fresh_chunks, result_limit, _condition);
+    END IF;
+
+    _lists := rag.keyword_lists(_q, _required);
+    IF _lists.rare_slots IS NOT NULL THEN
+        _best := rag.best_of(_q, _best, rag.chunks_of_slots(
+            collection_key, _lists.rare_slots[1:_seeds]
+        ), result_limit, _condition);
+    END IF;
+    _bar := (_best[result_limit]).score;
+
+    SELECT array_agg(s.segment ORDER BY s.bound DESC) AS segments,
+           array_agg(s.rare_vector ORDER BY s.bound DESC) AS rare_vectors,
+           1000 * max(s.highest) AS highest
+    INTO _scan
+    FROM (
+        SELECT d.segment, d.bound, d.bound + coalesce(max(r.score), 0) AS highest, ('{' || string_agg(
+                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::integer, ','
+               ) || '}/' || rag.keyword_block_size())::sparsevec AS rare_vector
+        FROM unnest(_lists.dense_segments, _lists.dense_bounds, _lists.dense_gated)
+            AS d (segment, bound, gated)
+        LEFT JOIN unnest(_lists.rare_slots, _lists.rare_scores, _lists.rare_segments)
+            AS r (slot, score, segment) ON r.segment = d.segment
+        WHERE NOT d.gated
+        GROUP BY d.segment, d.bound
+        HAVING _bar IS NULL
+            OR d.bound >= _bar
+            OR count(*) FILTER (WHERE r.score + d.bound >= _bar) > 20
+    ) AS s;
+
+    SELECT array_agg(r.slot) AS slots, array_agg(r.score + coalesce(d.bound, 0)) AS bounds
+    INTO _docs
+    FROM unnest(
+        _lists.rare_slots[_seeds + 1:], _lists.rare_scores[_seeds + 1:],
+        _lists.rare_segments[_seeds + 1:]
+    ) AS r (slot, score, segment)
+    LEFT JOIN unnest(_lists.dense_segments, _lists.dense_bounds) AS d (segment, bound)
+        ON d.segment = r.segment
+    WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
+      AND r.score + coalesce(d.bound, 0) >= coalesce(_bar, 0);
+    _best := rag.settle(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition);
+    _bar := (_best[result_limit]).score;
+
+    IF _scan.segments IS NOT NULL THEN
+        _cut := rag.sample_cut(
+            _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
+            ((result_limit + 10) / _share)::integer
+        );
+        LOOP
+            -- Nothing below _needed can reach the bar, so a scan from there on is the last one.
+            _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _lists.slack) / _lists.drift * 1000);
+            _cut := greatest(_cut, _needed);
+            _found := rag.scan_blocks(
+                _q, _required, _scan.segments, _scan.rare_vectors, _cut, _below
+            );
+            _best := rag.settle(_q, _best, _found.slots, ARRAY(
+                SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _lists.slack
+                FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, place)
+                ORDER BY x.place
+            ), result_limit, _condition);
+            _bar := (_best[result_limit]).score;
+            EXIT WHEN _cut = _needed
+                OR _bar > _cut / 1000 * _lists.drift * (1 + 1e-5) + _lists.slack;
+            _below := _cut;
+            _cut := CASE WHEN _cut > 200 THEN _cut / 2 ELSE 0 END;
+        END LOOP;
+    END IF;
+
+    RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_best) AS b;
+END
+$$;
+
+COMMENT ON FUNCTION rag.rank_keyword(integer, text, integer, text, text, boolean) IS
+$$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
+
+filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
+serves it, so that its matches can be listed when they are few. match: any, all, phrase or web.$$;

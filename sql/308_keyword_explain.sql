@@ -1,0 +1,75 @@
+-- Exact scores of given chunks, and where they come from.
+
+CREATE OR REPLACE FUNCTION rag.score_keyword(collection_key integer, query_text text, chunk_keys bigint[])
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _q rag.keyword_query := rag.prepare_keyword(collection_key, query_text);
+BEGIN
+    IF _q.lexemes IS NOT NULL THEN
+        RETURN QUERY
+        SELECT s.chunk_id, s.score
+        FROM rag.score_chunks(_q, chunk_keys) AS s;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.score_keyword(integer, text, bigint[]) IS
+$$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left out.$$;
+
+CREATE OR REPLACE FUNCTION rag.explain_keyword(
+    collection text, query_text text, result_limit integer DEFAULT 10, metadata_filter jsonb DEFAULT '{}',
+    match text DEFAULT 'any', chunk_ids bigint[] DEFAULT NULL
+)
+RETURNS TABLE (
+    chunk_id bigint, score double precision, term text, said integer, tf integer, df bigint, chunk_count bigint,
+    idf double precision, length integer, average_length double precision, length_norm double precision,
+    contribution double precision
+)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := (rag.require_collection(explain_keyword.collection)).collection_id;
+    _q rag.keyword_query := rag.prepare_keyword(_id, query_text);
+    _wanted bigint[] := explain_keyword.chunk_ids;
+BEGIN
+    IF _wanted IS NULL THEN
+        _wanted := ARRAY(
+            SELECT r.chunk_id
+            FROM rag.rank_keyword(_id, query_text, result_limit, rag.compile_filter(metadata_filter), match) AS r
+        );
+    END IF;
+    RETURN QUERY
+    SELECT x.chunk_id, sum(x.contribution) OVER (PARTITION BY x.chunk_id), x.word, x.said, x.frequency, x.chunks,
+           _q.chunk_count, x.factor / x.said, x.lexeme_count, _q.average_length, x.length_norm, x.contribution
+    FROM (
+        SELECT c.chunk_id, t.word, t.said, t.chunks, t.factor, f.frequency, c.lexeme_count,
+               1 - _q.b + _q.b * c.lexeme_count / _q.average_length AS length_norm,
+               rag.bm25_grid(t.factor * rag.bm25_saturation(
+                   f.frequency, c.lexeme_count, _q.average_length, _q.k1, _q.b
+               )) AS contribution
+        FROM rag.chunks AS c
+        CROSS JOIN unnest(_q.lexemes, _q.times, _q.chunk_counts, _q.factors) AS t (word, said, chunks, factor)
+        CROSS JOIN LATERAL (
+            SELECT cardinality(u.positions) AS frequency
+            FROM unnest(c.lexemes) AS u
+            WHERE u.lexeme = t.word
+        ) AS f
+        WHERE c.collection_id = _id
+          AND c.chunk_id = ANY (_wanted)
+    ) AS x
+    ORDER BY 2 DESC, 1, x.contribution DESC, x.word;
+END
+$$;
+
+COMMENT ON FUNCTION rag.explain_keyword(text, text, integer, jsonb, text, bigint[]) IS
+$$Why chunks have their keyword scores: one row per chunk and word of the query that it contains, best chunk first.
+
+The chunks are those that rag.search_keyword finds, or chunk_ids. said: times in the query. tf: times in the chunk.
+df: chunks that contain it, of chunk_count. idf = ln(1 + (N - df + 0.5) / (df + 0.5)).
+length_norm = 1 - b + b * length / average_length. contribution = said * idf * tf / (tf + k1 * length_norm);
+the contributions of a chunk add up to its score, exactly.$$;
