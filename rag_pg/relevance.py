@@ -14,6 +14,7 @@ from rag_pg.words import content_words, same_word
 Numbers = NDArray[np.float64]
 
 LENGTH = 300  # characters of a sentence that are embedded
+UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 
 # Text about nothing that is asked, two sentences a language: the similarity a question has to such
 # text is where an embedder's scale begins, which differs between models and between languages.
@@ -63,23 +64,26 @@ def _has(own: frozenset[str], asked: Sequence[str]) -> list[bool]:
 
 def similarity(
     question: str, sentences: Sequence[str], embedder: Embedder | None
-) -> tuple[Numbers | None, list[str]]:
-    """Return how near each sentence is in meaning, or None and why it cannot be said.
+) -> tuple[Numbers, bool, list[str]]:
+    """Return how near each sentence is in meaning, whether that can be relied on, and what failed.
 
-    0: no nearer than text about something else; 1: the same.
+    0: no nearer than text about something else; 1: the same. Not to be relied on: zeros because
+    there is no embedder or its provider fails, and a language in which the model finds everything
+    alike, as it does not know it.
     """
+    nothing = np.zeros(len(sentences))
     if embedder is None:
-        return None, []
+        return nothing, False, []
     try:
         query = embedder.embed_query(question)
         vectors = embedder.embed_documents([sentence[:LENGTH] for sentence in sentences])
         background = _background(embedder)
     except (ProviderError, ModelUnavailable) as exc:
-        return None, [f"sentences were chosen by their words alone: {exc}"]
+        return nothing, False, [f"sentences were chosen by their words alone: {exc}"]
     by_language = (background @ query).reshape(len(BACKGROUND), -1).mean(axis=1)
     floor = min(float(by_language.max()), 0.99)
     near: Numbers = np.maximum((vectors @ query - floor) / (1 - floor), 0.0).astype(np.float64)
-    return near, []
+    return near, float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE, []
 
 
 def _background(embedder: Embedder) -> Vectors:

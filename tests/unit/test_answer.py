@@ -176,9 +176,9 @@ def test_budget_is_positive() -> None:
 # --- answers by a language model ---------------------------------------------------------------
 
 
-def answer(said: str, sources: int = 5, **options: int) -> Answer:
-    found = hits(*(f"passage {number}" for number in range(1, sources + 1)))
-    return answer_with_llm("Why?", found, Says(said), **options)
+def answer(said: str, max_tokens: int = 100) -> Answer:
+    found = hits(*(f"passage {number}" for number in range(1, 6)))
+    return answer_with_llm("Why?", found, Says(said), max_tokens=max_tokens)
 
 
 @pytest.mark.parametrize(
