@@ -149,11 +149,12 @@ class Worker:
                     claimed += len(batch)
                     for tasks in _by_collection(batch):
                         self._embed(tasks, store)
-            finally:
                 while storing:
                     storing.popleft().result()
-                if not feeding.exception():
-                    self._hand_back(feeding.result())
+            except BaseException:  # what is held is not worked: its leases expire
+                storer.shutdown(wait=False, cancel_futures=True)
+                self._held.clear()
+                raise
         return claimed
 
     def _hand_back(self, tasks: Sequence[Task]) -> None:
@@ -319,6 +320,7 @@ class Worker:
                             self._held.pop(job.job_id, None)
                     except RagError as exc:
                         log.warning("cannot extend the lease of job %s: %s", job.job_id, exc)
+                        break
 
         thread = threading.Thread(target=beat, name="rag-pg-heartbeat", daemon=True)
         thread.start()

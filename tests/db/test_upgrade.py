@@ -175,3 +175,31 @@ def test_an_unreachable_server_is_one_line_without_the_password() -> None:
             attempt()
         assert "hunter2" not in str(caught.value)
         assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_is_too_old_is_named(
+    new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "OLDEST_SERVER", 990000)
+    with pytest.raises(DatabaseUnavailable, match=r"PostgreSQL 1\d\.\d+.* is too old"):
+        schema.upgrade(new_database())
+
+
+def test_a_server_without_pgvector_is_told_how_to_get_it(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    if run(dsn, "SHOW server_version_num")[0][0] < "180000":
+        pytest.skip("only PostgreSQL 18 can hide an extension (extension_control_path)")
+    hidden = make_conninfo(dsn, options="-c extension_control_path=/nowhere")
+    with pytest.raises(DatabaseUnavailable, match="no pgvector; install it"):
+        schema.upgrade(hidden)
+    assert run(dsn, "SELECT to_regnamespace('rag')") == [(None,)]
+
+
+def test_an_old_pgvector_is_named(
+    new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "OLDEST_PGVECTOR", (99, 0))
+    with pytest.raises(DatabaseUnavailable, match="ALTER EXTENSION vector UPDATE"):
+        schema.upgrade(new_database())
