@@ -13,14 +13,7 @@ from rag_pg.errors import InvalidInput
 
 PREFIX = "RAG_PG_"
 # Read elsewhere: the Gemini provider's address, and what tests and benchmarks run on.
-OTHERS = (
-    "RAG_PG_GEMINI_BASE_URL",
-    "RAG_PG_EVAL_DATA",
-    "RAG_PG_TEST_DSN",
-    "RAG_PG_TEST_POSTGRES",
-    "RAG_PG_TEST_SLOW",
-    "RAG_PG_TEST_IMAGE",
-)
+OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA")
 
 
 def default_home() -> Path:
@@ -51,7 +44,7 @@ class Settings:
         names = {PREFIX + f.name.upper(): f.name for f in fields(cls)}
         values: dict[str, object] = {}
         for variable, text in environment.items():
-            if not variable.startswith(PREFIX) or variable in OTHERS:
+            if not variable.startswith(PREFIX) or variable.startswith((*OTHERS, "RAG_PG_TEST_")):
                 continue
             if variable not in names:
                 known = ", ".join(sorted((*names, OTHERS[0])))

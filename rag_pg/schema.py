@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOCK_KEY = 0x7261675F7067  # "rag_pg"
-OLDEST_SERVER = 150000
+OLDEST_SERVER = 160000
 OLDEST_PGVECTOR = (0, 8)
 PACKAGE = Path(__file__).parent
 
@@ -40,7 +40,7 @@ def upgrade(dsn: str) -> str:
     """Bring schema `rag` to this program's version and return its Alembic revision.
 
     Idempotent, safe when several processes call it at once, all or nothing.
-    Raises DatabaseUnavailable: no connection, PostgreSQL before 15, no pgvector 0.8, missing privileges.
+    Raises DatabaseUnavailable: no connection, PostgreSQL before 16, no pgvector 0.8, missing privileges.
     """
     from alembic import command
 
@@ -146,7 +146,7 @@ def _check_server(connection: Connection) -> None:
     number = int(_scalar(connection, "SHOW server_version_num"))
     if number < OLDEST_SERVER:
         version = _scalar(connection, "SHOW server_version")
-        raise DatabaseUnavailable(f"PostgreSQL {version} is too old; rag_pg needs 15 or newer")
+        raise DatabaseUnavailable(f"PostgreSQL {version} is too old; rag_pg needs 16 or newer")
 
 
 def _ensure_vector(connection: Connection) -> str:

@@ -16,12 +16,15 @@ CREATE OR REPLACE FUNCTION rag.bm25_saturation(
 )
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN frequency / (frequency + tf_saturation * (1 - length_weight + length_weight * length / mean_length));
+RETURN frequency / (
+    frequency + tf_saturation * (1 - length_weight + length_weight * length / mean_length)
+);
 
 COMMENT ON FUNCTION rag.bm25_saturation(
     double precision, double precision, double precision, double precision, double precision
 ) IS
-$$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0 to 1.$$;
+$$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0
+to 1.$$;
 
 CREATE OR REPLACE FUNCTION rag.bm25_grid(contribution double precision)
 RETURNS double precision
@@ -34,17 +37,19 @@ $$Rounds one lexeme's contribution to a multiple of 2^-32.
 Such numbers add up without rounding errors, so a score does not depend on the order of addition
 and equal contributions give equal scores: ties are real ties, broken by chunk_id.$$;
 
-CREATE OR REPLACE FUNCTION rag.posting(slot integer, length integer, frequency integer)
+CREATE OR REPLACE FUNCTION rag.posting(at_slot integer, length integer, frequency integer)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | frequency;
+RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | frequency;
 
 COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
-$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a tsvector
+$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a
+tsvector
 keeps at most 255 positions of a lexeme).$$;
 
 CREATE OR REPLACE FUNCTION rag.posting_saturation(
-    posting bigint, mean_length double precision, tf_saturation double precision, length_weight double precision
+    posting bigint, mean_length double precision, tf_saturation double precision,
+    length_weight double precision
 )
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -71,4 +76,5 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN abs(factor - idf_then) <= greatest(0.04 * idf_then, 0.02);
 
 COMMENT ON FUNCTION rag.weights_hold(double precision, double precision) IS
-$$Whether stored weights can be added as they are: the lexeme is said once and its idf has drifted little.$$;
+$$Whether stored weights can be added as they are: the lexeme is said once and its idf has drifted
+little.$$;

@@ -7,7 +7,8 @@ RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF
     '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
 
 COMMENT ON FUNCTION rag.unspaced_script() IS
-$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
+$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or
+Korean.$$;
 
 CREATE OR REPLACE FUNCTION rag.character_pairs(searchable text)
 RETURNS text[]
@@ -19,7 +20,8 @@ RETURN (
 );
 
 COMMENT ON FUNCTION rag.character_pairs(text) IS
-$$Every two neighbouring characters of scripts without word boundaries, in order; a single character by itself.$$;
+$$Every two neighbouring characters of scripts without word boundaries, in order; a single
+character by itself.$$;
 
 CREATE OR REPLACE FUNCTION rag.identifiers(searchable text)
 RETURNS text[]
@@ -39,7 +41,8 @@ RETURN (
 );
 
 COMMENT ON FUNCTION rag.identifiers(text) IS
-$$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org, std::map, C++, .NET.$$;
+$$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org,
+std::map, C++, .NET.$$;
 
 CREATE OR REPLACE FUNCTION rag.parser_text(searchable text)
 RETURNS text
@@ -52,7 +55,8 @@ RETURN regexp_replace(
 COMMENT ON FUNCTION rag.parser_text(text) IS
 $$The text as PostgreSQL's parser should see it.
 
-By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in COVID-19 for a
+By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
+COVID-19 for a
 number and v1.2 for a file: here they become separate words.$$;
 
 CREATE OR REPLACE FUNCTION rag.quoted_lexeme(word text)
@@ -97,9 +101,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.lexemes(text, text) IS
-$$The lexemes of a text with their positions, by a text-search configuration; used for chunks and queries alike.
+$$The lexemes of a text with their positions, by a text-search configuration; used for chunks and
+queries alike.
 
-Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk that
+Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk
+that
 holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
 
 CREATE OR REPLACE FUNCTION rag.query_languages(collection_key integer)
@@ -138,7 +144,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.query_terms(integer, text) IS
-$$The lexemes of a query and how often it says each, in every language that the collection's chunks use.
+$$The lexemes of a query and how often it says each, in every language that the collection's chunks
+use.
 
 A word that several languages turn into the same lexeme counts once: they give it the same position.
-Text beyond 100,000 characters is ignored. A query of stop words or punctuation has none and finds nothing.$$;
+Text beyond 100,000 characters is ignored. A query of stop words or punctuation has none and finds
+nothing.$$;

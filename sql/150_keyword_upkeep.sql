@@ -1,12 +1,14 @@
--- Upkeep of the keyword index, under rag.lock_keyword: sealing full blocks, renewing weights whose idf
--- has drifted, and compaction. None of it changes any score.
+-- Sealing: open segments are folded into sealed ones, in which frequent lexemes are weights that
+-- pgvector
+-- can add up. No score changes.
 
 CREATE OR REPLACE FUNCTION rag.keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 64;
 
 COMMENT ON FUNCTION rag.keyword_frequent_from() IS
-$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is sealed.$$;
+$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is
+sealed.$$;
 
 CREATE OR REPLACE FUNCTION rag.block_weights(
     packed_postings bigint[], term_idf double precision, mean_length double precision,
@@ -20,7 +22,9 @@ DECLARE
     _idf real := greatest(term_idf, 0.01);
 BEGIN
     RETURN QUERY
-    SELECT ('{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag.keyword_block_size())::sparsevec,
+    SELECT (
+               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag.keyword_block_size()
+           )::sparsevec,
            _idf, max(w.weight)::real
     FROM (
         SELECT (p.packed >> 32) % rag.keyword_block_size() + 1 AS place,
@@ -35,276 +39,104 @@ $$;
 COMMENT ON FUNCTION rag.block_weights(
     bigint[], double precision, double precision, double precision, double precision
 ) IS
-$$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and their top.$$;
+$$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up)
+and their top.$$;
 
-CREATE OR REPLACE FUNCTION rag.seal_block(collection_key integer, block integer)
+CREATE OR REPLACE FUNCTION rag.seal_segments(collection_key integer, first_slot integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET work_mem = '128MB'
+SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
 DECLARE
-    _first integer := block * rag.keyword_block_size();
-    _beyond integer := _first + rag.keyword_block_size();
+    _beyond integer := (first_slot / rag.keyword_block_size() + 1) * rag.keyword_block_size();
     _chunks bigint;
     _mean double precision;
     _k1 double precision;
     _b double precision;
 BEGIN
-    SELECT t.chunk_count, rag.mean_length(t.chunk_count, t.length_sum), c.k1, c.b
+    -- All weights of a block are computed with the same average length, k1 and b: its first seal's.
+    SELECT t.chunk_count, coalesce(s.average_length, rag.mean_length(t.chunk_count, t.length_sum)),
+           coalesce(s.k1, c.k1), coalesce(s.b, c.b)
     INTO STRICT _chunks, _mean, _k1, _b
     FROM rag.keyword_totals AS t
     JOIN rag.collections AS c ON c.collection_id = t.collection_id
+    LEFT JOIN LATERAL (
+        SELECT x.average_length, x.k1, x.b
+        FROM rag.keyword_segments AS x
+        WHERE x.collection_id = t.collection_id
+          AND x.segment >= _beyond - rag.keyword_block_size()
+          AND x.segment < _beyond
+          AND x.sealed
+        ORDER BY x.segment
+        LIMIT 1
+    ) AS s ON true
     WHERE t.collection_id = collection_key;
 
     WITH pieces AS (
         DELETE FROM rag.keyword_postings AS p
         WHERE p.collection_id = collection_key
-          AND p.segment >= _first
+          AND p.segment >= first_slot
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.postings
+        RETURNING p.lexeme, p.chunk_count, p.postings, p.weights, p.idf, p.top
     ),
-    whole AS MATERIALIZED (
-        SELECT w.lexeme AS word, array_agg(w.packed) AS packed, count(*)::integer AS chunks
-        FROM (SELECT p.lexeme, unnest(p.postings) AS packed FROM pieces AS p) AS w
+    sizes AS MATERIALIZED (
+        SELECT w.lexeme AS word, sum(w.chunk_count)::integer AS chunks,
+               bool_or(w.weights IS NOT NULL) AS weighed
+        FROM pieces AS w
         GROUP BY w.lexeme
     ),
-    counted AS MATERIALIZED (
-        SELECT n.word, n.chunks
+    packed AS MATERIALIZED (
+        SELECT w.lexeme AS word, array_agg(w.posting) AS postings
+        FROM (SELECT p.lexeme, unnest(p.postings) AS posting FROM pieces AS p) AS w
+        GROUP BY w.lexeme
+    ),
+    frequent AS MATERIALIZED (
+        SELECT n.word, greatest(0.01, rag.bm25_idf(
+                   _chunks, greatest(0, least(n.chunks, _chunks))
+               ))::real AS idf
         FROM rag.chunk_counts(collection_key, ARRAY(
-            SELECT f.word FROM whole AS f WHERE f.chunks >= rag.keyword_frequent_from()
+            SELECT f.word FROM sizes AS f WHERE f.weighed OR f.chunks >= rag.keyword_frequent_from()
         )) AS n
+    ),
+    weighed AS MATERIALIZED (
+        SELECT x.word, x.idf, max(x.top) AS top, sum(x.weights)::sparsevec AS weights
+        FROM (
+            SELECT f.word, f.idf, v.top_weight AS top, v.block_vector::vector AS weights
+            FROM frequent AS f
+            JOIN packed AS p ON p.word = f.word
+            CROSS JOIN LATERAL rag.block_weights(p.postings, f.idf, _mean, _k1, _b) AS v
+            UNION ALL
+            SELECT f.word, f.idf, p.top * (f.idf / p.idf), p.weights::vector * array_fill(
+                       (f.idf / p.idf)::real, ARRAY[rag.keyword_block_size()])::vector
+            FROM frequent AS f
+            JOIN pieces AS p ON p.lexeme = f.word AND p.weights IS NOT NULL
+        ) AS x
+        GROUP BY x.word, x.idf
     )
     INSERT INTO rag.keyword_postings
         (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
-    SELECT collection_key, _first, w.word, w.chunks,
-           CASE WHEN n.word IS NULL THEN w.packed END, v.block_vector, v.block_idf, v.top_weight
-    FROM whole AS w
-    LEFT JOIN counted AS n ON n.word = w.word
-    LEFT JOIN LATERAL (
-        SELECT x.*
-        FROM rag.block_weights(
-            w.packed, rag.bm25_idf(_chunks, greatest(0, least(n.chunks, _chunks))), _mean, _k1, _b
-        ) AS x
-        WHERE n.word IS NOT NULL
-        OFFSET 0    -- or it would run for every lexeme, frequent or not
-    ) AS v ON true
-    ORDER BY w.word;
+    SELECT collection_key, first_slot, z.word, z.chunks,
+           CASE WHEN w.word IS NULL THEN p.postings END, w.weights, w.idf, w.top
+    FROM sizes AS z
+    LEFT JOIN weighed AS w ON w.word = z.word
+    LEFT JOIN packed AS p ON p.word = z.word
+    ORDER BY z.word;
 
     DELETE FROM rag.keyword_segments AS s
     WHERE s.collection_id = collection_key
-      AND s.segment >= _first
+      AND s.segment >= first_slot
       AND s.segment < _beyond;
     INSERT INTO rag.keyword_segments
         (collection_id, segment, sealed, average_length, k1, b)
-    VALUES (collection_key, _first, true, _mean, _k1, _b);
+    VALUES (collection_key, first_slot, true, _mean, _k1, _b);
 END
 $$;
 
-COMMENT ON FUNCTION rag.seal_block(integer, integer) IS
-$$Folds the open segments of a full block into one sealed segment.
+COMMENT ON FUNCTION rag.seal_segments(integer, integer) IS
+$$Folds the segments from first_slot to the end of its block into one sealed segment.
 
-Rare lexemes keep their exact postings, frequent ones become weights. The caller holds rag.lock_keyword.$$;
-
-CREATE OR REPLACE FUNCTION rag.reweigh_postings(collection_key integer, row_limit integer DEFAULT 10000)
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _reweighed integer;
-BEGIN
-    WITH counts AS MATERIALIZED (
-        SELECT n.word AS lexeme, n.chunks AS chunk_count
-        FROM rag.chunk_counts(collection_key, ARRAY(
-            SELECT DISTINCT p.lexeme
-            FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key AND p.idf IS NOT NULL
-        )) AS n
-    ),
-    drifted AS (
-        SELECT p.segment, p.lexeme, p.idf, i.idf AS idf_now
-        FROM rag.keyword_totals AS t
-        JOIN rag.keyword_segments AS s ON s.collection_id = t.collection_id
-        JOIN rag.keyword_postings AS p
-            ON p.collection_id = s.collection_id AND p.segment = s.segment
-        JOIN counts AS n ON n.lexeme = p.lexeme
-        CROSS JOIN LATERAL (
-            SELECT greatest(0.01, rag.bm25_idf(
-                t.chunk_count, greatest(0, least(n.chunk_count, t.chunk_count))
-            )) AS idf
-        ) AS i
-        WHERE t.collection_id = collection_key
-          AND s.sealed
-          AND p.idf IS NOT NULL
-          AND NOT rag.weights_hold(i.idf, p.idf)
-        LIMIT row_limit
-    ),
-    rescaled AS (
-        UPDATE rag.keyword_postings AS p
-        SET idf = d.idf_now,
-            top = p.top * (d.idf_now / d.idf),
-            weights = (p.weights::vector * array_fill(
-                (d.idf_now / d.idf)::real, ARRAY[rag.keyword_block_size()]
-            )::vector)::sparsevec
-        FROM drifted AS d
-        WHERE p.collection_id = collection_key
-          AND p.segment = d.segment
-          AND p.lexeme = d.lexeme
-        RETURNING p.lexeme
-    )
-    SELECT count(*) INTO _reweighed FROM rescaled;
-    RETURN _reweighed;
-END
-$$;
-
-COMMENT ON FUNCTION rag.reweigh_postings(integer, integer) IS
-$$Rescales weights whose idf has drifted from the live one (rag.weights_hold), at most row_limit of them.
-
-Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding them.
-The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
-
-CREATE OR REPLACE FUNCTION rag.compact_keyword(
-    collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
-)
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET work_mem = '64MB'
-AS $$
-DECLARE
-    _block integer;
-    _compacted integer := 0;
-BEGIN
-    IF NOT rag.lock_keyword(collection_key) THEN
-        RETURN 0;
-    END IF;
-    FOR _block IN
-        SELECT s.slot / rag.keyword_block_size()
-        FROM rag.keyword_slots AS s
-        LEFT JOIN rag.chunks AS c
-            ON c.collection_id = s.collection_id AND c.chunk_id = s.chunk_id
-        WHERE s.collection_id = collection_key
-        GROUP BY 1
-        HAVING count(*) - count(c.chunk_id) > dead_share * count(*)
-        ORDER BY count(c.chunk_id)::double precision / count(*), 1
-        LIMIT block_limit
-    LOOP
-        PERFORM rag.dissolve_block(collection_key, _block);
-        _compacted := _compacted + 1;
-    END LOOP;
-    PERFORM rag.merge_keyword(collection_key);
-    PERFORM rag.reweigh_postings(collection_key);
-    RETURN _compacted;
-END
-$$;
-
-COMMENT ON FUNCTION rag.compact_keyword(integer, double precision, integer) IS
-$$Rewrites blocks of which more than dead_share are deleted chunks, and renews drifted weights.
-
-For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks nobody (a
-second merge or compaction of the collection returns 0 at once). Returns the number of blocks rewritten.$$;
-
-CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block integer)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _first integer := block * rag.keyword_block_size();
-    _beyond integer := _first + rag.keyword_block_size();
-BEGIN
-    WITH gone_slots AS (
-        DELETE FROM rag.keyword_slots AS s
-        WHERE s.collection_id = collection_key
-          AND s.slot >= _first
-          AND s.slot < _beyond
-        RETURNING s.chunk_id
-    ),
-    gone_segments AS (
-        DELETE FROM rag.keyword_segments AS s
-        WHERE s.collection_id = collection_key
-          AND s.segment >= _first
-          AND s.segment < _beyond
-    ),
-    gone_postings AS (
-        DELETE FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
-          AND p.segment >= _first
-          AND p.segment < _beyond
-        RETURNING p.lexeme, p.chunk_count
-    ),
-    live AS MATERIALIZED (
-        SELECT c.chunk_id, c.lexeme_count, c.lexemes
-        FROM gone_slots AS g
-        JOIN rag.chunks AS c ON c.collection_id = collection_key AND c.chunk_id = g.chunk_id
-    ),
-    dead AS (
-        SELECT x.lexeme, sum(x.chunks)::integer AS chunks
-        FROM (
-            SELECT p.lexeme, p.chunk_count AS chunks
-            FROM gone_postings AS p
-            UNION ALL
-            SELECT u.lexeme COLLATE "C", -1
-            FROM live AS l
-            CROSS JOIN LATERAL unnest(l.lexemes) AS u
-        ) AS x
-        GROUP BY x.lexeme
-        HAVING sum(x.chunks) <> 0
-        ORDER BY x.lexeme
-    ),
-    put_removed AS (
-        INSERT INTO rag.keyword_removed AS t (collection_id, lexeme, chunk_count)
-        SELECT collection_key, d.lexeme, -d.chunks
-        FROM dead AS d
-        ON CONFLICT (collection_id, lexeme)
-        DO UPDATE SET chunk_count = t.chunk_count + excluded.chunk_count
-    ),
-    put_changes AS (
-        INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
-        SELECT collection_key, l.chunk_id, 1, l.lexeme_count
-        FROM live AS l
-    )
-    UPDATE rag.keyword_totals AS t
-    SET chunk_count = t.chunk_count - l.chunks,
-        length_sum = t.length_sum - l.length_sum
-    FROM (
-        SELECT count(*) AS chunks, coalesce(sum(x.lexeme_count), 0) AS length_sum
-        FROM live AS x
-    ) AS l
-    WHERE t.collection_id = collection_key;
-
-    DELETE FROM rag.keyword_removed AS r
-    WHERE r.collection_id = collection_key
-      AND r.chunk_count = 0;
-
-    -- When the open block itself was dissolved, its remaining slots are skipped: slots are never reused.
-    UPDATE rag.keyword_totals AS t
-    SET next_slot = _beyond
-    WHERE t.collection_id = collection_key
-      AND t.next_slot >= _first
-      AND t.next_slot < _beyond;
-END
-$$;
-
-COMMENT ON FUNCTION rag.dissolve_block(integer, integer) IS
-$$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be merged by the
-caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
-
-CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    DELETE FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key;
-    DELETE FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
-    DELETE FROM rag.keyword_languages AS l WHERE l.collection_id = collection_key;
-END
-$$;
-
-COMMENT ON FUNCTION rag.clear_keyword(integer) IS
-$$For drop_collection: removes a collection's rows from the keyword tables that are not partitioned.
-
-The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are truncated by
-the caller.$$;
+Rare lexemes keep their exact postings; the others' postings become weights, to which the weights
+of earlier seals are
+added, rescaled to today's idf. The caller holds rag.lock_keyword.$$;

@@ -227,6 +227,9 @@ BEGIN
         CALL rag.attach_partition(_parent, _collection.collection_id);
     END LOOP;
     CALL rag.open_space(_space_id);
+    -- Its rows live from one merge to the next: vacuum by number, not by share.
+    EXECUTE format('ALTER TABLE rag.%I SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)',
+                   'keyword_changes_' || _collection.collection_id);
     RETURN _collection.collection_id;
 END
 $$;

@@ -1,4 +1,5 @@
--- The match modes: all, phrase and web are a condition on the lexemes; the ranking stays the same BM25.
+-- The match modes: all, phrase and web are a condition on the lexemes; the ranking stays the same
+-- BM25.
 
 CREATE OR REPLACE FUNCTION rag.pairs_spelled_out(searchable text)
 RETURNS text
@@ -41,10 +42,6 @@ DECLARE
     _one tsquery;
     _condition tsquery;
 BEGIN
-    IF match NOT IN ('all', 'phrase', 'web') THEN
-        RAISE EXCEPTION 'unknown match %', quote_nullable(match)
-        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
-    END IF;
     FOR _language IN SELECT rag.query_languages(collection_key) LOOP
         IF match = 'all' THEN
             _words := tsvector_to_array(rag.lexemes(_language, _text));
@@ -69,9 +66,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.match_query(integer, text, text) IS
-$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or, -c).
+$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or,
+-c).
 
-A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text beyond 10,000
+A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
+beyond 10,000
 characters is ignored.$$;
 
 CREATE OR REPLACE FUNCTION rag.required_words(words text[], condition tsquery)
@@ -99,6 +98,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.required_words(text[], tsquery) IS
-$$Those of the words that every match of the condition contains; NULL when all of them cannot satisfy it.
+$$Those of the words that every match of the condition contains; NULL when all of them cannot
+satisfy it.
 
-Negations are left out and phrases relaxed to AND; a word is required if the others do not suffice.$$;
+Negations are left out and phrases relaxed to AND; a word is required if the others do not
+suffice.$$;

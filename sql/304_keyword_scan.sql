@@ -3,7 +3,8 @@
 -- 1 fresh chunks are scored one by one          (rag.best_of)
 -- 2 postings of rare lexemes are added up       (rag.keyword_lists)
 -- 3 the best of those are scored: their worst score is the bar that others must reach
--- 4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights are
+-- 4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
+-- are
 --   added by pgvector, 16,000 slots at a time   (rag.block_scores, rag.scan_blocks)
 -- 5 what reached the bar is scored, highest bound first, until the bar is above the next bound.
 
@@ -29,7 +30,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
-$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
+$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for
+all.$$;
 
 CREATE OR REPLACE FUNCTION rag.best_of(
     query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer,
@@ -63,7 +65,8 @@ $$;
 COMMENT ON FUNCTION rag.best_of(
     rag.keyword_query, rag.scored_chunk[], bigint[], integer, text
 ) IS
-$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter lets them).$$;
+$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter
+lets them).$$;
 
 CREATE OR REPLACE FUNCTION rag.chunks_of_slots(collection_key integer, slots integer[])
 RETURNS bigint[]
@@ -124,7 +127,8 @@ BEGIN
         HAVING count(*) FILTER (WHERE h.needed) = cardinality(required)
     ),
     rare AS (
-        SELECT (u.packed >> 32)::integer AS slot, u.segment, count(*) FILTER (WHERE u.needed) AS needed,
+        SELECT (u.packed >> 32)::integer AS slot, u.segment,
+               count(*) FILTER (WHERE u.needed) AS needed,
                sum(u.factor * rag.posting_saturation(u.packed, _mean, _k1, _b)) AS score
         FROM (
             SELECT unnest(h.postings) AS packed, h.factor, h.segment, h.needed
@@ -133,7 +137,8 @@ BEGIN
         GROUP BY 1, 2
     )
     SELECT r.slots, r.scores, r.segments, d.segments, d.bounds, d.gated, d.drift, d.slack
-    INTO rare_slots, rare_scores, rare_segments, dense_segments, dense_bounds, dense_gated, drift, slack
+    INTO rare_slots, rare_scores, rare_segments,
+         dense_segments, dense_bounds, dense_gated, drift, slack
     FROM (
         SELECT array_agg(x.slot) AS slots, array_agg(x.score) AS scores,
                array_agg(x.segment) AS segments
@@ -157,11 +162,16 @@ $$;
 COMMENT ON FUNCTION rag.keyword_lists(rag.keyword_query, text[]) IS
 $$What the segments hold of a query.
 
-rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their contributions,
-best first (their whole score, unless their segment has weights too). dense_segments, dense_bounds: the
-segments that have weights of the query, and the most that those can add to a chunk's score. drift and slack: a
-score is at most sum of weights × drift + slack (rag.weight_drift; idf that grew but rag.weights_hold).
-required: lexemes that a chunk must contain. Chunks that lack one which their segment keeps as postings are
+rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their
+contributions,
+best first (their whole score, unless their segment has weights too). dense_segments, dense_bounds:
+the
+segments that have weights of the query, and the most that those can add to a chunk's score. drift
+and slack: a
+score is at most sum of weights × drift + slack (rag.weight_drift; idf that grew but
+rag.weights_hold).
+required: lexemes that a chunk must contain. Chunks that lack one which their segment keeps as
+postings are
 left out; dense_gated marks the segments where this decides alone.$$;
 
 CREATE OR REPLACE FUNCTION rag.weight_drift(
@@ -183,10 +193,13 @@ COMMENT ON FUNCTION rag.weight_drift(
     double precision, double precision, double precision,
     double precision, double precision, double precision
 ) IS
-$$By what factor contributions can have grown since weights were computed with other average length, k1 and b.
+$$By what factor contributions can have grown since weights were computed with other average
+length, k1 and b.
 
-The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing changed; a
-collection whose k1 or b is altered stays exact, only slower until rag.rebuild_keyword.$$;
+The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing
+changed; a
+collection whose k1 or b is altered stays exact, only slower until rag.compact_keyword(collection,
+-1).$$;
 
 CREATE OR REPLACE FUNCTION rag.block_scores(
     query rag.keyword_query, segment_key integer, rare_vector sparsevec
@@ -242,7 +255,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.block_gate(integer, integer, text[]) IS
-$$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights there).$$;
+$$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights
+there).$$;
 
 CREATE OR REPLACE FUNCTION rag.scan_blocks(
     query rag.keyword_query, required text[], segments integer[], rare_vectors sparsevec[],
@@ -253,12 +267,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _cut vector := array_fill((at_least * (1 - 1e-6))::real, ARRAY[rag.keyword_block_size()])::vector;
+    _cut vector := array_fill(
+        (at_least * (1 - 1e-6))::real, ARRAY[rag.keyword_block_size()]
+    )::vector;
 BEGIN
     SELECT array_agg(x.slot), array_agg(x.bound)
     INTO slots, bounds
     FROM (
-        SELECT t.segment + o.place - 1 AS slot, (subvector(t.scores, o.place, 1)::real[])[1] AS bound
+        SELECT t.segment - t.segment % rag.keyword_block_size() + o.place - 1 AS slot,
+                (subvector(t.scores, o.place, 1)::real[])[1] AS bound
         FROM (
             SELECT s.segment, s.rare_vector,
                    rag.block_scores(query, s.segment, s.rare_vector) AS scores
@@ -285,7 +302,9 @@ $$;
 COMMENT ON FUNCTION rag.scan_blocks(
     rag.keyword_query, text[], integer[], sparsevec[], double precision, double precision
 ) IS
-$$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that bound.
+$$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that
+bound.
 
-binary_quantize(bounds - cut) is a bit string with a 1 per slot that passes; splitting its text at the 1s
+binary_quantize(bounds - cut) is a bit string with a 1 per slot that passes; splitting its text at
+the 1s
 gives their places without unnesting 16,000 numbers.$$;

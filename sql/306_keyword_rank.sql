@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION rag.settle(
     query rag.keyword_query, best rag.scored_chunk[], slots integer[], bounds double precision[],
-    result_limit integer, filter_sql text
+    result_limit integer, filter_sql text, first_step integer
 )
 RETURNS rag.scored_chunk[]
 LANGUAGE plpgsql STABLE
@@ -12,7 +12,7 @@ DECLARE
     _best rag.scored_chunk[] := best;
     _order integer[];
     _next integer := 1;
-    _step integer := result_limit + 10;
+    _step integer := first_step;
 BEGIN
     SELECT array_agg(o.place ORDER BY o.bound DESC)
     INTO _order
@@ -36,9 +36,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.settle(
-    rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text
+    rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
 ) IS
-$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.$$;
+$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best
+score.
+
+first_step: how many at first; the number doubles from batch to batch.$$;
 
 CREATE OR REPLACE FUNCTION rag.sample_cut(
     query rag.keyword_query, segment_key integer, rare_vector sparsevec, highest double precision,
@@ -74,8 +77,53 @@ $$;
 COMMENT ON FUNCTION rag.sample_cut(
     rag.keyword_query, integer, sparsevec, double precision, integer
 ) IS
-$$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by bisection from
+$$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
+bisection from
 `highest`: where a first scan may cut.$$;
+
+CREATE OR REPLACE FUNCTION rag.weak_share()
+RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 0.12;
+
+COMMENT ON FUNCTION rag.weak_share() IS
+$$Which share of a good score the lexemes left out of a scan may make up together.$$;
+
+CREATE OR REPLACE FUNCTION rag.factor_sum(query rag.keyword_query)
+RETURNS double precision
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT sum(f.factor) FROM unnest(query.factors) AS f (factor));
+END
+$$;
+
+COMMENT ON FUNCTION rag.factor_sum(rag.keyword_query) IS
+$$A score that no chunk can reach: every lexeme's factor, as if said infinitely often.$$;
+
+CREATE OR REPLACE FUNCTION rag.strong_terms(query rag.keyword_query, allowance double precision)
+RETURNS rag.keyword_query
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _strong rag.keyword_query := query;
+    _left double precision := allowance;
+    _kept integer := cardinality(query.factors);
+BEGIN
+    WHILE _kept > 1 AND query.factors[_kept] <= _left LOOP
+        _left := _left - query.factors[_kept];
+        _kept := _kept - 1;
+    END LOOP;
+    _strong.lexemes := query.lexemes[1:_kept];
+    _strong.factors := query.factors[1:_kept];
+    RETURN _strong;
+END
+$$;
+
+COMMENT ON FUNCTION rag.strong_terms(rag.keyword_query, double precision) IS
+$$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
+allowance.$$;
 
 CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
 RETURNS double precision
@@ -85,10 +133,10 @@ AS $$
 DECLARE
     _slots integer[];
 BEGIN
-    SELECT array_agg(t.next_slot * g.part / 200)
+    SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
     INTO _slots
     FROM rag.keyword_totals AS t
-    CROSS JOIN generate_series(0::bigint, 199) AS g (part)
+    CROSS JOIN generate_series(1::bigint, 200) AS g (part)
     WHERE t.collection_id = collection_key;
     RETURN (1 + coalesce(cardinality(rag.filter_chunks(
         collection_key, rag.chunks_of_slots(collection_key, _slots), filter_sql
@@ -120,7 +168,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.few_matches(integer, text, integer) IS
-$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise NULL.$$;
+$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise
+NULL.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_keyword(
     collection_key integer, query_text text, result_limit integer DEFAULT 10,
@@ -138,16 +187,23 @@ DECLARE
     _share double precision := 1;
     _few bigint[];
     _lists record;
-    _seeds integer := 2 * result_limit + 10;
+    _seeds integer := result_limit + 20;
+    _wanted integer;                    -- candidates among which result_limit should pass the filter
     _best rag.scored_chunk[] := '{}';
     _bar double precision;              -- score of the result_limit-th best so far
     _docs record;
     _scan record;
+    _strong rag.keyword_query;
+    _slack double precision;
     _cut double precision;
     _needed double precision;
     _below double precision := 'infinity';
     _found record;
 BEGIN
+    IF match NOT IN ('any', 'all', 'phrase', 'web') THEN
+        RAISE EXCEPTION 'match is %, not one of any, all, phrase, web', quote_literal(match)
+            USING ERRCODE = 'RG004';
+    END IF;
     IF _q.lexemes IS NULL OR result_limit < 1 THEN
         RETURN;
     END IF;
@@ -165,7 +221,9 @@ BEGIN
     IF filter_sql IS NOT NULL THEN
         _share := rag.filter_share(collection_key, filter_sql);
         IF filter_indexed AND _share < 0.02 THEN
-            _few := rag.few_matches(collection_key, filter_sql, 200 + (_q.chunk_count / 500)::integer);
+            _few := rag.few_matches(
+                collection_key, filter_sql, 300 + (_q.chunk_count / 1000)::integer
+            );
             IF _few IS NOT NULL THEN
                 RETURN QUERY
                 SELECT b.chunk_id, b.score
@@ -174,6 +232,8 @@ BEGIN
             END IF;
         END IF;
     END IF;
+
+    _wanted := least((result_limit + 10) / _share, 4000)::integer;
 
     IF _q.fresh_chunks IS NOT NULL THEN
         _best := rag.best_of(_q, _best, _q.fresh_chunks, result_limit, _condition);
@@ -192,8 +252,10 @@ BEGIN
            1000 * max(s.highest) AS highest
     INTO _scan
     FROM (
-        SELECT d.segment, d.bound, d.bound + coalesce(max(r.score), 0) AS highest, ('{' || string_agg(
-                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::integer, ','
+        SELECT d.segment, d.bound, d.bound + coalesce(max(r.score), 0) AS highest,
+               ('{' || string_agg(
+                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::integer,
+                   ','
                ) || '}/' || rag.keyword_block_size())::sparsevec AS rare_vector
         FROM unnest(_lists.dense_segments, _lists.dense_bounds, _lists.dense_gated)
             AS d (segment, bound, gated)
@@ -216,29 +278,33 @@ BEGIN
         ON d.segment = r.segment
     WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
       AND r.score + coalesce(d.bound, 0) >= coalesce(_bar, 0);
-    _best := rag.settle(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition);
+    _best := rag.settle(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition, _wanted);
     _bar := (_best[result_limit]).score;
 
     IF _scan.segments IS NOT NULL THEN
         _cut := rag.sample_cut(
             _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
-            ((result_limit + 10) / _share)::integer
+            greatest(result_limit + 10, 3 * _wanted / cardinality(_scan.segments))
         );
+        -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
+        _strong := rag.strong_terms(_q, rag.weak_share() * greatest(_bar, _cut / 1000));
+        _slack := _lists.slack + rag.factor_sum(_q) - rag.factor_sum(_strong);
+        _cut := _cut - 1000 * (_slack - _lists.slack);
         LOOP
             -- Nothing below _needed can reach the bar, so a scan from there on is the last one.
-            _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _lists.slack) / _lists.drift * 1000);
+            _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _slack) / _lists.drift * 1000);
             _cut := greatest(_cut, _needed);
             _found := rag.scan_blocks(
-                _q, _required, _scan.segments, _scan.rare_vectors, _cut, _below
+                _strong, _required, _scan.segments, _scan.rare_vectors, _cut, _below
             );
             _best := rag.settle(_q, _best, _found.slots, ARRAY(
-                SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _lists.slack
+                SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _slack
                 FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, place)
                 ORDER BY x.place
-            ), result_limit, _condition);
+            ), result_limit, _condition, _wanted);
             _bar := (_best[result_limit]).score;
             EXIT WHEN _cut = _needed
-                OR _bar > _cut / 1000 * _lists.drift * (1 + 1e-5) + _lists.slack;
+                OR _bar > _cut / 1000 * _lists.drift * (1 + 1e-5) + _slack;
             _below := _cut;
             _cut := CASE WHEN _cut > 200 THEN _cut / 2 ELSE 0 END;
         END LOOP;

@@ -1,6 +1,8 @@
 -- Exact scores of given chunks, and where they come from.
 
-CREATE OR REPLACE FUNCTION rag.score_keyword(collection_key integer, query_text text, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag.score_keyword(
+    collection_key integer, query_text text, chunk_keys bigint[]
+)
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -17,7 +19,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.score_keyword(integer, text, bigint[]) IS
-$$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left out.$$;
+$$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left
+out.$$;
 
 CREATE OR REPLACE FUNCTION rag.explain_keyword(
     collection text, query_text text, result_limit integer DEFAULT 10, metadata_filter jsonb DEFAULT '{}',

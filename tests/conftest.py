@@ -79,6 +79,27 @@ def template(new_database: Callable[..., str]) -> str:
     return str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
 
 
+@pytest.fixture(scope="session")
+def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
+    """A database with collections 1 and 2 (english) and 3 (simple), for tests of the keyword index alone.
+
+    Their chunks need nothing but lexemes: the other columns have defaults.
+    """
+    dsn = new_database(template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for number, language in ((1, "english"), (2, "english"), (3, "simple")):
+            connection.execute(
+                "SELECT rag.create_collection(%s, 'none', 3, language => %s::regconfig)",
+                [f"collection {number}".replace(" ", "-"), language],
+            )
+        connection.execute(
+            """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(),
+               ALTER ordinal SET DEFAULT 0, ALTER heading SET DEFAULT '', ALTER content_hash SET DEFAULT '',
+               ALTER metadata SET DEFAULT '{}'"""
+        )
+    return dsn
+
+
 @pytest.fixture
 def dsn(new_database: Callable[..., str], template: str) -> str:
     """A database with schema rag, for one test."""

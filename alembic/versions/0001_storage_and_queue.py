@@ -87,7 +87,7 @@ whose chunks are searchable. language is NULL where it is the collection''s.'
         metadata jsonb NOT NULL,
         tenant text NOT NULL DEFAULT '',
         language text,
-        lexemes tsvector NOT NULL,
+        lexemes tsvector STORAGE MAIN NOT NULL,
         lexeme_count integer NOT NULL,
         CONSTRAINT chunks_pkey PRIMARY KEY (collection_id, chunk_id)
     ) PARTITION BY LIST (collection_id)
@@ -234,9 +234,11 @@ Writers append here and touch nothing else, so they never wait for one another.$
     """,
     """
     COMMENT ON TABLE rag.keyword_slots IS
-$$The merged chunks by slot: the dense number by which postings name a chunk. Slots are never reused.
+$$The merged chunks by slot: the dense number by which postings name a chunk. Slots are never
+reused.
 
-Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until compaction.$$
+Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until
+compaction.$$
     """,
     """
     CREATE TABLE rag.keyword_postings (
@@ -260,11 +262,14 @@ Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its sl
     """,
     """
     COMMENT ON TABLE rag.keyword_postings IS
-$$Which chunks of a segment contain a lexeme (chunk_count of them, deleted ones included), in one of two forms.
+$$Which chunks of a segment contain a lexeme (chunk_count of them, deleted ones included), in one
+of two forms.
 
-postings: exact and for rare lexemes (and every lexeme of an open segment): one number per chunk, made
+postings: exact and for rare lexemes (and every lexeme of an open segment): one number per chunk,
+made
 by rag.posting(slot, length, frequency).
-weights: for frequent lexemes of a sealed segment: position = slot within the block + 1, value = thousandths
+weights: for frequent lexemes of a sealed segment: position = slot within the block + 1, value =
+thousandths
 of the BM25 contribution, rounded up, as of when they were computed (idf here, average_length in
 keyword_segments). pgvector adds them up in C. They select candidates; scores come from the chunks.
 top: the largest of the weights.$$
@@ -279,9 +284,11 @@ top: the largest of the weights.$$
     """,
     """
     COMMENT ON TABLE rag.keyword_removed IS
-$$How many deleted chunks the postings of a lexeme still hold. Written by merges and compaction only.
+$$How many deleted chunks the postings of a lexeme still hold. Written by merges and compaction
+only.
 
-Live document frequency = chunk_count over all segments - removed + fresh changes (rag.chunk_counts), so it is
+Live document frequency = chunk_count over all segments - removed + fresh changes
+(rag.chunk_counts), so it is
 exact before any compaction.$$
     """,
     """
@@ -297,9 +304,11 @@ exact before any compaction.$$
     """,
     """
     COMMENT ON TABLE rag.keyword_segments IS
-$$The segments of each collection, named by their first slot. A sealed one covers a whole block.
+$$The segments of each collection, named by their first slot; none reaches beyond its block of
+16,000.
 
-average_length, k1, b: as of when it was made (a sealed segment's weights were computed with them).$$
+average_length, k1, b: as of when it was made (a sealed segment's weights were computed with
+them).$$
     """,
     """
     CREATE TABLE rag.keyword_totals (
@@ -313,7 +322,8 @@ average_length, k1, b: as of when it was made (a sealed segment's weights were c
     COMMENT ON TABLE rag.keyword_totals IS
 $$Live merged chunks of a collection, the sum of their lengths, and the next free slot.
 
-One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh changes.$$
+One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh
+changes.$$
     """,
     """
     CREATE TABLE rag.keyword_languages (
@@ -328,7 +338,8 @@ One row per collection, updated by merges only (never by writers). Live N = chun
     COMMENT ON TABLE rag.keyword_languages IS
 $$Text-search configurations that a collection's chunks have used besides the collection's own.
 
-A query is lexed by each of them. Repeated rows are harmless: two writers may add the same one at once.$$
+A query is lexed by each of them. Repeated rows are harmless: two writers may add the same one at
+once.$$
     """,
     """
     CREATE TYPE rag.scored_chunk AS (
@@ -358,8 +369,10 @@ A query is lexed by each of them. Repeated rows are harmless: two writers may ad
     COMMENT ON TYPE rag.keyword_query IS
 $$A lexed query with the live statistics of one collection, made by rag.prepare_keyword.
 
-Parallel arrays with one entry per lexeme, the weightiest first: lexemes, term_queries (the same as tsquery),
-times (how often the query says it), chunk_counts (live document frequency) and factors (times × idf).
+Parallel arrays with one entry per lexeme, the weightiest first: lexemes, term_queries (the same as
+tsquery),
+times (how often the query says it), chunk_counts (live document frequency) and factors (times ×
+idf).
 fresh_chunks: written and not yet merged, to be scored one by one.$$
     """,
 )

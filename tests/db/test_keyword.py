@@ -158,16 +158,16 @@ def test_a_read_only_transaction_can_search(connection: Connection) -> None:
 
 
 def test_maintenance_merges_and_compacts_without_changing_a_score(connection: Connection) -> None:
-    put(connection, **{f"d{i}": f"red fish number{i} {'blue ' * (i % 7)}" for i in range(300)})
+    put(connection, **{f"d{i}": f"red fish number{i} {'blue ' * (i % 7)}" for i in range(100)})
     scores = "SELECT uri, score FROM rag.search_keyword('k', 'red blue number7', 1000)"
     before = connection.execute(scores).fetchall()
     (row,) = connection.execute("SELECT * FROM rag.maintain()").fetchall()
     assert row[0] == "k" and row[1] > 0
     assert connection.execute(scores).fetchall() == before
-    for i in range(200):
+    for i in range(70):
         connection.execute("SELECT rag.delete_document('k', %s)", [f"d{i}"])
     before = connection.execute(scores).fetchall()
-    assert len(before) == 100
+    assert len(before) == 30
     connection.execute("SELECT * FROM rag.maintain()")
     assert connection.execute(scores).fetchall() == before
     assert connection.execute("SELECT * FROM rag.maintain()").fetchall() == []

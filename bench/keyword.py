@@ -1,0 +1,416 @@
+"""Keyword search benchmark: rag.rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
+
+    python bench/keyword.py --dsn postgresql://… --sizes 10000 100000 1000000 --out bench-keyword
+
+Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are synthesised: the
+first half of one abstract, the second half of another, and two pseudo-words drawn from a Zipf-like tail.
+Queries: 2-3 words ("short") or 8-15 words ("long") of one sentence of the corpus, stop words left out.
+Time is the backend's on-CPU time (/proc/PID/schedstat) where the server is local, and wall time.
+tantivy and bm25s run in process when they are installed; their times are wall times of one thread.
+Prints a table; writes OUT.json and, with matplotlib, OUT.png. Leaves its databases (bench_keyword_N) in place.
+"""
+
+import sys
+
+if __name__ == "__main__":
+    del sys.path[0]  # run as a script, this file would hide the standard module of the same name
+
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import time
+from pathlib import Path
+
+import psycopg
+
+STOP = {
+    "the",
+    "a",
+    "an",
+    "of",
+    "to",
+    "in",
+    "for",
+    "and",
+    "is",
+    "are",
+    "be",
+    "or",
+    "if",
+    "this",
+    "that",
+    "it",
+    "with",
+    "as",
+    "on",
+    "by",
+    "from",
+    "at",
+    "not",
+    "can",
+    "will",
+    "which",
+    "when",
+    "has",
+    "have",
+    "was",
+    "were",
+    "but",
+    "its",
+    "use",
+    "used",
+    "we",
+    "our",
+    "these",
+}
+PARTS = ("chunks", "keyword_changes", "keyword_slots", "keyword_postings", "keyword_removed")
+
+
+def cpu_ms(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
+    except OSError:
+        return float("nan")
+
+
+class Timer:
+    def __init__(self, db: psycopg.Connection) -> None:
+        self.pid = db.info.backend_pid
+
+    def __enter__(self) -> "Timer":
+        self.start, self.cpu_start = time.perf_counter(), cpu_ms(self.pid)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.wall = (time.perf_counter() - self.start) * 1e3
+        self.cpu = cpu_ms(self.pid) - self.cpu_start
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def abstracts() -> list[str]:
+    path = Path(os.environ["RAG_PG_EVAL_DATA"]) / "arxiv-100k" / "corpus.jsonl.gz"
+    with gzip.open(path, "rt") as lines:
+        return [json.loads(line)["text"] for line in lines]
+
+
+def build(db: psycopg.Connection, texts: list[str], size: int, schema: list[Path]) -> dict:
+    """Load `size` chunks and index them; return sizes and rates."""
+    db.execute(
+        """
+        CREATE EXTENSION vector;
+        CREATE SCHEMA rag;
+        CREATE TABLE rag.collections (collection_id integer PRIMARY KEY, name text UNIQUE,
+            language text DEFAULT 'english', k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75);
+        CREATE TABLE rag.chunks (collection_id integer NOT NULL, chunk_id bigint NOT NULL, content text,
+            metadata jsonb NOT NULL DEFAULT '{}', language text, lexemes tsvector NOT NULL,
+            lexeme_count integer NOT NULL, PRIMARY KEY (collection_id, chunk_id)) PARTITION BY LIST (collection_id);
+        INSERT INTO rag.collections VALUES (1, 'bench');
+        """
+    )
+    db.execute("SET search_path TO pg_catalog, rag, public, pg_temp")
+    for file in schema:
+        db.execute(file.read_text())
+    db.execute("RESET search_path")
+    for part in PARTS:
+        db.execute(f"CREATE TABLE rag.{part}_1 (LIKE rag.{part} INCLUDING ALL)")
+        db.execute(f"ALTER TABLE rag.{part} ATTACH PARTITION rag.{part}_1 FOR VALUES IN (1)")
+    db.execute("CREATE TABLE half (i int PRIMARY KEY, a text, b text, la tsvector, lb tsvector)")
+    with db.cursor().copy("COPY half (i, a, b) FROM STDIN") as copy:
+        for i, text in enumerate(texts):
+            middle = text.find(" ", len(text) // 2) + 1 or len(text)
+            copy.write_row((i, text[:middle], text[middle:]))
+    db.execute("UPDATE half SET la = to_tsvector('english', a), lb = to_tsvector('english', b)")
+    db.execute("ANALYZE half")
+    db.execute("SELECT setseed(0.42)")
+    db.execute(
+        """
+        INSERT INTO rag.chunks
+        SELECT 1, g.id, x.a || y.b,
+               jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000), NULL, l.l,
+               (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l.l))
+        FROM (
+            SELECT id, (id * 7919::bigint) %% %(n)s AS i,
+                   CASE WHEN id < %(n)s THEN (id * 7919::bigint) %% %(n)s ELSE floor(random() * %(n)s) END::int AS j,
+                   CASE WHEN id >= %(n)s THEN floor(exp(random() * 15))::int END AS w1,
+                   CASE WHEN id >= %(n)s THEN floor(exp(random() * 15))::int END AS w2
+            FROM generate_series(0, %(size)s - 1) AS id
+        ) AS g
+        JOIN half AS x ON x.i = g.i
+        JOIN half AS y ON y.i = g.j
+        CROSS JOIN LATERAL (
+            SELECT x.la || y.lb || coalesce(('w' || g.w1 || ':1 w' || g.w2 || ':2')::tsvector, '') AS l OFFSET 0
+        ) AS l
+        """,
+        {"n": len(texts), "size": size},
+    )
+    db.execute("DROP TABLE half")
+    db.execute("CREATE INDEX ON rag.chunks_1 USING gin (metadata jsonb_path_ops)")
+    db.execute("VACUUM ANALYZE rag.chunks_1")
+    with Timer(db) as gin:
+        db.execute("CREATE INDEX bench_gin ON rag.chunks_1 USING gin (lexemes)")
+    with Timer(db) as index:
+        db.execute("SELECT rag.index_chunks(1, (SELECT array_agg(chunk_id) FROM rag.chunks))")
+    db.execute("VACUUM ANALYZE")
+    size_of = lambda sql: db.execute(sql).fetchone()[0]  # noqa: E731
+    return {
+        "build_us_per_chunk": index.cpu * 1e3 / size,
+        "gin_build_us_per_chunk": gin.cpu * 1e3 / size,
+        "index_bytes": size_of(
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relname ~ '^keyword_.*_1$'"
+        ),
+        "gin_bytes": size_of("SELECT pg_relation_size('rag.bench_gin')"),
+        "tsvector_bytes": size_of("SELECT sum(pg_column_size(lexemes))::bigint FROM rag.chunks"),
+    }
+
+
+def queries(texts: list[str], count: int) -> dict[str, list[str]]:
+    chance = random.Random(7)
+    short, long = [], []
+    while len(short) < count or len(long) < count:
+        for sentence in re.split(r"(?<=[.!?])\s+", chance.choice(texts)):
+            words = list(
+                dict.fromkeys(
+                    w for w in re.findall(r"[A-Za-z]{3,}", sentence) if w.lower() not in STOP
+                )
+            )
+            if len(words) >= 4:
+                short.append(" ".join(chance.sample(words, chance.choice([2, 3]))))
+            if 10 <= len(words) <= 40:
+                long.append(" ".join(chance.sample(words, min(len(words), chance.randint(8, 15)))))
+    return {"short": short[:count], "long": long[:count]}
+
+
+def run(db: psycopg.Connection, sql: str, rows: list[tuple]) -> dict:
+    wall, cpu = [], []
+    for row in rows[:6]:
+        db.execute(sql, row).fetchall()
+    for row in rows:
+        with Timer(db) as timer:
+            db.execute(sql, row).fetchall()
+        wall.append(timer.wall)
+        cpu.append(timer.cpu)
+    return {
+        "cpu_p50": percentile(cpu, 0.5),
+        "cpu_p95": percentile(cpu, 0.95),
+        "wall_p50": percentile(wall, 0.5),
+        "wall_p95": percentile(wall, 0.95),
+        "queries": len(rows),
+    }
+
+
+def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: int) -> dict:
+    results = {}
+    for kind, texts in asked.items():
+        for limit in (10, 100):
+            results[f"{kind} top-{limit}"] = run(
+                db, "SELECT * FROM rag.rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
+            )
+        for share in (10, 100, 1000):
+            results[f"{kind} top-10, 1/{share} pass"] = run(
+                db,
+                "SELECT * FROM rag.rank_keyword(1, %s, 10, %s)",
+                [(t, f"""c.metadata @> '{{"p{share}": 3}}'""") for t in texts],
+            )
+        either = [
+            (
+                db.execute(
+                    "SELECT string_agg(rag.term_query(word)::text, ' | ') FROM rag.query_terms(1, %s)",
+                    (t,),
+                ).fetchone()[0],
+            )
+            for t in texts[:slow_queries]
+        ]
+        has_gin = db.execute("SELECT to_regclass('rag.bench_gin')").fetchone()[0]
+        for rank in ("ts_rank_cd", "ts_rank") if has_gin else ():
+            results[f"{kind} top-10, GIN + {rank}"] = run(
+                db,
+                f"WITH q AS (SELECT %s::tsquery AS q) SELECT c.chunk_id, {rank}(c.lexemes, q) FROM rag.chunks AS c, q"
+                " WHERE c.collection_id = 1 AND c.lexemes @@ q ORDER BY 2 DESC, 1 LIMIT 10",
+                either,
+            )
+    return results
+
+
+def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
+    """Cost per chunk of writing `chunks` more in statements of `batch`: with GIN(tsvector), and with this index."""
+    result = {}
+    db.execute("DROP INDEX IF EXISTS rag.bench_gin")
+    db.execute(
+        "CREATE TABLE bench_plain (LIKE rag.chunks); CREATE INDEX ON bench_plain USING gin (lexemes);"
+        "ALTER TABLE bench_plain ADD PRIMARY KEY (collection_id, chunk_id)"
+    )
+    db.execute("INSERT INTO bench_plain SELECT * FROM rag.chunks")
+    db.execute("VACUUM bench_plain")
+    top = db.execute("SELECT max(chunk_id) + 1 FROM rag.chunks").fetchone()[0]
+    copy = """
+        INSERT INTO {} (collection_id, chunk_id, content, metadata, lexemes, lexeme_count)
+        SELECT 1, chunk_id + %s, content, metadata, lexemes, lexeme_count FROM rag.chunks
+        WHERE collection_id = 1 AND chunk_id >= %s AND chunk_id < %s
+    """
+    for name, table in (("row + GIN(tsvector)", "bench_plain"), ("row + this index", "rag.chunks")):
+        with Timer(db) as timer:
+            for start in range(0, chunks, batch):
+                with db.transaction():
+                    db.execute(copy.format(table), (top, start, start + batch))
+                    if table == "rag.chunks":
+                        db.execute(
+                            "SELECT rag.index_chunks(1, %s::bigint[])",
+                            (list(range(top + start, top + start + batch)),),
+                        )
+        result[f"{name}, {batch} per statement"] = timer.cpu * 1e3 / chunks
+    db.execute("DROP TABLE bench_plain")
+    return result
+
+
+def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict:
+    """tantivy and bm25s over the same lexemes."""
+    results: dict = {}
+    try:
+        import bm25s
+        import numpy as np
+        import tantivy
+    except ImportError as missing:
+        return {"skipped": str(missing)}
+    ids: dict[str, int] = {}
+    schema = tantivy.SchemaBuilder()
+    schema.add_text_field("b", stored=False, tokenizer_name="whitespace", index_option="freq")
+    schema.add_unsigned_field("id", stored=True)
+    index = tantivy.Index(schema.build())
+    writer = index.writer(300_000_000, 1)
+    corpus = []
+    with psycopg.connect(db.info.dsn) as other, other.cursor(name="all") as rows:
+        rows.execute(
+            "SELECT chunk_id, array_agg(u.lexeme), array_agg(cardinality(u.positions))"
+            " FROM rag.chunks, unnest(lexemes) AS u GROUP BY 1"
+        )
+        for chunk_id, words, counts in rows:
+            tokens = [
+                ids.setdefault(w, len(ids))
+                for w, n in zip(words, counts, strict=True)
+                for _ in range(n)
+            ]
+            corpus.append(np.array(tokens, dtype=np.int32))
+            document = tantivy.Document()
+            document.add_text("b", " ".join(f"t{t}" for t in tokens))
+            document.add_unsigned("id", chunk_id)
+            writer.add_document(document)
+    writer.commit()
+    writer.wait_merging_threads()
+    index.reload()
+    searcher = index.searcher()
+    model = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    model.index((corpus, {str(i): i for i in range(len(ids))}), show_progress=False)
+    for kind, texts in asked.items():
+        lexed = [
+            [
+                ids[w]
+                for (w,) in db.execute("SELECT word FROM rag.query_terms(1, %s)", (t,))
+                if w in ids
+            ]
+            for t in texts
+        ]
+        for name in ("tantivy", "bm25s"):
+            walls = []
+            for tokens in lexed:
+                start = time.perf_counter()
+                if name == "tantivy":
+                    searcher.search(index.parse_query(" ".join(f"t{t}" for t in tokens), ["b"]), 10)
+                else:
+                    np.argpartition(model.get_scores_from_ids(tokens), -10)[-10:]
+                walls.append((time.perf_counter() - start) * 1e3)
+            results[f"{kind} top-10, {name}"] = {
+                "wall_p50": percentile(walls, 0.5),
+                "wall_p95": percentile(walls, 0.95),
+                "queries": len(walls),
+            }
+    return results
+
+
+def plot(report: dict, path: Path) -> None:
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        import matplotlib.pyplot as plt
+    except ImportError:
+        return
+    figure, axes = plt.subplots(
+        1, len(report["sizes"]), figsize=(7 * len(report["sizes"]), 6), squeeze=False
+    )
+    for axis, (size, part) in zip(axes[0], report["sizes"].items(), strict=True):
+        shown = {
+            n: r.get("cpu_p50", r.get("wall_p50"))
+            for n, r in part["searches"].items()
+            if isinstance(r, dict)
+        }
+        axis.barh(list(shown), list(shown.values()), log=True)
+        axis.invert_yaxis()
+        axis.set_title(f"{int(size):,} chunks: ms, p50")
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dsn", default=os.environ.get("RAG_PG_TEST_DSN"))
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--slow-queries", type=int, default=8, help="queries for the GIN rankings")
+    parser.add_argument("--reuse", action="store_true", help="keep databases built before")
+    parser.add_argument("--schema", type=Path, default=Path(__file__).parent.parent)
+    parser.add_argument("--out", default="bench-keyword")
+    options = parser.parse_args()
+    schema = [options.schema / "tables.sql", *sorted((options.schema / "sql").glob("4*.sql"))]
+    texts = abstracts()
+    asked = queries(texts, options.queries)
+    report: dict = {"sizes": {}}
+    for size in options.sizes:
+        name = f"bench_keyword_{size}"
+        with psycopg.connect(options.dsn, autocommit=True) as admin:
+            exists = admin.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
+            ).fetchone()
+            if not (options.reuse and exists):
+                admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+                admin.execute(f"CREATE DATABASE {name}")
+        part: dict[str, dict] = {}
+        with psycopg.connect(
+            psycopg.conninfo.make_conninfo(options.dsn, dbname=name), autocommit=True
+        ) as db:
+            report["server"] = db.execute("SELECT version()").fetchone()[0]
+            report["settings"] = dict(
+                db.execute(
+                    "SELECT name, current_setting(name) FROM pg_settings"
+                    " WHERE name IN ('shared_buffers', 'work_mem', 'jit', 'max_parallel_workers_per_gather')"
+                ).fetchall()
+            )
+            if not (options.reuse and exists):
+                part["build"] = build(db, texts, size, schema)
+            part["searches"] = searches(db, asked, options.slow_queries if size <= 100_000 else 2)
+            if size <= 100_000:
+                part["searches"] |= in_process(db, asked)
+                if not (options.reuse and exists):
+                    part["inserts_us_per_chunk"] = inserts(db, 16) | inserts(db, 1024)
+        report["sizes"][str(size)] = part
+        Path(options.out + ".json").write_text(json.dumps(report, indent=1))
+        print(f"\n{size:,} chunks")
+        for group in ("build", "inserts_us_per_chunk"):
+            for key, value in part.get(group, {}).items():
+                print(f"  {key:42} {value:>14,.0f}")
+        for key, value in part["searches"].items():
+            if isinstance(value, dict):
+                print(f"  {key:42}", *(f"{k} {v:9.1f}" for k, v in value.items()))
+    plot(report, Path(options.out + ".png"))
+
+
+if __name__ == "__main__":
+    main()

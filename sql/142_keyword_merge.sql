@@ -1,0 +1,239 @@
+-- Merging: fresh changes become segments. One merge at a time per collection (rag.lock_keyword);
+-- each step is
+-- one SQL statement, so every snapshot sees either the state before it or the state after it.
+
+CREATE OR REPLACE FUNCTION rag.merge_keyword(collection_key integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    _taken integer;
+    _merged integer := 0;
+    _first integer;
+BEGIN
+    IF NOT rag.lock_keyword(collection_key) THEN
+        RETURN 0;
+    END IF;
+    LOOP
+        _taken := rag.merge_changes(collection_key);
+        EXIT WHEN _taken = 0;
+        _merged := _merged + _taken;
+        -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
+        FOR _first IN
+            SELECT CASE WHEN o.block < o.next_slot / rag.keyword_block_size()
+                        THEN o.block * rag.keyword_block_size() ELSE o.first_open END
+            FROM (
+                SELECT s.segment / rag.keyword_block_size() AS block, t.next_slot,
+                       min(s.segment) AS first_open
+                FROM rag.keyword_segments AS s
+                JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
+                WHERE s.collection_id = collection_key
+                  AND NOT s.sealed
+                GROUP BY 1, 2
+            ) AS o
+            WHERE o.block < o.next_slot / rag.keyword_block_size()
+               OR o.next_slot - o.first_open >= rag.keyword_seal_size()
+        LOOP
+            PERFORM rag.seal_segments(collection_key, _first);
+        END LOOP;
+    END LOOP;
+    RETURN _merged;
+END
+$$;
+
+COMMENT ON FUNCTION rag.merge_keyword(integer) IS
+$$Merges the fresh changes of a collection into its segments and returns how many it took.
+
+For writers past the threshold, and for a worker at any time. Returns 0 at once when another
+session is
+merging. Blocks nobody: it deletes the changes it has read and adds segments, in the caller's
+transaction;
+the changes of transactions still open are left for the next merge. Needs READ COMMITTED.$$;
+
+CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
+AS $$
+DECLARE
+    _first integer;
+    _chunks bigint;
+    _lengths bigint;
+    _k1 double precision;
+    _b double precision;
+    _room integer;
+    _seal boolean;
+    _taken integer;
+BEGIN
+    SELECT coalesce(t.next_slot, 0), coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0), c.k1, c.b
+    INTO STRICT _first, _chunks, _lengths, _k1, _b
+    FROM rag.collections AS c
+    LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
+    WHERE c.collection_id = collection_key;
+    _room := rag.keyword_block_size() - _first % rag.keyword_block_size();
+
+    -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.
+    _seal := _room = rag.keyword_block_size() AND (
+        SELECT count(*) FROM rag.keyword_changes AS k WHERE k.collection_id = collection_key
+    ) >= _room / 2;
+
+    WITH last_taken AS (
+        -- Whole chunks only: a written and deleted chunk has two changes, taken together.
+        SELECT max(k.chunk_id) AS chunk_id
+        FROM (
+            SELECT w.chunk_id
+            FROM rag.keyword_changes AS w
+            WHERE w.collection_id = collection_key
+            ORDER BY w.chunk_id
+            LIMIT _room
+        ) AS k
+    ),
+    taken AS (
+        DELETE FROM rag.keyword_changes AS k
+        USING last_taken AS l
+        WHERE k.collection_id = collection_key
+          AND k.chunk_id <= l.chunk_id
+        RETURNING k.chunk_id, k.change, k.lexeme_count, k.lexemes
+    ),
+    net AS MATERIALIZED (
+        SELECT k.chunk_id, sum(k.change)::integer AS change, max(k.lexeme_count) AS lexeme_count,
+               (array_agg(k.lexemes) FILTER (WHERE k.change = -1))[1] AS lexemes
+        FROM taken AS k
+        GROUP BY k.chunk_id
+        HAVING sum(k.change) <> 0
+    ),
+    state AS MATERIALIZED (
+        SELECT _chunks + coalesce(sum(n.change), 0) AS chunks,
+               _lengths + coalesce(sum(n.change * n.lexeme_count), 0) AS lengths,
+               count(*) FILTER (WHERE n.change = 1)::integer AS written,
+               array_agg(n.chunk_id ORDER BY n.chunk_id) FILTER (WHERE n.change = 1) AS chunk_ids
+        FROM net AS n
+    ),
+    inverted AS MATERIALIZED (
+        SELECT u.lexeme COLLATE "C" AS word, count(*)::integer AS chunks,
+               array_agg(rag.posting(
+                   _first + k.place::integer - 1, c.lexeme_count, cardinality(u.positions)
+               )) AS packed
+        FROM state AS s
+        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS k (chunk_id, place)
+        CROSS JOIN LATERAL (
+            SELECT x.lexeme_count, x.lexemes
+            FROM rag.chunks AS x
+            WHERE x.collection_id = collection_key
+              AND x.chunk_id = k.chunk_id
+            OFFSET 0    -- always by the primary key
+        ) AS c
+        CROSS JOIN LATERAL unnest(c.lexemes) AS u
+        GROUP BY 1
+    ),
+    counted AS MATERIALIZED (
+        SELECT n.word, n.chunks + i.chunks AS chunks
+        FROM rag.chunk_counts(collection_key, ARRAY(
+            SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag.keyword_frequent_from()
+        )) AS n
+        JOIN inverted AS i ON i.word = n.word
+    ),
+    put_postings AS (
+        INSERT INTO rag.keyword_postings
+            (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
+        SELECT collection_key, _first, i.word, i.chunks,
+               CASE WHEN n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
+        FROM inverted AS i
+        CROSS JOIN state AS s
+        LEFT JOIN counted AS n ON n.word = i.word
+        LEFT JOIN LATERAL (
+            SELECT w.*
+            FROM rag.block_weights(
+                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks, s.chunks))),
+                rag.mean_length(s.chunks, s.lengths), _k1, _b
+            ) AS w
+            WHERE n.word IS NOT NULL
+            OFFSET 0    -- or it would run for every lexeme, frequent or not
+        ) AS v ON true
+        ORDER BY i.word
+    ),
+    put_removed AS (
+        INSERT INTO rag.keyword_removed AS t (collection_id, lexeme, chunk_count)
+        SELECT collection_key, u.lexeme COLLATE "C", count(*)
+        FROM net AS n
+        CROSS JOIN LATERAL unnest(n.lexemes) AS u
+        WHERE n.change = -1
+        GROUP BY 2
+        ORDER BY 2
+        ON CONFLICT (collection_id, lexeme)
+        DO UPDATE SET chunk_count = t.chunk_count + excluded.chunk_count
+    ),
+    put_slots AS (
+        INSERT INTO rag.keyword_slots (collection_id, slot, chunk_id)
+        SELECT collection_key, _first + o.place::integer - 1, o.chunk_id
+        FROM state AS s
+        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS o (chunk_id, place)
+    ),
+    put_segment AS (
+        INSERT INTO rag.keyword_segments
+            (collection_id, segment, sealed, average_length, k1, b)
+        SELECT collection_key, _first, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
+        FROM state AS s
+        WHERE s.written > 0
+    ),
+    put_totals AS (
+        INSERT INTO rag.keyword_totals AS t (collection_id, chunk_count, length_sum, next_slot)
+        SELECT collection_key, s.chunks, s.lengths,
+               _first + CASE WHEN _seal AND s.written > 0 THEN _room ELSE s.written END
+        FROM state AS s
+        ON CONFLICT (collection_id)
+        DO UPDATE SET chunk_count = excluded.chunk_count,
+                      length_sum = excluded.length_sum,
+                      next_slot = excluded.next_slot
+    )
+    SELECT count(*) INTO _taken FROM taken;
+    RETURN _taken;
+END
+$$;
+
+COMMENT ON FUNCTION rag.merge_changes(integer) IS
+$$Moves fresh changes, at most as many as the open block has room for, into a new segment.
+
+Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
+until
+compaction, harmless: a search only returns chunks that exist). A chunk written and
+deleted meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that
+snapshot
+does not see is still there to be read. The caller holds rag.lock_keyword. Returns the changes
+taken.$$;
+
+CREATE OR REPLACE FUNCTION rag.chunk_counts(collection_key integer, words text[])
+RETURNS TABLE (word text, chunks bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT w.word, coalesce(held.chunks, 0) - coalesce(r.chunk_count, 0)
+    FROM unnest(words) AS w (word)
+    LEFT JOIN LATERAL (
+        SELECT sum((
+            SELECT p.chunk_count
+            FROM rag.keyword_postings AS p
+            WHERE p.collection_id = collection_key
+              AND p.segment = s.segment
+              AND p.lexeme = w.word COLLATE "C"
+        )) AS chunks
+        FROM rag.keyword_segments AS s
+        WHERE s.collection_id = collection_key
+    ) AS held ON true
+    LEFT JOIN LATERAL (
+        SELECT x.chunk_count
+        FROM rag.keyword_removed AS x
+        WHERE x.collection_id = collection_key
+          AND x.lexeme = w.word COLLATE "C"
+        OFFSET 0
+    ) AS r ON true;
+END
+$$;
+
+COMMENT ON FUNCTION rag.chunk_counts(integer, text[]) IS
+$$In how many live merged chunks each of the given lexemes occurs.$$;

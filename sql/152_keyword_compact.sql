@@ -1,0 +1,214 @@
+-- Upkeep by a worker, under rag.lock_keyword: renewing weights whose idf has drifted, and
+-- compaction of
+-- blocks with many deleted chunks. None of it changes any score.
+
+CREATE OR REPLACE FUNCTION rag.reweigh_postings(
+    collection_key integer, row_limit integer DEFAULT 10000
+)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _reweighed integer;
+BEGIN
+    WITH counts AS MATERIALIZED (
+        SELECT n.word AS lexeme, n.chunks AS chunk_count
+        FROM rag.chunk_counts(collection_key, ARRAY(
+            SELECT DISTINCT p.lexeme
+            FROM rag.keyword_postings AS p
+            WHERE p.collection_id = collection_key AND p.idf IS NOT NULL
+        )) AS n
+    ),
+    drifted AS (
+        SELECT p.segment, p.lexeme, p.idf, i.idf AS idf_now
+        FROM rag.keyword_totals AS t
+        JOIN rag.keyword_segments AS s ON s.collection_id = t.collection_id
+        JOIN rag.keyword_postings AS p
+            ON p.collection_id = s.collection_id AND p.segment = s.segment
+        JOIN counts AS n ON n.lexeme = p.lexeme
+        CROSS JOIN LATERAL (
+            SELECT greatest(0.01, rag.bm25_idf(
+                t.chunk_count, greatest(0, least(n.chunk_count, t.chunk_count))
+            )) AS idf
+        ) AS i
+        WHERE t.collection_id = collection_key
+          AND s.sealed
+          AND p.idf IS NOT NULL
+          AND NOT rag.weights_hold(i.idf, p.idf)
+        LIMIT row_limit
+    ),
+    rescaled AS (
+        UPDATE rag.keyword_postings AS p
+        SET idf = d.idf_now,
+            top = p.top * (d.idf_now / d.idf),
+            weights = (p.weights::vector * array_fill(
+                (d.idf_now / d.idf)::real, ARRAY[rag.keyword_block_size()]
+            )::vector)::sparsevec
+        FROM drifted AS d
+        WHERE p.collection_id = collection_key
+          AND p.segment = d.segment
+          AND p.lexeme = d.lexeme
+        RETURNING p.lexeme
+    )
+    SELECT count(*) INTO _reweighed FROM rescaled;
+    RETURN _reweighed;
+END
+$$;
+
+COMMENT ON FUNCTION rag.reweigh_postings(integer, integer) IS
+$$Rescales weights whose idf has drifted from the live one (rag.weights_hold), at most row_limit of
+them.
+
+Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding
+them.
+The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
+
+CREATE OR REPLACE FUNCTION rag.compact_keyword(
+    collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
+)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET work_mem = '64MB'
+AS $$
+DECLARE
+    _block integer;
+    _compacted integer := 0;
+BEGIN
+    IF NOT rag.lock_keyword(collection_key) THEN
+        RETURN 0;
+    END IF;
+    FOR _block IN
+        SELECT s.slot / rag.keyword_block_size()
+        FROM rag.keyword_slots AS s
+        LEFT JOIN rag.chunks AS c
+            ON c.collection_id = s.collection_id AND c.chunk_id = s.chunk_id
+        WHERE s.collection_id = collection_key
+        GROUP BY 1
+        HAVING count(*) - count(c.chunk_id) > dead_share * count(*)
+        ORDER BY count(c.chunk_id)::double precision / count(*), 1
+        LIMIT block_limit
+    LOOP
+        PERFORM rag.dissolve_block(collection_key, _block);
+        _compacted := _compacted + 1;
+    END LOOP;
+    PERFORM rag.merge_keyword(collection_key);
+    PERFORM rag.reweigh_postings(collection_key);
+    RETURN _compacted;
+END
+$$;
+
+COMMENT ON FUNCTION rag.compact_keyword(integer, double precision, integer) IS
+$$Rewrites blocks of which more than dead_share are deleted chunks, and renews drifted weights.
+
+For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks
+nobody (a
+second merge or compaction of the collection returns 0 at once). Returns the number of blocks
+rewritten.$$;
+
+CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _first integer := block * rag.keyword_block_size();
+    _beyond integer := _first + rag.keyword_block_size();
+BEGIN
+    WITH gone_slots AS (
+        DELETE FROM rag.keyword_slots AS s
+        WHERE s.collection_id = collection_key
+          AND s.slot >= _first
+          AND s.slot < _beyond
+        RETURNING s.chunk_id
+    ),
+    gone_segments AS (
+        DELETE FROM rag.keyword_segments AS s
+        WHERE s.collection_id = collection_key
+          AND s.segment >= _first
+          AND s.segment < _beyond
+    ),
+    gone_postings AS (
+        DELETE FROM rag.keyword_postings AS p
+        WHERE p.collection_id = collection_key
+          AND p.segment >= _first
+          AND p.segment < _beyond
+        RETURNING p.lexeme, p.chunk_count
+    ),
+    live AS MATERIALIZED (
+        SELECT c.chunk_id, c.lexeme_count, c.lexemes
+        FROM gone_slots AS g
+        JOIN rag.chunks AS c ON c.collection_id = collection_key AND c.chunk_id = g.chunk_id
+    ),
+    dead AS (
+        SELECT x.lexeme, sum(x.chunks)::integer AS chunks
+        FROM (
+            SELECT p.lexeme, p.chunk_count AS chunks
+            FROM gone_postings AS p
+            UNION ALL
+            SELECT u.lexeme COLLATE "C", -1
+            FROM live AS l
+            CROSS JOIN LATERAL unnest(l.lexemes) AS u
+        ) AS x
+        GROUP BY x.lexeme
+        HAVING sum(x.chunks) <> 0
+        ORDER BY x.lexeme
+    ),
+    put_removed AS (
+        INSERT INTO rag.keyword_removed AS t (collection_id, lexeme, chunk_count)
+        SELECT collection_key, d.lexeme, -d.chunks
+        FROM dead AS d
+        ON CONFLICT (collection_id, lexeme)
+        DO UPDATE SET chunk_count = t.chunk_count + excluded.chunk_count
+    ),
+    put_changes AS (
+        INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
+        SELECT collection_key, l.chunk_id, 1, l.lexeme_count
+        FROM live AS l
+    )
+    UPDATE rag.keyword_totals AS t
+    SET chunk_count = t.chunk_count - l.chunks,
+        length_sum = t.length_sum - l.length_sum
+    FROM (
+        SELECT count(*) AS chunks, coalesce(sum(x.lexeme_count), 0) AS length_sum
+        FROM live AS x
+    ) AS l
+    WHERE t.collection_id = collection_key;
+
+    DELETE FROM rag.keyword_removed AS r
+    WHERE r.collection_id = collection_key
+      AND r.chunk_count = 0;
+
+    -- When the open block itself was dissolved, its other slots are skipped: none is used twice.
+    UPDATE rag.keyword_totals AS t
+    SET next_slot = _beyond
+    WHERE t.collection_id = collection_key
+      AND t.next_slot >= _first
+      AND t.next_slot < _beyond;
+END
+$$;
+
+COMMENT ON FUNCTION rag.dissolve_block(integer, integer) IS
+$$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be
+merged by the
+caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
+
+CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key;
+    DELETE FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
+    DELETE FROM rag.keyword_languages AS l WHERE l.collection_id = collection_key;
+END
+$$;
+
+COMMENT ON FUNCTION rag.clear_keyword(integer) IS
+$$For drop_collection: removes a collection's rows from the keyword tables that are not partitioned.
+
+The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are
+truncated by
+the caller.$$;

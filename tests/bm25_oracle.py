@@ -1,0 +1,47 @@
+"""BM25 from the paper, in plain Python: what the keyword search has to agree with.
+
+Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; the idf is
+Lucene's. Nothing is shared with the implementation but the lexemes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from math import fsum, log
+
+
+@dataclass
+class Oracle:
+    k1: float = 1.2
+    b: float = 0.75
+    chunks: dict[int, Counter[str]] = field(default_factory=dict)
+
+    def add(self, chunk_id: int, lexemes: Iterable[str]) -> None:
+        """Add a chunk, every lexeme as often as the chunk says it."""
+        self.chunks[chunk_id] = Counter(lexemes)
+
+    def remove(self, chunk_id: int) -> None:
+        del self.chunks[chunk_id]
+
+    def scores(self, query: dict[str, int]) -> dict[int, float]:
+        """The score of every chunk that has a lexeme of the query (lexeme -> times said)."""
+        total = len(self.chunks)
+        mean = sum(c.total() for c in self.chunks.values()) / total if total else 0.0
+        containing = {t: sum(t in c for c in self.chunks.values()) for t in query}
+        idf = {t: log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in containing.items()}
+        return {
+            chunk_id: fsum(
+                said * idf[t] * c[t] / (c[t] + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                for t, said in query.items()
+                if t in c
+            )
+            for chunk_id, c in self.chunks.items()
+            if any(t in c for t in query)
+        }
+
+    def search(
+        self, query: dict[str, int], limit: int, keep: Callable[[int], bool] = lambda _: True
+    ) -> list[tuple[int, float]]:
+        """The best chunks as (chunk_id, score): highest score first, ties by chunk_id."""
+        kept = [(i, s) for i, s in self.scores(query).items() if keep(i)]
+        return sorted(kept, key=lambda hit: (-round(hit[1], 9), hit[0]))[:limit]

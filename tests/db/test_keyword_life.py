@@ -1,0 +1,170 @@
+"""The keyword search against the oracle, after every step of random lives of tiny collections."""
+
+import json
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from bm25_oracle import Oracle
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from keyword_sizes import keyword_sizes
+
+WORDS = ["apple", "bridge", "cloud", "dragon", "apples", "und", "the", "Äpfel", "ERR_X"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+STEP = st.one_of(
+    st.tuples(
+        st.just("insert"), st.lists(TEXT, min_size=1, max_size=5), st.sampled_from([None, "german"])
+    ),
+    st.tuples(st.just("delete"), st.integers(0, 99), st.integers(1, 4)),
+    st.tuples(st.just("update"), st.integers(0, 99), TEXT),
+    st.tuples(st.just("merge")),
+    st.tuples(st.just("compact"), st.sampled_from([0.0, 0.2, 0.5])),
+    st.tuples(
+        st.just("parameters"), st.sampled_from([0.0, 0.9, 1.2]), st.sampled_from([0.0, 0.4, 1.0])
+    ),
+)
+
+
+class Life:
+    """One collection and the oracle, taken through the same steps."""
+
+    def __init__(self, db: psycopg.Connection, key: int) -> None:
+        self.db, self.key, self.oracle, self.next_id = db, key, Oracle(), 1
+        self.metadata: dict[int, int] = {}
+        for table in (
+            "chunks",
+            "keyword_changes",
+            "keyword_slots",
+            "keyword_postings",
+            "keyword_removed",
+        ):
+            db.execute(f"TRUNCATE rag.{table}_{key}")
+        db.execute("SELECT rag.clear_keyword(%s)", (key,))
+        db.execute("UPDATE rag.collections SET k1 = 1.2, b = 0.75 WHERE collection_id = %s", (key,))
+
+    def insert(self, texts: list[str], language: str | None) -> None:
+        ids = range(self.next_id, self.next_id + len(texts))
+        self.next_id += len(texts)
+        for chunk_id, text in zip(ids, texts, strict=True):
+            self.metadata[chunk_id] = chunk_id % 3
+            lexemes = self.db.execute(
+                """
+                INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, language, lexemes, lexeme_count)
+                SELECT %(key)s, %(id)s, %(text)s, %(metadata)s, %(language)s, l,
+                       (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
+                FROM rag.lexemes(coalesce(%(language)s, 'english'), %(text)s) AS l
+                RETURNING (SELECT array_agg(lexeme) FROM unnest(lexemes) AS u, unnest(u.positions))
+                """,
+                {
+                    "key": self.key,
+                    "id": chunk_id,
+                    "text": text,
+                    "language": language,
+                    "metadata": json.dumps({"third": chunk_id % 3}),
+                },
+            ).fetchone()[0]
+            self.oracle.add(chunk_id, lexemes or [])
+        self.db.execute("SELECT rag.index_chunks(%s, %s)", (self.key, list(ids)))
+
+    def delete(self, start: int, count: int) -> None:
+        alive = sorted(self.oracle.chunks)
+        doomed = alive[start % len(alive) :][:count] if alive else []
+        self.db.execute("SELECT rag.unindex_chunks(%s, %s::bigint[])", (self.key, doomed))
+        self.db.execute(
+            "DELETE FROM rag.chunks WHERE collection_id = %s AND chunk_id = ANY (%s)",
+            (self.key, doomed),
+        )
+        for chunk_id in doomed:
+            self.oracle.remove(chunk_id)
+
+    def update(self, which: int, text: str) -> None:
+        self.delete(which, 1)
+        self.insert([text], None)
+
+    def merge(self) -> None:
+        self.db.execute("SELECT rag.merge_keyword(%s)", (self.key,))
+
+    def compact(self, dead_share: float) -> None:
+        self.db.execute("SELECT rag.compact_keyword(%s, %s)", (self.key, dead_share))
+
+    def parameters(self, k1: float, b: float) -> None:
+        self.oracle.k1, self.oracle.b = k1, b
+        self.db.execute(
+            "UPDATE rag.collections SET k1 = %s, b = %s WHERE collection_id = %s", (k1, b, self.key)
+        )
+
+    def check(self, query: str, limit: int, third: int | None = None) -> None:
+        weights = dict(
+            self.db.execute("SELECT * FROM rag.query_terms(%s, %s)", (self.key, query)).fetchall()
+        )
+        found = self.db.execute(
+            "SELECT chunk_id, score FROM rag.rank_keyword(%s, %s, %s, %s)",
+            (
+                self.key,
+                query,
+                limit,
+                None if third is None else f"""c.metadata @> '{{"third": {third}}}'""",
+            ),
+        ).fetchall()
+        wanted = self.oracle.search(
+            weights, limit, lambda i: third is None or self.metadata[i] == third
+        )
+        assert [i for i, _ in found] == [i for i, _ in wanted], (found, wanted)
+        assert [s for _, s in found] == pytest.approx([s for _, s in wanted], abs=1e-6)
+
+
+@pytest.fixture(scope="module")
+def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
+    """Blocks of 8 slots and merges of 3 changes, so that a handful of chunks passes through every stage."""
+    with (
+        keyword_sizes(keyword_dsn, block=8, seal=4, merge=3, frequent=2),
+        psycopg.connect(keyword_dsn, autocommit=True) as db,
+    ):
+        yield db
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    steps=st.lists(STEP, min_size=1, max_size=25),
+    query=TEXT,
+    limit=st.integers(1, 12),
+    third=st.sampled_from([None, None, 0, 1]),
+    one_transaction=st.booleans(),
+)
+def test_every_step_of_a_collections_life_agrees_with_the_oracle(
+    tiny, steps, query, limit, third, one_transaction
+):
+    life = Life(tiny, 1)
+
+    def live() -> None:
+        for name, *arguments in steps:
+            getattr(life, name)(*arguments)
+            life.check(query, limit, third)
+
+    if one_transaction:
+        with tiny.transaction():
+            live()
+    else:
+        live()
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    texts=st.lists(TEXT, min_size=20, max_size=60),
+    query=TEXT,
+    limit=st.integers(1, 100),
+    third=st.sampled_from([None, 0]),
+    merge=st.booleans(),
+)
+def test_several_blocks_agree_with_the_oracle(tiny, texts, query, limit, third, merge):
+    life = Life(tiny, 1)
+    life.insert(texts, None)
+    life.check(query, limit, third)
+    life.delete(5, 12)
+    life.check(query, limit, third)
+    life.insert(texts[:7], "german")
+    life.merge()
+    life.check(query, limit, third)
+    life.compact(0.1)
+    life.check(query, limit, third)

@@ -1,0 +1,34 @@
+"""Other sizes for the keyword index, so that small tests pass through blocks, merges and seals."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+
+@contextmanager
+def keyword_sizes(dsn: str, *, block: int, seal: int, merge: int, frequent: int) -> Iterator[None]:
+    wanted = {
+        "block_size": block,
+        "seal_size": seal,
+        "merge_size": merge,
+        "frequent_from": frequent,
+    }
+    with psycopg.connect(dsn, autocommit=True) as db:
+        saved = [
+            db.execute(
+                "SELECT pg_get_functiondef(%s::regproc)", (f"rag.keyword_{name}",)
+            ).fetchone()[0]
+            for name in wanted
+        ]
+        for name, value in wanted.items():
+            db.execute(
+                f"CREATE OR REPLACE FUNCTION rag.keyword_{name}() RETURNS integer"
+                f" LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {value}"
+            )
+    try:
+        yield
+    finally:
+        with psycopg.connect(dsn, autocommit=True) as db:
+            for definition in saved:
+                db.execute(definition)

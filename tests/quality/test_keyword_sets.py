@@ -1,0 +1,130 @@
+"""Real collections: every query's first hundred equal the oracle's, before and after heavy editing."""
+
+import json
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterator
+from math import log
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+
+DATA = os.environ.get("RAG_PG_EVAL_DATA")
+LANGUAGES = {"piaf-fr": "french", "xquad-de": "german", "xquad-ru": "russian"}
+SETS = ["scifact", "anthropic-docs", "squad2-dev", "piaf-fr", "xquad-de", "xquad-ru", "xquad-zh"]
+
+pytestmark = [
+    pytest.mark.quality,
+    pytest.mark.skipif(DATA is None, reason="RAG_PG_EVAL_DATA names no evaluation data"),
+]
+
+
+@pytest.fixture
+def db(keyword_dsn: str) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(keyword_dsn, autocommit=True) as opened:
+        yield opened
+
+
+class FastOracle:
+    """The oracle of bm25_oracle.py with numpy, for thousands of chunks and queries."""
+
+    def __init__(self, chunks: list[tuple[int, list[str], list[int]]]) -> None:
+        self.ids = np.array([i for i, _, _ in chunks])
+        self.length = np.array([sum(f) for _, _, f in chunks], float)
+        places, counts = defaultdict(list), defaultdict(list)
+        for place, (_, words, frequencies) in enumerate(chunks):
+            for word, frequency in zip(words, frequencies, strict=True):
+                places[word].append(place)
+                counts[word].append(frequency)
+        self.norm = 1.2 * (0.25 + 0.75 * self.length / self.length.mean())
+        self.postings = {w: (np.array(p), np.array(counts[w], float)) for w, p in places.items()}
+
+    def search(self, query: dict[str, int], limit: int) -> list[tuple[int, float]]:
+        score = np.zeros(len(self.ids))
+        for word, said in query.items():
+            if word in self.postings:
+                at, tf = self.postings[word]
+                n = len(self.ids)
+                idf = log(1 + (n - len(at) + 0.5) / (len(at) + 0.5))
+                score[at] += said * idf * tf / (tf + self.norm[at])
+        order = np.lexsort((self.ids, -score.round(9)))[:limit]
+        return [(int(self.ids[i]), float(score[i])) for i in order if score[i] > 0]
+
+
+def insert(db: psycopg.Connection, language: str, texts: dict[int, str]) -> None:
+    db.execute("CREATE TEMP TABLE incoming (id bigint, text text)")
+    with db.cursor().copy("COPY incoming FROM STDIN") as copy:
+        for row in texts.items():
+            copy.write_row(row)
+    db.execute(
+        """
+        INSERT INTO rag.chunks (collection_id, chunk_id, content, lexemes, lexeme_count)
+        SELECT 2, i.id, i.text, l, (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
+        FROM incoming AS i, rag.lexemes(%s, i.text) AS l
+        """,
+        (language,),
+    )
+    db.execute("DROP TABLE incoming")
+    for start in range(0, len(texts), 700):
+        db.execute("SELECT rag.index_chunks(2, %s)", (list(texts)[start : start + 700],))
+
+
+def delete(db: psycopg.Connection, ids: list[int]) -> None:
+    db.execute("SELECT rag.unindex_chunks(2, %s)", (ids,))
+    db.execute("DELETE FROM rag.chunks WHERE collection_id = 2 AND chunk_id = ANY (%s)", (ids,))
+
+
+def compare(db: psycopg.Connection, queries: list[str]) -> None:
+    oracle = FastOracle(
+        db.execute(
+            """
+            SELECT c.chunk_id, coalesce(array_agg(u.lexeme) FILTER (WHERE u.lexeme IS NOT NULL), '{}'),
+                   coalesce(array_agg(cardinality(u.positions)) FILTER (WHERE u.lexeme IS NOT NULL), '{}')
+            FROM rag.chunks AS c LEFT JOIN LATERAL unnest(c.lexemes) AS u ON true
+            WHERE c.collection_id = 2 GROUP BY c.chunk_id
+            """
+        ).fetchall()
+    )
+    for text in queries:
+        words = dict(db.execute("SELECT * FROM rag.query_terms(2, %s)", (text,)).fetchall())
+        found = db.execute("SELECT * FROM rag.rank_keyword(2, %s, 100)", (text,)).fetchall()
+        wanted = oracle.search(words, 100)
+        assert [i for i, _ in found] == [i for i, _ in wanted], text
+        assert [s for _, s in found] == pytest.approx([s for _, s in wanted], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
+    folder = Path(DATA) / name
+    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").open()]
+    queries = [json.loads(line)["text"] for line in (folder / "queries.jsonl").open()]
+    queries = queries[:: int(os.environ.get("RAG_PG_TEST_STRIDE", "1"))]
+    language = LANGUAGES.get(name, "english")
+    for table in (
+        "chunks",
+        "keyword_changes",
+        "keyword_slots",
+        "keyword_postings",
+        "keyword_removed",
+    ):
+        db.execute(f"TRUNCATE rag.{table}_2")
+    db.execute("SELECT rag.clear_keyword(2)")
+    db.execute("UPDATE rag.collections SET language = %s WHERE collection_id = 2", (language,))
+
+    texts = {i: f"{d.get('title') or ''}\n{d['text']}" for i, d in enumerate(corpus, 1)}
+    insert(db, language, texts)
+    compare(db, queries)
+
+    chance = random.Random(1)
+    shuffled = chance.sample(sorted(texts), len(texts))
+    updated, deleted = shuffled[: len(texts) // 2], shuffled[len(texts) // 2 : len(texts) * 6 // 10]
+    delete(db, updated + deleted)
+    insert(
+        db, language, {1_000_000 + i: texts[chance.choice(updated)] + " changed" for i in updated}
+    )
+    compare(db, queries)
+    db.execute("SELECT rag.compact_keyword(2)")
+    compare(db, queries[::5])
