@@ -100,20 +100,29 @@ BEGIN
             SELECT f.word FROM sizes AS f WHERE f.weighed OR f.chunks >= rag.keyword_frequent_from()
         )) AS n
     ),
+    earlier AS MATERIALIZED (
+        SELECT w.lexeme AS word, array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs,
+               max(w.top / w.idf) AS top
+        FROM pieces AS w
+        WHERE w.weights IS NOT NULL
+        GROUP BY w.lexeme
+    ),
     weighed AS MATERIALIZED (
-        SELECT x.word, x.idf, max(x.top) AS top, sum(x.weights)::sparsevec AS weights
-        FROM (
-            SELECT f.word, f.idf, v.top_weight AS top, v.block_vector::vector AS weights
-            FROM frequent AS f
-            JOIN packed AS p ON p.word = f.word
-            CROSS JOIN LATERAL rag.block_weights(p.postings, f.idf, _mean, _k1, _b) AS v
-            UNION ALL
-            SELECT f.word, f.idf, p.top * (f.idf / p.idf), p.weights::vector * array_fill(
-                       (f.idf / p.idf)::real, ARRAY[rag.keyword_block_size()])::vector
-            FROM frequent AS f
-            JOIN pieces AS p ON p.lexeme = f.word AND p.weights IS NOT NULL
-        ) AS x
-        GROUP BY x.word, x.idf
+        SELECT f.word, f.idf, greatest(v.top_weight, e.top * f.idf) AS top,
+               CASE WHEN e.word IS NULL THEN v.block_vector ELSE (
+                   SELECT sum(x.weights)
+                   FROM (
+                       SELECT v.block_vector::vector AS weights
+                       UNION ALL
+                       SELECT u.weights::vector * array_fill(
+                           (f.idf / u.idf)::real, ARRAY[rag.keyword_block_size()])::vector
+                       FROM unnest(e.vectors, e.idfs) AS u (weights, idf)
+                   ) AS x
+               )::sparsevec END AS weights
+        FROM frequent AS f
+        LEFT JOIN packed AS p ON p.word = f.word
+        LEFT JOIN earlier AS e ON e.word = f.word
+        CROSS JOIN LATERAL rag.block_weights(p.postings, f.idf, _mean, _k1, _b) AS v
     )
     INSERT INTO rag.keyword_postings
         (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)

@@ -15,7 +15,9 @@ IMAGE = os.environ.get("RAG_PG_TEST_IMAGE", "pgvector/pgvector:pg17")
 @pytest.fixture(scope="module")
 def container_dsn() -> Iterator[str]:
     if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
-        pytest.skip("no Docker engine: /var/run/docker.sock is not there and DOCKER_HOST is not set")
+        pytest.skip(
+            "no Docker engine: /var/run/docker.sock is not there and DOCKER_HOST is not set"
+        )
     docker = pytest.importorskip("docker")
     try:
         client = docker.from_env(timeout=5)
