@@ -1,6 +1,6 @@
 """Keyword search benchmark: rag.rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
 
-    python bench/keyword.py --dsn postgresql://… --sizes 10000 100000 1000000 --out bench-keyword
+    make bench-keyword        or: python bench/keyword.py [--dsn postgresql://…] --sizes 10000 100000
 
 Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are synthesised: the
 first half of one abstract, the second half of another, and two pseudo-words drawn from a Zipf-like tail.
@@ -25,6 +25,9 @@ import time
 from pathlib import Path
 
 import psycopg
+
+from rag_pg import Settings, schema
+from rag_pg.server import EmbeddedServer
 
 STOP = {
     "the",
@@ -66,7 +69,6 @@ STOP = {
     "our",
     "these",
 }
-PARTS = ("chunks", "keyword_changes", "keyword_slots", "keyword_postings", "keyword_removed")
 
 
 def cpu_ms(pid: int) -> float:
@@ -95,32 +97,23 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def abstracts() -> list[str]:
-    path = Path(os.environ["RAG_PG_EVAL_DATA"]) / "arxiv-100k" / "corpus.jsonl.gz"
+    path = Path(os.environ.get("RAG_PG_EVAL_DATA", "")) / "arxiv-100k" / "corpus.jsonl.gz"
+    if not path.exists():
+        sys.exit("skipped: set RAG_PG_EVAL_DATA to a folder that holds arxiv-100k/")
     with gzip.open(path, "rt") as lines:
         return [json.loads(line)["text"] for line in lines]
 
 
-def build(db: psycopg.Connection, texts: list[str], size: int, schema: list[Path]) -> dict:
+def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
     """Load `size` chunks and index them; return sizes and rates."""
+    schema.upgrade(psycopg.conninfo.make_conninfo(db.info.dsn, dbname=db.info.dbname))
+    db.execute("SELECT rag.create_collection('bench', 'none', 3)")
+    # Chunks without documents, and without the look-up of a document's chunks: this measures one index.
     db.execute(
-        """
-        CREATE EXTENSION vector;
-        CREATE SCHEMA rag;
-        CREATE TABLE rag.collections (collection_id integer PRIMARY KEY, name text UNIQUE,
-            language text DEFAULT 'english', k1 double precision DEFAULT 1.2, b double precision DEFAULT 0.75);
-        CREATE TABLE rag.chunks (collection_id integer NOT NULL, chunk_id bigint NOT NULL, content text,
-            metadata jsonb NOT NULL DEFAULT '{}', language text, lexemes tsvector NOT NULL,
-            lexeme_count integer NOT NULL, PRIMARY KEY (collection_id, chunk_id)) PARTITION BY LIST (collection_id);
-        INSERT INTO rag.collections VALUES (1, 'bench');
-        """
+        """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(), ALTER ordinal SET DEFAULT 0,
+           ALTER heading SET DEFAULT '', ALTER content_hash SET DEFAULT '', ALTER metadata SET DEFAULT '{}'"""
     )
-    db.execute("SET search_path TO pg_catalog, rag, public, pg_temp")
-    for file in schema:
-        db.execute(file.read_text())
-    db.execute("RESET search_path")
-    for part in PARTS:
-        db.execute(f"CREATE TABLE rag.{part}_1 (LIKE rag.{part} INCLUDING ALL)")
-        db.execute(f"ALTER TABLE rag.{part} ATTACH PARTITION rag.{part}_1 FOR VALUES IN (1)")
+    db.execute("DROP INDEX rag.chunks_document")
     db.execute("CREATE TABLE half (i int PRIMARY KEY, a text, b text, la tsvector, lb tsvector)")
     with db.cursor().copy("COPY half (i, a, b) FROM STDIN") as copy:
         for i, text in enumerate(texts):
@@ -131,9 +124,9 @@ def build(db: psycopg.Connection, texts: list[str], size: int, schema: list[Path
     db.execute("SELECT setseed(0.42)")
     db.execute(
         """
-        INSERT INTO rag.chunks
+        INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, lexemes, lexeme_count)
         SELECT 1, g.id, x.a || y.b,
-               jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000), NULL, l.l,
+               jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000), l.l,
                (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l.l))
         FROM (
             SELECT id, (id * 7919::bigint) %% %(n)s AS i,
@@ -151,7 +144,6 @@ def build(db: psycopg.Connection, texts: list[str], size: int, schema: list[Path
         {"n": len(texts), "size": size},
     )
     db.execute("DROP TABLE half")
-    db.execute("CREATE INDEX ON rag.chunks_1 USING gin (metadata jsonb_path_ops)")
     db.execute("VACUUM ANALYZE rag.chunks_1")
     with Timer(db) as gin:
         db.execute("CREATE INDEX bench_gin ON rag.chunks_1 USING gin (lexemes)")
@@ -243,7 +235,7 @@ def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
     result = {}
     db.execute("DROP INDEX IF EXISTS rag.bench_gin")
     db.execute(
-        "CREATE TABLE bench_plain (LIKE rag.chunks); CREATE INDEX ON bench_plain USING gin (lexemes);"
+        "CREATE TABLE bench_plain (LIKE rag.chunks INCLUDING DEFAULTS INCLUDING STORAGE); CREATE INDEX ON bench_plain USING gin (lexemes);"
         "ALTER TABLE bench_plain ADD PRIMARY KEY (collection_id, chunk_id)"
     )
     db.execute("INSERT INTO bench_plain SELECT * FROM rag.chunks")
@@ -279,10 +271,10 @@ def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict:
     except ImportError as missing:
         return {"skipped": str(missing)}
     ids: dict[str, int] = {}
-    schema = tantivy.SchemaBuilder()
-    schema.add_text_field("b", stored=False, tokenizer_name="whitespace", index_option="freq")
-    schema.add_unsigned_field("id", stored=True)
-    index = tantivy.Index(schema.build())
+    fields = tantivy.SchemaBuilder()
+    fields.add_text_field("b", stored=False, tokenizer_name="whitespace", index_option="freq")
+    fields.add_unsigned_field("id", stored=True)
+    index = tantivy.Index(fields.build())
     writer = index.writer(300_000_000, 1)
     corpus = []
     with psycopg.connect(db.info.dsn) as other, other.cursor(name="all") as rows:
@@ -361,21 +353,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dsn", default=os.environ.get("RAG_PG_TEST_DSN"))
+    parser.add_argument("--dsn", help="default: the embedded server under RAG_PG_HOME")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--slow-queries", type=int, default=8, help="queries for the GIN rankings")
     parser.add_argument("--reuse", action="store_true", help="keep databases built before")
-    parser.add_argument("--schema", type=Path, default=Path(__file__).parent.parent)
-    parser.add_argument("--out", default="bench-keyword")
+    parser.add_argument("--out", default=str(Path(__file__).parent / "out" / "keyword"))
     options = parser.parse_args()
-    schema = [options.schema / "tables.sql", *sorted((options.schema / "sql").glob("4*.sql"))]
+    dsn = options.dsn or EmbeddedServer(Settings.from_environment().home / "postgres").start()
+    Path(options.out).parent.mkdir(exist_ok=True)
     texts = abstracts()
     asked = queries(texts, options.queries)
     report: dict = {"sizes": {}}
     for size in options.sizes:
         name = f"bench_keyword_{size}"
-        with psycopg.connect(options.dsn, autocommit=True) as admin:
+        with psycopg.connect(dsn, autocommit=True) as admin:
             exists = admin.execute(
                 "SELECT 1 FROM pg_database WHERE datname = %s", (name,)
             ).fetchone()
@@ -384,7 +376,7 @@ def main() -> None:
                 admin.execute(f"CREATE DATABASE {name}")
         part: dict[str, dict] = {}
         with psycopg.connect(
-            psycopg.conninfo.make_conninfo(options.dsn, dbname=name), autocommit=True
+            psycopg.conninfo.make_conninfo(dsn, dbname=name), autocommit=True
         ) as db:
             report["server"] = db.execute("SELECT version()").fetchone()[0]
             report["settings"] = dict(
@@ -394,7 +386,7 @@ def main() -> None:
                 ).fetchall()
             )
             if not (options.reuse and exists):
-                part["build"] = build(db, texts, size, schema)
+                part["build"] = build(db, texts, size)
             part["searches"] = searches(db, asked, options.slow_queries if size <= 100_000 else 2)
             if size <= 100_000:
                 part["searches"] |= in_process(db, asked)

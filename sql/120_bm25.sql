@@ -23,8 +23,8 @@ RETURN frequency / (
 COMMENT ON FUNCTION rag.bm25_saturation(
     double precision, double precision, double precision, double precision, double precision
 ) IS
-$$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0
-to 1.$$;
+$$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0 to
+1.$$;
 
 CREATE OR REPLACE FUNCTION rag.bm25_grid(contribution double precision)
 RETURNS double precision
@@ -34,8 +34,8 @@ RETURN round(contribution * 4294967296.0::double precision) / 4294967296.0::doub
 COMMENT ON FUNCTION rag.bm25_grid(double precision) IS
 $$Rounds one lexeme's contribution to a multiple of 2^-32.
 
-Such numbers add up without rounding errors, so a score does not depend on the order of addition
-and equal contributions give equal scores: ties are real ties, broken by chunk_id.$$;
+Such numbers add up without rounding errors, so a score does not depend on the order of addition and
+equal contributions give equal scores: ties are real ties, broken by chunk_id.$$;
 
 CREATE OR REPLACE FUNCTION rag.posting(at_slot integer, length integer, frequency integer)
 RETURNS bigint
@@ -44,8 +44,7 @@ RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | freque
 
 COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
 $$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a
-tsvector
-keeps at most 255 positions of a lexeme).$$;
+tsvector keeps at most 255 positions of a lexeme).$$;
 
 CREATE OR REPLACE FUNCTION rag.posting_saturation(
     posting bigint, mean_length double precision, tf_saturation double precision,

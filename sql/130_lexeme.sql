@@ -1,5 +1,5 @@
--- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself:
--- scripts written without spaces, and identifiers as one lexeme besides their parts.
+-- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself: scripts
+-- written without spaces, and identifiers as one lexeme besides their parts.
 
 CREATE OR REPLACE FUNCTION rag.unspaced_script()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -7,8 +7,7 @@ RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF
     '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
 
 COMMENT ON FUNCTION rag.unspaced_script() IS
-$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or
-Korean.$$;
+$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
 
 CREATE OR REPLACE FUNCTION rag.character_pairs(searchable text)
 RETURNS text[]
@@ -20,8 +19,8 @@ RETURN (
 );
 
 COMMENT ON FUNCTION rag.character_pairs(text) IS
-$$Every two neighbouring characters of scripts without word boundaries, in order; a single
-character by itself.$$;
+$$Every two neighbouring characters of scripts without word boundaries, in order; a single character
+by itself.$$;
 
 CREATE OR REPLACE FUNCTION rag.identifiers(searchable text)
 RETURNS text[]
@@ -56,8 +55,7 @@ COMMENT ON FUNCTION rag.parser_text(text) IS
 $$The text as PostgreSQL's parser should see it.
 
 By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
-COVID-19 for a
-number and v1.2 for a file: here they become separate words.$$;
+COVID-19 for a number and v1.2 for a file: here they become separate words.$$;
 
 CREATE OR REPLACE FUNCTION rag.quoted_lexeme(word text)
 RETURNS text
@@ -105,8 +103,7 @@ $$The lexemes of a text with their positions, by a text-search configuration; us
 queries alike.
 
 Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk
-that
-holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
+that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
 
 CREATE OR REPLACE FUNCTION rag.query_languages(collection_key integer)
 RETURNS SETOF text

@@ -1,6 +1,6 @@
 -- Writing the keyword index: sizes, and the functions that those who write chunks have to call.
--- Writers only
--- append to keyword_changes; everything else is written by merges (142_keyword_merge.sql).
+-- Writers only append to keyword_changes; everything else is written by merges
+-- (142_keyword_merge.sql).
 
 CREATE OR REPLACE FUNCTION rag.keyword_block_size()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -21,8 +21,7 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 4000;
 
 COMMENT ON FUNCTION rag.keyword_seal_size() IS
-$$How many slots of a growing block may be open: about a microsecond per posting of theirs and
-search.$$;
+$$How many slots of a growing block may be open: about a microsecond per posting of theirs and search.$$;
 
 CREATE OR REPLACE FUNCTION rag.lock_keyword(collection_key integer)
 RETURNS boolean
@@ -30,8 +29,7 @@ LANGUAGE sql VOLATILE
 RETURN pg_try_advisory_xact_lock(hashtextextended('rag keyword index', collection_key));
 
 COMMENT ON FUNCTION rag.lock_keyword(integer) IS
-$$Takes the right to merge or compact a collection until the transaction ends; false when it is
-taken.$$;
+$$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
 
 CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys bigint[])
 RETURNS void
@@ -64,8 +62,7 @@ COMMENT ON FUNCTION rag.index_chunks(integer, bigint[]) IS
 $$Adds chunks to the keyword index. Call it once per new chunk, in the transaction that inserts it.
 
 Searches of the same transaction see the chunks at once, others after commit. Cheap: one small row
-per
-chunk; every 256th chunk or so its caller also merges. Any number may be given: a bulk load is
+per chunk; every 256th chunk or so its caller also merges. Any number may be given: a bulk load is
 merged directly in whole blocks.$$;
 
 CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys bigint[])
@@ -93,8 +90,7 @@ COMMENT ON FUNCTION rag.unindex_chunks(integer, bigint[]) IS
 $$Takes chunks out of the keyword index. Call it before deleting them, in the same transaction.
 
 It locks the chunks, so of two transactions that delete the same chunk only one is counted: the
-other
-finds it gone. Chunks that do not exist are ignored.$$;
+other finds it gone. Chunks that do not exist are ignored.$$;
 
 CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added integer)
 RETURNS void
@@ -126,5 +122,4 @@ $$;
 COMMENT ON FUNCTION rag.merge_when_due(integer, integer) IS
 $$Merges a collection's fresh changes when there are enough of them (rag.keyword_merge_size).
 
-added: how many the caller has added. They are counted about once in 32 additions, not at every
-one.$$;
+added: how many the caller has added. They are counted about once in 32 additions, not at every one.$$;

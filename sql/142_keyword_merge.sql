@@ -1,6 +1,6 @@
 -- Merging: fresh changes become segments. One merge at a time per collection (rag.lock_keyword);
--- each step is
--- one SQL statement, so every snapshot sees either the state before it or the state after it.
+-- each step is one SQL statement, so every snapshot sees either the state before it or the state
+-- after it.
 
 CREATE OR REPLACE FUNCTION rag.merge_keyword(collection_key integer)
 RETURNS integer
@@ -46,11 +46,10 @@ $$;
 COMMENT ON FUNCTION rag.merge_keyword(integer) IS
 $$Merges the fresh changes of a collection into its segments and returns how many it took.
 
-For writers past the threshold, and for a worker at any time. Returns 0 at once when another
-session is
-merging. Blocks nobody: it deletes the changes it has read and adds segments, in the caller's
-transaction;
-the changes of transactions still open are left for the next merge. Needs READ COMMITTED.$$;
+For writers past the threshold, and for a worker at any time. Returns 0 at once when another session
+is merging. Blocks nobody: it deletes the changes it has read and adds segments, in the caller's
+transaction; the changes of transactions still open are left for the next merge. Needs READ
+COMMITTED.$$;
 
 CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
 RETURNS integer
@@ -198,10 +197,8 @@ COMMENT ON FUNCTION rag.merge_changes(integer) IS
 $$Moves fresh changes, at most as many as the open block has room for, into a new segment.
 
 Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
-until
-compaction, harmless: a search only returns chunks that exist). A chunk written and
-deleted meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that
-snapshot
+until compaction, harmless: a search only returns chunks that exist). A chunk written and deleted
+meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that snapshot
 does not see is still there to be read. The caller holds rag.lock_keyword. Returns the changes
 taken.$$;
 

@@ -1,14 +1,12 @@
 -- Sealing: open segments are folded into sealed ones, in which frequent lexemes are weights that
--- pgvector
--- can add up. No score changes.
+-- pgvector can add up. No score changes.
 
 CREATE OR REPLACE FUNCTION rag.keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 64;
 
 COMMENT ON FUNCTION rag.keyword_frequent_from() IS
-$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is
-sealed.$$;
+$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is sealed.$$;
 
 CREATE OR REPLACE FUNCTION rag.block_weights(
     packed_postings bigint[], term_idf double precision, mean_length double precision,
@@ -39,8 +37,8 @@ $$;
 COMMENT ON FUNCTION rag.block_weights(
     bigint[], double precision, double precision, double precision, double precision
 ) IS
-$$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up)
-and their top.$$;
+$$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and
+their top.$$;
 
 CREATE OR REPLACE FUNCTION rag.seal_segments(collection_key integer, first_slot integer)
 RETURNS void
@@ -146,6 +144,5 @@ $$;
 COMMENT ON FUNCTION rag.seal_segments(integer, integer) IS
 $$Folds the segments from first_slot to the end of its block into one sealed segment.
 
-Rare lexemes keep their exact postings; the others' postings become weights, to which the weights
-of earlier seals are
-added, rescaled to today's idf. The caller holds rag.lock_keyword.$$;
+Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
+earlier seals are added, rescaled to today's idf. The caller holds rag.lock_keyword.$$;

@@ -1,6 +1,5 @@
 -- Upkeep by a worker, under rag.lock_keyword: renewing weights whose idf has drifted, and
--- compaction of
--- blocks with many deleted chunks. None of it changes any score.
+-- compaction of blocks with many deleted chunks. None of it changes any score.
 
 CREATE OR REPLACE FUNCTION rag.reweigh_postings(
     collection_key integer, row_limit integer DEFAULT 10000
@@ -61,8 +60,7 @@ $$Rescales weights whose idf has drifted from the live one (rag.weights_hold), a
 them.
 
 Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding
-them.
-The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
+them. The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
 
 CREATE OR REPLACE FUNCTION rag.compact_keyword(
     collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
@@ -102,9 +100,8 @@ $$;
 COMMENT ON FUNCTION rag.compact_keyword(integer, double precision, integer) IS
 $$Rewrites blocks of which more than dead_share are deleted chunks, and renews drifted weights.
 
-For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks
-nobody (a
-second merge or compaction of the collection returns 0 at once). Returns the number of blocks
+For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks nobody
+(a second merge or compaction of the collection returns 0 at once). Returns the number of blocks
 rewritten.$$;
 
 CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block integer)
@@ -190,9 +187,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.dissolve_block(integer, integer) IS
-$$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be
-merged by the
-caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
+$$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be merged
+by the caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
 
 CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
 RETURNS void
@@ -209,6 +205,5 @@ $$;
 COMMENT ON FUNCTION rag.clear_keyword(integer) IS
 $$For drop_collection: removes a collection's rows from the keyword tables that are not partitioned.
 
-The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are
-truncated by
-the caller.$$;
+The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are truncated
+by the caller.$$;

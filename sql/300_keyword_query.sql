@@ -93,8 +93,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.prepare_keyword(integer, text) IS
-$$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are
-left out.
+$$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are left
+out.
 
 Document frequencies are those of the merged chunks (rag.chunk_counts) corrected by the fresh
 changes.$$;
@@ -113,9 +113,8 @@ RETURN (
 COMMENT ON FUNCTION rag.frequency_thresholds() IS
 $$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank(…), thresholds).
 
-ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold
-for n lies
-a little below. Several times faster than unnesting the tsvector.$$;
+ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold for
+n lies a little below. Several times faster than unnesting the tsvector.$$;
 
 CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys bigint[])
 RETURNS SETOF rag.scored_chunk
@@ -170,7 +169,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.score_chunks(rag.keyword_query, bigint[]) IS
-$$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone
-are left out.
+$$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone are
+left out.
 
 Up to 25 lexemes are looked up one by one in the tsvector, more by unnesting it.$$;

@@ -66,12 +66,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.match_query(integer, text, text) IS
-$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or,
--c).
+$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or, -c).
 
 A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
-beyond 10,000
-characters is ignored.$$;
+beyond 10,000 characters is ignored.$$;
 
 CREATE OR REPLACE FUNCTION rag.required_words(words text[], condition tsquery)
 RETURNS text[]
@@ -98,8 +96,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.required_words(text[], tsquery) IS
-$$Those of the words that every match of the condition contains; NULL when all of them cannot
-satisfy it.
+$$Those of the words that every match of the condition contains; NULL when all of them cannot satisfy
+it.
 
-Negations are left out and phrases relaxed to AND; a word is required if the others do not
-suffice.$$;
+Negations are left out and phrases relaxed to AND; a word is required if the others do not suffice.$$;

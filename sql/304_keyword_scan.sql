@@ -1,12 +1,10 @@
 -- The search: which chunks may be among the best, and then their exact scores.
---
--- 1 fresh chunks are scored one by one          (rag.best_of)
--- 2 postings of rare lexemes are added up       (rag.keyword_lists)
--- 3 the best of those are scored: their worst score is the bar that others must reach
--- 4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
--- are
---   added by pgvector, 16,000 slots at a time   (rag.block_scores, rag.scan_blocks)
--- 5 what reached the bar is scored, highest bound first, until the bar is above the next bound.
+--   1 fresh chunks are scored one by one (rag.best_of)
+--   2 postings of rare lexemes are added up (rag.keyword_lists)
+--   3 the best of those are scored: their worst score is the bar that others must reach
+--   4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
+--     are added by pgvector, 16,000 slots at a time (rag.block_scores, rag.scan_blocks)
+--   5 what reached the bar is scored, highest bound first, until the bar is above the next bound
 
 CREATE OR REPLACE FUNCTION rag.filter_chunks(
     collection_key integer, chunk_keys bigint[], filter_sql text
@@ -30,8 +28,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
-$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for
-all.$$;
+$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
 
 CREATE OR REPLACE FUNCTION rag.best_of(
     query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer,
@@ -65,8 +62,8 @@ $$;
 COMMENT ON FUNCTION rag.best_of(
     rag.keyword_query, rag.scored_chunk[], bigint[], integer, text
 ) IS
-$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter
-lets them).$$;
+$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter lets
+them).$$;
 
 CREATE OR REPLACE FUNCTION rag.chunks_of_slots(collection_key integer, slots integer[])
 RETURNS bigint[]
@@ -163,16 +160,12 @@ COMMENT ON FUNCTION rag.keyword_lists(rag.keyword_query, text[]) IS
 $$What the segments hold of a query.
 
 rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their
-contributions,
-best first (their whole score, unless their segment has weights too). dense_segments, dense_bounds:
-the
-segments that have weights of the query, and the most that those can add to a chunk's score. drift
-and slack: a
-score is at most sum of weights × drift + slack (rag.weight_drift; idf that grew but
-rag.weights_hold).
-required: lexemes that a chunk must contain. Chunks that lack one which their segment keeps as
-postings are
-left out; dense_gated marks the segments where this decides alone.$$;
+contributions, best first (their whole score, unless their segment has weights too). dense_segments,
+dense_bounds: the segments that have weights of the query, and the most that those can add to a
+chunk's score. drift and slack: a score is at most sum of weights × drift + slack (rag.weight_drift;
+idf that grew but rag.weights_hold). required: lexemes that a chunk must contain. Chunks that lack
+one which their segment keeps as postings are left out; dense_gated marks the segments where this
+decides alone.$$;
 
 CREATE OR REPLACE FUNCTION rag.weight_drift(
     old_length double precision, old_saturation double precision, old_weight double precision,
@@ -193,13 +186,12 @@ COMMENT ON FUNCTION rag.weight_drift(
     double precision, double precision, double precision,
     double precision, double precision, double precision
 ) IS
-$$By what factor contributions can have grown since weights were computed with other average
-length, k1 and b.
+$$By what factor contributions can have grown since weights were computed with other average length,
+k1 and b.
 
 The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing
-changed; a
-collection whose k1 or b is altered stays exact, only slower until rag.compact_keyword(collection,
--1).$$;
+changed; a collection whose k1 or b is altered stays exact, only slower until
+rag.compact_keyword(collection, -1).$$;
 
 CREATE OR REPLACE FUNCTION rag.block_scores(
     query rag.keyword_query, segment_key integer, rare_vector sparsevec
@@ -218,10 +210,13 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
                 )::vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            JOIN rag.keyword_postings AS p
-                ON p.collection_id = query.collection_key AND p.segment = segment_key
-               AND p.lexeme = t.word COLLATE "C"
-            WHERE p.weights IS NOT NULL
+            CROSS JOIN LATERAL (  -- OFFSET 0: always by the primary key, also before the first ANALYZE
+                SELECT k.weights, k.idf
+                FROM rag.keyword_postings AS k
+                WHERE k.collection_id = query.collection_key AND k.segment = segment_key
+                  AND k.lexeme = t.word COLLATE "C" AND k.weights IS NOT NULL
+                OFFSET 0
+            ) AS p
             UNION ALL
             SELECT rare_vector::vector
             WHERE rare_vector IS NOT NULL
@@ -246,10 +241,13 @@ BEGIN
     RETURN (
         SELECT bit_and(binary_quantize(p.weights::vector))
         FROM unnest(required) AS t (word)
-        JOIN rag.keyword_postings AS p
-            ON p.collection_id = collection_key AND p.segment = segment_key
-           AND p.lexeme = t.word COLLATE "C"
-        WHERE p.weights IS NOT NULL
+        CROSS JOIN LATERAL (
+            SELECT k.weights
+            FROM rag.keyword_postings AS k
+            WHERE k.collection_id = collection_key AND k.segment = segment_key
+              AND k.lexeme = t.word COLLATE "C" AND k.weights IS NOT NULL
+            OFFSET 0
+        ) AS p
     );
 END
 $$;
@@ -306,5 +304,4 @@ $$The slots of some sealed segments whose bound (in thousandths) is in [at_least
 bound.
 
 binary_quantize(bounds - cut) is a bit string with a 1 per slot that passes; splitting its text at
-the 1s
-gives their places without unnesting 16,000 numbers.$$;
+the 1s gives their places without unnesting 16,000 numbers.$$;

@@ -38,8 +38,7 @@ $$;
 COMMENT ON FUNCTION rag.settle(
     rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
 ) IS
-$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best
-score.
+$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.
 
 first_step: how many at first; the number doubles from batch to batch.$$;
 
@@ -78,8 +77,7 @@ COMMENT ON FUNCTION rag.sample_cut(
     rag.keyword_query, integer, sparsevec, double precision, integer
 ) IS
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
-bisection from
-`highest`: where a first scan may cut.$$;
+bisection from `highest`: where a first scan may cut.$$;
 
 CREATE OR REPLACE FUNCTION rag.weak_share()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -168,8 +166,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.few_matches(integer, text, integer) IS
-$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise
-NULL.$$;
+$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise NULL.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_keyword(
     collection_key integer, query_text text, result_limit integer DEFAULT 10,

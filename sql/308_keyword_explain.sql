@@ -70,9 +70,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.explain_keyword(text, text, integer, jsonb, text, bigint[]) IS
-$$Why chunks have their keyword scores: one row per chunk and word of the query that it contains, best chunk first.
+$$Why chunks have their keyword scores: one row per chunk and word of the query that it contains, best
+chunk first.
 
-The chunks are those that rag.search_keyword finds, or chunk_ids. said: times in the query. tf: times in the chunk.
-df: chunks that contain it, of chunk_count. idf = ln(1 + (N - df + 0.5) / (df + 0.5)).
-length_norm = 1 - b + b * length / average_length. contribution = said * idf * tf / (tf + k1 * length_norm);
-the contributions of a chunk add up to its score, exactly.$$;
+The chunks are those that rag.search_keyword finds, or chunk_ids. said: times in the query. tf:
+times in the chunk. df: chunks that contain it, of chunk_count. idf = ln(1 + (N - df + 0.5) / (df +
+0.5)). length_norm = 1 - b + b * length / average_length. contribution = said * idf * tf / (tf + k1
+* length_norm); the contributions of a chunk add up to its score, exactly.$$;
