@@ -36,7 +36,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Search": (
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
-        ("search", "search_keyword", "search_vector"),
+        ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
     ),
     "Jobs": (
         "A job is one unit of queued work. Workers in any language use these functions.",
@@ -61,7 +61,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does.",
-        ("version", "api_version", "set_fingerprint", "remove_dropped"),
+        ("version", "api_version", "set_fingerprint", "maintain", "remove_dropped"),
     ),
 }
 TYPES = ("hit", "document_info")
