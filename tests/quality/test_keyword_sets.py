@@ -16,6 +16,9 @@ DATA = os.environ.get("RAG_PG_EVAL_DATA")
 LANGUAGES = {"piaf-fr": "french", "xquad-de": "german", "xquad-ru": "russian"}
 SETS = ["scifact", "anthropic-docs", "squad2-dev", "piaf-fr", "xquad-de", "xquad-ru", "xquad-zh"]
 
+QUICK = ("anthropic-docs", "xquad-zh")
+SLOW = bool(os.environ.get("RAG_PG_TEST_SLOW"))  # all sets and all queries
+
 pytestmark = [
     pytest.mark.quality,
     pytest.mark.skipif(DATA is None, reason="RAG_PG_EVAL_DATA names no evaluation data"),
@@ -26,6 +29,10 @@ pytestmark = [
 def db(keyword_dsn: str) -> Iterator[psycopg.Connection]:
     with psycopg.connect(keyword_dsn, autocommit=True) as opened:
         yield opened
+
+
+def lines(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
 
 
 class FastOracle:
@@ -99,9 +106,11 @@ def compare(db: psycopg.Connection, queries: list[str]) -> None:
 @pytest.mark.parametrize("name", SETS)
 def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
     folder = Path(DATA) / name
-    corpus = [json.loads(line) for line in (folder / "corpus.jsonl").open()]
-    queries = [json.loads(line)["text"] for line in (folder / "queries.jsonl").open()]
-    queries = queries[:: int(os.environ.get("RAG_PG_TEST_STRIDE", "1"))]
+    if name not in QUICK and not SLOW:
+        pytest.skip("takes minutes; run make test-quality")
+    corpus = lines(folder / "corpus.jsonl")
+    queries = [query["text"] for query in lines(folder / "queries.jsonl")]
+    queries = queries[:: 1 if SLOW else 20]
     language = LANGUAGES.get(name, "english")
     for table in (
         "chunks",
