@@ -19,14 +19,11 @@ from rag_pg.server import EmbeddedServer
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
 SEARCHES = (
-    ("FOR UPDATE SKIP LOCKED", "exact words: the keyword leg finds them, meaning alone may not"),
-    (
-        "what happens if the program dies halfway",
-        "no word in common with the text: the vector leg finds it",
-    ),
+    ("RG005", "an error code: the keyword leg knows it, meaning does not"),
+    ("Do I lose work in a power cut?", "hardly a word of the text: the vector leg finds it"),
     (
         "how are keyword and vector rankings combined",
-        "both legs agree, and fusion puts their best first",
+        "both legs find it, and fusion puts their best first",
     ),
 )
 QUESTIONS = (
