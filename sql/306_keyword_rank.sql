@@ -217,9 +217,9 @@ BEGIN
 
     IF filter_sql IS NOT NULL THEN
         _share := rag.filter_share(collection_key, filter_sql);
-        IF filter_indexed AND _share < 0.02 THEN
+        IF filter_indexed AND _share < 0.03 THEN
             _few := rag.few_matches(
-                collection_key, filter_sql, 300 + (_q.chunk_count / 1000)::integer
+                collection_key, filter_sql, 1500 + (_q.chunk_count / 1000)::integer
             );
             IF _few IS NOT NULL THEN
                 RETURN QUERY
