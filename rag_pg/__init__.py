@@ -17,9 +17,10 @@ from rag_pg.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
     from rag_pg.aio import AsyncCollection, AsyncRag
+    from rag_pg.collection import Collection, Hits
     from rag_pg.config import Settings
     from rag_pg.models import Answer, Citation, Document, Hit
-    from rag_pg.rag import Collection, Hits, Rag
+    from rag_pg.rag import Rag
 
 __version__ = "0.1.0"
 _LAZY = {
@@ -27,10 +28,10 @@ _LAZY = {
     "AsyncCollection": "rag_pg.aio",
     "AsyncRag": "rag_pg.aio",
     "Citation": "rag_pg.models",
-    "Collection": "rag_pg.rag",
+    "Collection": "rag_pg.collection",
     "Document": "rag_pg.models",
     "Hit": "rag_pg.models",
-    "Hits": "rag_pg.rag",
+    "Hits": "rag_pg.collection",
     "Rag": "rag_pg.rag",
     "Settings": "rag_pg.config",
 }

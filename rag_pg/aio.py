@@ -12,9 +12,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from rag_pg.collection import Collection, Hits
 from rag_pg.db import POOL_SIZE
+from rag_pg.ingest import Source
 from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document
-from rag_pg.rag import Collection, Hits, Rag, Source
+from rag_pg.rag import Rag
 
 P = ParamSpec("P")
 T = TypeVar("T")

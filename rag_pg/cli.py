@@ -6,21 +6,22 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progress, size_of
 
 if TYPE_CHECKING:
-    from rag_pg.models import Hit
-    from rag_pg.rag import Collection, Rag
+    from rag_pg.collection import Collection
+    from rag_pg.rag import Rag
 
 app = typer.Typer(
     name="rag-pg",
@@ -32,8 +33,6 @@ app = typer.Typer(
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 app.add_typer(db, name="db")
 
-out = Console(soft_wrap=True, highlight=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 Dsn = Annotated[
     str | None,
@@ -51,7 +50,7 @@ def main() -> None:
     try:
         app()
     except RagError as exc:
-        err.print(f"[red]error:[/] {_escape(str(exc))}")
+        err.print(f"[red]error:[/] {escape(str(exc))}")
         raise SystemExit(2 if isinstance(exc, InvalidInput) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -79,9 +78,9 @@ def add(
         with show_progress() as progress:
             report = target.add(*paths, wait=wait, progress=progress)
     for failure in report.failures:
-        err.print(f"[red]failed:[/] {_escape(f'{failure.path}: {failure.error}')}")
+        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
     for uri, count in report.removed_characters.items():
-        err.print(f"[yellow]note:[/] {_escape(uri)}: {count} unreadable characters were removed")
+        err.print(f"[yellow]note:[/] {escape(uri)}: {count} unreadable characters were removed")
     result = {
         "collection": collection,
         "added": report.added,
@@ -119,7 +118,7 @@ def documents(
     table = Table("uri", "title", "chunks", "state")
     for document in found:
         state = f"failed: {document.error}" if document.error else document.state
-        table.add_row(*map(_escape, (document.uri, document.title, str(document.chunks), state)))
+        table.add_row(*map(escape, (document.uri, document.title, str(document.chunks), state)))
     out.print(table)
 
 
@@ -137,7 +136,7 @@ def delete(
     deleted = len(uris) - len(missing)
     _say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
     for uri in missing:
-        err.print(f"[red]failed:[/] there is no document {_escape(uri)}")
+        err.print(f"[red]failed:[/] there is no document {escape(uri)}")
     if missing:
         raise SystemExit(1)
 
@@ -187,7 +186,7 @@ def search(
             keyword_weight=keyword_weight,
         )
     for note in hits.notes:
-        err.print(f"[yellow]note:[/] {_escape(note)}")
+        err.print(f"[yellow]note:[/] {escape(note)}")
     if json_:
         for hit in hits:
             _json(hit)
@@ -217,39 +216,6 @@ def ask(
         _json(answer)
         return
     print_answer(answer)
-
-
-def print_hits(hits: Sequence[Hit], *, width: int | None = None) -> None:
-    """Print hits, two lines each: rank, score, both legs' ranks, place; then how the text begins."""
-    width = width or max(60, min(out.width, 140))
-    for place, hit in enumerate(hits, 1):
-        legs = [
-            "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
-            "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
-        ]
-        section = hit.heading.rpartition(" > ")[2]
-        where = f"{hit.uri} · {section}" if section else hit.uri
-        out.print(f"{place:2}. [bold]{_escape(where)}[/]")
-        out.print(f"    score {hit.score:.4f}: {', '.join(legs)}")
-        lines = hit.content.splitlines()
-        if len(lines) > 1 and lines[0].startswith("#"):
-            lines = lines[1:]  # the heading stands in the line above
-        text = " ".join(" ".join(lines).split())
-        shown = text if len(text) <= width - 4 else text[: width - 5] + "…"
-        out.print(f"    [dim]{_escape(shown)}[/]")
-
-
-def print_answer(answer: Any) -> None:
-    """Print an answer, its sources and how it was made."""
-    out.print(answer.text, markup=False)
-    if answer.citations:
-        out.print()
-    for c in answer.citations:
-        where = c.uri + (f" · {c.heading}" if c.heading else "")
-        out.print(f"  [{c.number}] {where}", markup=False, style="dim")
-    for note in answer.notes:
-        err.print(f"[yellow]note:[/] {_escape(note)}")
-    err.print(f"[dim]answered by {_escape(answer.model)}[/]")
 
 
 # --- the queue
@@ -311,10 +277,10 @@ def status(json_: Json = False, dsn: Dsn = None) -> None:
     )
     for row in stats:
         table.add_row(
-            _escape(row.collection),
-            _escape(infos[row.collection].model),
+            escape(row.collection),
+            escape(infos[row.collection].model),
             *map(str, (row.documents, row.chunks, row.embedded, row.pending, row.failed)),
-            _size(row.bytes),
+            size_of(row.bytes),
             f"{row.lag:.0f} s",
         )
     out.print(table)
@@ -348,9 +314,9 @@ def jobs(
     for job in found:
         table.add_row(
             str(job["job_id"]),
-            *(_escape(str(job[key] or "")) for key in ("collection_name", "uri", "kind", "state")),
+            *(escape(str(job[key] or "")) for key in ("collection_name", "uri", "kind", "state")),
             f"{job['attempts']}/{job['max_attempts']}",
-            _escape(job["last_error"] or ""),
+            escape(job["last_error"] or ""),
         )
     out.print(table)
 
@@ -468,25 +434,6 @@ def _filter(text: str | None) -> Mapping[str, Any] | None:
 
 
 @contextmanager
-def show_progress() -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        TextColumn("embedding"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("documents, {task.fields[chunks]} chunks"),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    ) as bar:
-        task = bar.add_task("", total=None, chunks=0)
-        yield lambda done, of, chunks: bar.update(task, completed=done, total=of, chunks=chunks)
-
-
-@contextmanager
 def _quiet() -> Iterator[None]:
     """Libraries' own chatter is not for the terminal."""
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
@@ -505,22 +452,3 @@ def _say(sentence: str, as_json: bool, **result: Any) -> None:
 def _json(value: Any) -> None:
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     out.print(json.dumps(plain, default=str, ensure_ascii=False), markup=False)
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return "1 document" or "2 documents"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
-
-
-def _escape(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.markup import escape
 
 from rag_pg import schema
-from rag_pg.cli import print_answer, print_hits, show_progress
+from rag_pg.collection import Collection
 from rag_pg.load import MAX_FILE_BYTES, load_file
-from rag_pg.rag import Collection, Rag
+from rag_pg.rag import Rag
 from rag_pg.server import EmbeddedServer
+from rag_pg.show import print_answer, print_hits, show_progress
 
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}

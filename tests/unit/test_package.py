@@ -16,10 +16,12 @@ LAYERS = (
     ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
     ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "answer", "worker"),
+    ("embed", "llm", "answer", "worker", "ingest"),
+    ("collection",),
     ("rag",),
-    ("aio", "cli"),
-    ("demo", "__main__"),
+    ("aio", "show"),
+    ("cli", "demo"),
+    ("__main__",),
 )  # fmt: skip
 
 
