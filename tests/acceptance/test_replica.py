@@ -1,0 +1,94 @@
+"""A read replica answers searches: they write nothing and need no temporary table."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from rag_pg.db import Database
+from rag_pg.server import EmbeddedServer
+
+SEARCHES = (
+    "SELECT uri, score FROM rag.search('r', 'red fish', '[1, 0, 0]')",
+    "SELECT uri, score FROM rag.search_keyword('r', 'red fish', 10, '{\"even\": true}')",
+    "SELECT uri, score FROM rag.search_keyword('r', '\"red fish\" -seven', match => 'web')",
+    "SELECT uri, score FROM rag.search_vector('r', '[0, 1, 0]', 5, '{\"even\": false}')",
+    "SELECT term, contribution FROM rag.explain_keyword('r', 'red fish') ORDER BY 1, 2",
+    "SELECT documents, chunks, embedded FROM rag.collection_stats('r')",
+)
+
+
+@pytest.mark.slow
+def test_a_standby_answers_every_search_as_its_primary_does(
+    server_dsn: str, dsn: str, new_database: Callable[..., str]
+) -> None:
+    if os.environ.get("RAG_PG_TEST_DSN"):
+        pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
+    database = Database(dsn)
+    database.open()
+    database.create_collection(
+        "r", model="none", dimensions=3, distance="cosine", language="english",
+        chunking={}, index_options={},
+    )  # fmt: skip
+    records = [
+        {
+            "uri": f"d{i}",
+            "content": f"a red fish and {'seven' if i % 7 == 0 else 'other'} birds",
+            "embedding": [1, i % 5, 1],
+            "metadata": {"even": i % 2 == 0},
+        }
+        for i in range(400)
+    ]
+    database.load_chunks("r", records, 3)
+    database.put_chunks("r", "fresh", [{"content": "one red fish"}], title="", metadata={})
+    database.close()
+
+    with psycopg.connect(server_dsn) as connection:
+        (number,) = connection.execute("SHOW server_version_num").fetchone() or ("",)
+    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
+    folder.chmod(0o755)
+    standby = EmbeddedServer(folder / "data", postgres_version=int(number) // 10000)
+    try:
+        subprocess.run(
+            [standby.program("pg_basebackup"), "-R", "-X", "stream", "-c", "fast",
+             "-D", folder / "data", "-d", server_dsn],
+            check=True,
+        )  # fmt: skip
+        for left in (folder / "data").glob(
+            ".s.PGSQL.*"
+        ):  # the primary's socket lay in its data folder
+            left.unlink()
+        if os.geteuid() == 0:  # under root the server runs as another user
+            for path in (folder / "data", *(folder / "data").rglob("*")):
+                shutil.chown(path, "pgserver", "pgserver")
+        name = conninfo_to_dict(dsn)["dbname"]
+        replica = make_conninfo(standby.start(), dbname=name)
+        with psycopg.connect(dsn) as primary, psycopg.connect(replica) as reader:
+            assert reader.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+            for search in SEARCHES:
+                expected = primary.execute(search.encode()).fetchall()
+                assert len(expected) > 0, search
+                assert reader.execute(search.encode()).fetchall() == expected, search
+            primary.execute("SELECT rag.delete_document('r', 'fresh')")
+            primary.commit()
+            reader.rollback()
+            deadline = time.monotonic() + 20
+            while time.monotonic() < deadline:
+                found = reader.execute(
+                    "SELECT uri FROM rag.search_keyword('r', 'one', 5)"
+                ).fetchall()
+                reader.rollback()
+                if not found:
+                    break
+                time.sleep(0.05)
+            assert found == []
+    finally:
+        standby.stop()
+        shutil.rmtree(folder, ignore_errors=True)
