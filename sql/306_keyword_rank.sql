@@ -197,9 +197,9 @@ DECLARE
     _below double precision := 'infinity';
     _found record;
 BEGIN
-    IF match NOT IN ('any', 'all', 'phrase', 'web') THEN
-        RAISE EXCEPTION 'match is %, not one of any, all, phrase, web', quote_literal(match)
-            USING ERRCODE = 'RG004';
+    IF coalesce(match, '') NOT IN ('any', 'all', 'phrase', 'web') THEN
+        RAISE EXCEPTION 'unknown match %', quote_nullable(match)
+        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
     END IF;
     IF _q.lexemes IS NULL OR result_limit < 1 THEN
         RETURN;

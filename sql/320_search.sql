@@ -119,10 +119,6 @@ DECLARE
     _collection rag.collections := rag.require_collection(search_keyword.collection);
 BEGIN
     PERFORM rag.check_query(query_text, result_limit, metadata_filter);
-    IF coalesce(search_keyword.match, '') NOT IN ('any', 'all', 'phrase', 'web') THEN
-        RAISE EXCEPTION 'unknown match %', quote_nullable(search_keyword.match)
-        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
-    END IF;
     RETURN QUERY
     SELECT h.*
     FROM (
