@@ -230,6 +230,35 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
     return results
 
 
+TUNED = {"shared_buffers": "2GB", "work_mem": "64MB"}
+
+
+def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]]) -> dict:
+    """The unfiltered searches once more with TUNED settings; the server is restarted before and after."""
+
+    def restart(command: str) -> str:
+        with psycopg.connect(server.start(), autocommit=True) as db:
+            for setting, value in TUNED.items():
+                db.execute(command.format(setting, value))
+        server.stop()
+        return server.start()
+
+    dsn = restart("ALTER SYSTEM SET {} = '{}'")
+    try:
+        with psycopg.connect(
+            psycopg.conninfo.make_conninfo(dsn, dbname=name), autocommit=True
+        ) as db:
+            return {
+                f"tuned: {kind} top-{limit}": run(
+                    db, "SELECT * FROM rag.rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
+                )
+                for kind, texts in asked.items()
+                for limit in (10, 100)
+            }
+    finally:
+        restart("ALTER SYSTEM RESET {}")
+
+
 def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
     """Cost per chunk of writing `chunks` more in statements of `batch`: with GIN(tsvector), and with this index."""
     result = {}
@@ -353,14 +382,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dsn", help="default: the embedded server under RAG_PG_HOME")
+    parser.add_argument(
+        "--dsn",
+        help="default: the embedded server under RAG_PG_HOME, then also with tuned settings",
+    )
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--slow-queries", type=int, default=8, help="queries for the GIN rankings")
     parser.add_argument("--reuse", action="store_true", help="keep databases built before")
     parser.add_argument("--out", default=str(Path(__file__).parent / "out" / "keyword"))
     options = parser.parse_args()
-    dsn = options.dsn or EmbeddedServer(Settings.from_environment().home / "postgres").start()
+    server = None if options.dsn else EmbeddedServer(Settings.from_environment().home / "postgres")
+    dsn = server.start() if server else options.dsn
     Path(options.out).parent.mkdir(exist_ok=True)
     texts = abstracts()
     asked = queries(texts, options.queries)
@@ -392,6 +425,8 @@ def main() -> None:
                 part["searches"] |= in_process(db, asked)
                 if not (options.reuse and exists):
                     part["inserts_us_per_chunk"] = inserts(db, 16) | inserts(db, 1024)
+        if server:
+            part["searches"] |= tuned_searches(server, name, asked)
         report["sizes"][str(size)] = part
         Path(options.out + ".json").write_text(json.dumps(report, indent=1))
         print(f"\n{size:,} chunks")
