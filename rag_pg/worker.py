@@ -224,6 +224,8 @@ class Worker:
         try:
             embedder = self.embedder_of(tasks[0].job.collection_name)
             vectors = self._vectors(embedder, [text for task in tasks for text in task.texts])
+        except DatabaseUnavailable:  # not the batch's fault
+            raise
         except (RateLimited, ModelUnavailable, CollectionMismatch) as exc:
             for task in tasks:
                 self._fail_for(task.job, exc)

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +16,8 @@ from fakes import HashEmbedder
 
 from rag_pg import Rag
 from rag_pg.db import Database
+from rag_pg.errors import DatabaseUnavailable
+from rag_pg.models import Embedder
 from rag_pg.worker import Worker
 
 Connection = psycopg.Connection[Any]
@@ -174,18 +177,31 @@ def test_a_slow_embedding_keeps_its_lease_by_heartbeat(
     rag: Rag, database: Database, embedder: HashEmbedder
 ) -> None:
     put(rag, 2)
-    embedder.fail = lambda texts: time.sleep(1.5)
-    worker = Worker(database, rag.embedder_of, lease_seconds=0.6)
-    thief = Worker(database, rag.embedder_of, lease_seconds=0.6)
-    import threading
-
+    embedder.fail = lambda texts: time.sleep(4)
+    worker = Worker(database, rag.embedder_of, lease_seconds=2)
+    thief = Worker(database, rag.embedder_of, lease_seconds=2)
     runner = threading.Thread(target=worker.drain)
     runner.start()
-    time.sleep(1.0)
+    time.sleep(3)
     assert thief.drain() == 0
     runner.join()
     assert database.collection_stats("docs")[0].embedded > 0
     assert database.job_stats()[0].waiting == 0
+
+
+def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Database) -> None:
+    put(rag, 8)
+    asked = []
+
+    def embedder_of(collection: str) -> Embedder:
+        asked.append(collection)
+        if len(asked) > 1:  # the first is the splitter's
+            raise DatabaseUnavailable("gone")
+        return rag.embedder_of(collection)
+
+    with pytest.raises(DatabaseUnavailable):
+        Worker(database, embedder_of).drain()
+    assert len(asked) == 2  # the batch is not halved over it
 
 
 def test_a_document_put_again_while_it_is_worked_ends_in_its_last_version(
