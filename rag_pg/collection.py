@@ -167,20 +167,31 @@ class Collection:
         *,
         limit: int = 10,
         filter: Mapping[str, Any] | None = None,
-        vector_weight: float = 0.5,
-        keyword_weight: float = 0.5,
+        vector_weight: float | None = None,
+        keyword_weight: float | None = None,
+        fusion: str | None = None,
+        rrf_k: int | None = None,
         candidate_limit: int | None = None,
+        diversity: float | None = None,
+        per_document: int | None = None,
+        boosts: Sequence[Mapping[str, Any]] | None = None,
+        duplicates: bool | None = None,
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
-        Vector and keyword rankings are fused by reciprocal rank in rag.search. When the embedder does not
+        Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
         answer, keywords alone do, and `notes` says so.
 
         Args:
             limit: 1 to 1000 hits.
-            filter: keep chunks whose metadata contains it, e.g. {"lang": "en"}.
-            vector_weight, keyword_weight: 0 leaves a leg out.
+            filter: keep chunks whose metadata matches, e.g. {"lang": "en", "year": {"$gte": 2024}}.
+            vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
+            fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
             candidate_limit: how many each leg contributes; default the larger of 4 * limit and 40.
+            diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
+            per_document: at most so many chunks of a document.
+            boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
+            duplicates: keep chunks whose text was found before.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
         Raises: InvalidQuery, NotFound, SchemaMismatch, DatabaseUnavailable.
         """
@@ -189,11 +200,11 @@ class Collection:
             raise InvalidQuery("the query is empty; ask for something")
         embedding = None
         notes = []
-        if vector_weight > 0 and len(query) <= 100_000:
+        if vector_weight != 0 and len(query) <= 100_000:
             try:
                 embedding = self._embed_query(query)
             except (ProviderError, ModelUnavailable) as exc:
-                if keyword_weight <= 0:
+                if keyword_weight == 0:
                     raise
                 notes.append(f"vector search was skipped: {exc}")
         hits = self.rag.database.search(
@@ -204,7 +215,13 @@ class Collection:
             metadata_filter=filter or {},
             vector_weight=vector_weight if embedding is not None else 0.0,
             keyword_weight=keyword_weight,
+            fusion=fusion,
+            rrf_k=rrf_k,
             candidate_limit=candidate_limit,
+            diversity=diversity,
+            per_document=per_document,
+            boosts=boosts,
+            duplicates=duplicates,
         )
         return Hits(hits, notes)
 

@@ -88,18 +88,21 @@ AS $$
 DECLARE
     _partition text := format('embeddings_%s', of_space.space_id);
 BEGIN
-    IF of_space.dimensions <= 4000 THEN  -- the limit of an HNSW index on halfvec
+    IF of_space.index_options ->> 'kind' <> 'exact' THEN
         EXECUTE format(
-            'CREATE INDEX %I ON rag.%I USING hnsw ((embedding::halfvec(%s)) halfvec_%s_ops) '
-            'WITH (m = %s, ef_construction = %s)',
-            _partition || '_hnsw', _partition, of_space.dimensions, of_space.distance,
+            'CREATE INDEX IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
+            _partition || '_hnsw', _partition,
+            CASE of_space.index_options ->> 'kind'
+                WHEN 'binary' THEN format('(binary_quantize(embedding::halfvec(%s))::bit(%1$s)) bit_hamming_ops',
+                                          of_space.dimensions)
+                ELSE format('(embedding::halfvec(%s)) halfvec_%s_ops', of_space.dimensions, of_space.distance) END,
             (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
     END IF;
 END
 $$;
 
 COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
-$$Make the HNSW index of an embedding space; none above 4,000 dimensions, where searches compare every vector.$$;
+$$Make the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension); none for exact.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer)
@@ -138,8 +141,9 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _options jsonb := '{"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}'::jsonb
-                      || coalesce(create_collection.index_options, '{}');
+    _options jsonb := jsonb_build_object(
+        'kind', CASE WHEN create_collection.dimensions > 4000 THEN 'binary' ELSE 'hnsw' END,
+        'm', 16, 'ef_construction', 64, 'k1', 1.2, 'b', 0.75) || coalesce(create_collection.index_options, '{}');
     _chunking jsonb := coalesce(create_collection.chunking, '{}');
     _language text := create_collection.language::text;
     _collection rag.collections;
@@ -169,10 +173,18 @@ BEGIN
         HINT = 'for example {"max_tokens": 256} and {"m": 16}';
     END IF;
     SELECT string_agg(k, ', ') INTO _differs
-    FROM jsonb_object_keys(_options) AS k WHERE k NOT IN ('m', 'ef_construction', 'k1', 'b');
+    FROM jsonb_object_keys(_options) AS k WHERE k NOT IN ('kind', 'm', 'ef_construction', 'k1', 'b');
     IF _differs IS NOT NULL THEN
         RAISE EXCEPTION 'unknown index option: %', _differs USING ERRCODE = 'RG001',
-        HINT = 'known options: m, ef_construction (HNSW), k1, b (BM25)';
+        HINT = 'known options: kind (hnsw, binary or exact), m, ef_construction (HNSW), k1, b (BM25)';
+    END IF;
+    IF coalesce(_options ->> 'kind', '') NOT IN ('hnsw', 'binary', 'exact') THEN
+        RAISE EXCEPTION 'unknown index kind %', _options -> 'kind' USING ERRCODE = 'RG001',
+        HINT = 'use hnsw (to 4000 dimensions), binary (HNSW over one bit a dimension, re-scored) or exact (no index)';
+    END IF;
+    IF _options ->> 'kind' = 'hnsw' AND create_collection.dimensions > 4000 THEN
+        RAISE EXCEPTION 'an hnsw index holds at most 4000 dimensions, not %', create_collection.dimensions
+        USING ERRCODE = 'RG001', HINT = 'use {"kind": "binary"} (the default there) or {"kind": "exact"}';
     END IF;
     SELECT string_agg(format('%s = %s', o.key, o.value), ', ') INTO _differs
     FROM jsonb_each(_options) AS o
@@ -238,10 +250,11 @@ COMMENT ON FUNCTION rag.create_collection(text, text, integer, text, regconfig, 
 $$Make a collection, its partitions and its first embedding space. Returns the collection's id.
 
 Idempotent with equal settings; error RG003 names the difference otherwise.
-name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions: 1 to 16000
-(HNSW-indexed up to 4000). distance: cosine, l2 or ip. language: default text search configuration.
+name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions: 1 to 16000. distance: cosine, l2 or ip. language: default text search configuration.
 chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method": "auto"}.
-index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.$$;
+index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw (halfvec, to 4000 dimensions),
+binary (HNSW over one bit a dimension, ten times the candidates re-scored exactly: the default above 4000), exact (no index:
+every search compares every vector). Small collections are searched exactly whatever the kind: rag.exact_search_limit().$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()

@@ -43,7 +43,7 @@ BEGIN
     IF _wanted IS NULL THEN
         _wanted := ARRAY(
             SELECT r.chunk_id
-            FROM rag.rank_keyword(_id, query_text, result_limit, rag.compile_filter(metadata_filter), match) AS r
+            FROM rag.rank_keyword(_id, query_text, result_limit, (rag.compile_filter(_id, metadata_filter)).condition, match) AS r
         );
     END IF;
     RETURN QUERY

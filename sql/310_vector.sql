@@ -1,77 +1,219 @@
-CREATE OR REPLACE FUNCTION rag.rank_vector(in_collection rag.collections, query_embedding halfvec, candidate_limit integer,
-                                           metadata_filter jsonb)
+-- Vector search: how a search is run (rag.plan_vector), and the search itself (rag.rank_vector).
+
+CREATE OR REPLACE FUNCTION rag.exact_search_limit()
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 2500;
+
+COMMENT ON FUNCTION rag.exact_search_limit() IS
+$$Up to so many vectors are compared one by one: exact, and as fast as an index.$$;
+
+CREATE OR REPLACE FUNCTION rag.exact_match_limit(share double precision)
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
+
+COMMENT ON FUNCTION rag.exact_match_limit(double precision) IS
+$$Up to so many chunks that pass a filter are compared one by one. The smaller the share that passes, the longer an index
+has to be walked, and the more comparisons pay.$$;
+
+CREATE OR REPLACE FUNCTION rag.default_ef_search(share double precision)
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN share IS NULL THEN 100 WHEN share < 0.05 THEN 1000 ELSE 500 END;
+
+COMMENT ON FUNCTION rag.default_ef_search(double precision) IS
+$$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL without) thins the neighbours.$$;
+
+CREATE OR REPLACE FUNCTION rag.vector_scan_limit()
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 5000;
+
+COMMENT ON FUNCTION rag.vector_scan_limit() IS
+$$After so many vectors of an index walk that found too few matches of a filter, all matches are compared instead.$$;
+
+CREATE OR REPLACE FUNCTION rag.nearness(space rag.spaces)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format('(e.embedding::halfvec(%s)) %s $2::halfvec(%1$s)', space.dimensions,
+                  rag.distance_operator(space.distance));
+END
+$$;
+
+COMMENT ON FUNCTION rag.nearness(rag.spaces) IS
+$$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
+
+CREATE OR REPLACE FUNCTION rag.plan_vector(
+    collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
+    OUT method text, OUT chunk_keys bigint[], OUT share double precision
+)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _count bigint;
+    _exact integer := exact_below;
+BEGIN
+    SELECT t.chunk_count INTO _count FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
+    _count := coalesce(_count, 0);
+    IF _count <= coalesce(_exact, rag.exact_search_limit()) OR space.index_options ->> 'kind' = 'exact' THEN
+        method := 'exact';
+        RETURN;
+    ELSIF filter_sql IS NULL THEN
+        method := 'index';
+        RETURN;
+    END IF;
+    share := rag.filter_share(collection_key, filter_sql);
+    _exact := coalesce(_exact, rag.exact_match_limit(share));
+    IF filter_indexed AND share * _count < 2 * _exact THEN
+        chunk_keys := rag.few_matches(collection_key, filter_sql, _exact);
+    END IF;
+    method := CASE
+        WHEN chunk_keys IS NOT NULL THEN 'matches'
+        WHEN NOT filter_indexed AND share * _count < _exact THEN 'exact'
+        ELSE 'iterative' END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.plan_vector(integer, rag.spaces, text, boolean, integer) IS
+$$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are compared), exact (every
+vector of the space that passes is compared), iterative (the index is walked until enough have passed), index.
+
+share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for rag.exact_search_limit() and
+rag.exact_match_limit(share).$$;
+
+CREATE OR REPLACE FUNCTION rag.compare_vectors(
+    collection_key integer, space rag.spaces, query_embedding halfvec, candidate_limit integer,
+    chunk_keys bigint[], filter_sql text
+)
+RETURNS TABLE (chunk_id bigint, distance double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    -- OFFSET 0: sorted outside, so that no index is walked in the order of the distance.
+    RETURN QUERY EXECUTE format(
+        'SELECT n.chunk_id, n.distance FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e %s'
+        ' WHERE e.space_id = $1 %s OFFSET 0) AS n ORDER BY n.distance, n.chunk_id LIMIT $3',
+        rag.nearness(space),
+        CASE WHEN chunk_keys IS NULL AND filter_sql IS NOT NULL THEN
+            'JOIN rag.chunks AS c ON c.collection_id = $4 AND c.chunk_id = e.chunk_id' END,
+        CASE WHEN chunk_keys IS NOT NULL THEN 'AND e.chunk_id = ANY ($5)'
+             WHEN filter_sql IS NOT NULL THEN format('AND (%s)', filter_sql) END
+    )
+    USING space.space_id, query_embedding, candidate_limit, collection_key, chunk_keys;
+END
+$$;
+
+COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, halfvec, integer, bigint[], text) IS
+$$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
+
+CREATE OR REPLACE FUNCTION rag.walk_index(
+    collection_key integer, space rag.spaces, query_embedding halfvec, candidate_limit integer,
+    filter_sql text, ef_search integer, scan_limit integer
+)
 RETURNS TABLE (chunk_id bigint, distance double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    exact_below CONSTANT integer := 2000;  -- so many matches are compared one by one rather than through the index
-    _space rag.spaces := rag.active_space(in_collection.collection_id);
-    _nearness text;
-    _matches integer;
-    _ef_search text;
-    _iterative text;
-    _seqscan text;
-    _sort text;
+    _binary boolean := space.index_options ->> 'kind' = 'binary';
+    _taken integer := CASE WHEN _binary THEN 10 * candidate_limit ELSE candidate_limit END;
+    _order text := CASE WHEN _binary THEN format(
+        'binary_quantize(e.embedding::halfvec(%s))::bit(%1$s) <~> binary_quantize($2::halfvec(%1$s))::bit(%1$s)',
+        space.dimensions) ELSE rag.nearness(space) END;
+    _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples', 'enable_seqscan', 'enable_sort'];
+    _before text[];
 BEGIN
-    IF vector_dims(query_embedding) <> _space.dimensions THEN
-        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
-            vector_dims(query_embedding), in_collection.name, _space.dimensions, _space.model
-        USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
-    END IF;
-    _nearness := format('(e.embedding::halfvec(%s)) %s $2::halfvec(%1$s)', _space.dimensions,
-                        rag.distance_operator(_space.distance));
-    IF metadata_filter <> '{}' THEN
-        SELECT count(*) INTO _matches
-        FROM (SELECT FROM rag.chunks AS c
-              WHERE c.collection_id = in_collection.collection_id AND c.metadata @> metadata_filter
-              LIMIT exact_below + 1) AS m;
-        IF _matches <= exact_below THEN
-            RETURN QUERY EXECUTE format(
-                'SELECT e.chunk_id, %s AS distance
-                 FROM rag.embeddings AS e
-                 WHERE e.space_id = $1 AND e.chunk_id = ANY (ARRAY(
-                     SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = $4 AND c.metadata @> $5))
-                 ORDER BY distance, e.chunk_id
-                 LIMIT $3', _nearness)
-            USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id, metadata_filter;
-            RETURN;
-        END IF;
-    END IF;
-
-    _ef_search := current_setting('hnsw.ef_search');
-    _iterative := current_setting('hnsw.iterative_scan');
-    _seqscan := current_setting('enable_seqscan');
-    _sort := current_setting('enable_sort');
-    PERFORM set_config('hnsw.ef_search', least(1000, greatest(_ef_search::integer, candidate_limit, 40))::text, true),
-            set_config('hnsw.iterative_scan', 'strict_order', true),
+    PERFORM '[1]'::halfvec;  -- loads the library that defines hnsw.*
+    _before := ARRAY(SELECT current_setting(s.name) FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
+    PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, _taken))::text, true),
+            set_config('hnsw.iterative_scan', CASE WHEN filter_sql IS NULL AND _taken <= 1000
+                                                   THEN 'off' ELSE 'strict_order' END, true),
+            set_config('hnsw.max_scan_tuples', greatest(scan_limit, _taken)::text, true),
             set_config('enable_seqscan', 'off', true),
             set_config('enable_sort', 'off', true);
-    -- The index is walked by the bare inner query, lazily: the outer limit ends it as soon as enough have passed.
+    -- The index is walked by the bare inner query, lazily: the limit ends it as soon as enough have passed.
     RETURN QUERY EXECUTE format(
-        CASE WHEN metadata_filter = '{}' THEN
-            'SELECT n.chunk_id, n.distance
-             FROM (SELECT e.chunk_id, %1$s AS distance FROM rag.embeddings AS e
-                   WHERE e.space_id = $1 ORDER BY %1$s LIMIT $3) AS n
-             ORDER BY n.distance, n.chunk_id'
-        ELSE
-            'SELECT k.chunk_id, k.distance
-             FROM (SELECT n.chunk_id, n.distance
-                   FROM (SELECT e.chunk_id, %1$s AS distance FROM rag.embeddings AS e
-                         WHERE e.space_id = $1 ORDER BY %1$s LIMIT 1000000) AS n,
-                   LATERAL (SELECT FROM rag.chunks AS c
-                            WHERE c.collection_id = $4 AND c.chunk_id = n.chunk_id AND c.metadata @> $5 OFFSET 0) AS c
-                   LIMIT $3) AS k
-             ORDER BY k.distance, k.chunk_id'
-        END, _nearness)
-    USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id, metadata_filter;
-    PERFORM set_config('hnsw.ef_search', _ef_search, true),
-            set_config('hnsw.iterative_scan', _iterative, true),
-            set_config('enable_seqscan', _seqscan, true),
-            set_config('enable_sort', _sort, true);
+        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance, k.chunk_id LIMIT $3',
+        CASE WHEN filter_sql IS NULL THEN format(
+            'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $5',
+            rag.nearness(space), _order)
+        ELSE format(
+            'SELECT n.chunk_id, n.distance'
+            ' FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e'
+            '       WHERE e.space_id = $1 ORDER BY %s LIMIT 1000000) AS n,'
+            ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $4 AND c.chunk_id = n.chunk_id'
+            '          AND (%s) OFFSET 0) AS f'
+            ' LIMIT $5', rag.nearness(space), _order, filter_sql) END)
+    USING space.space_id, query_embedding, candidate_limit, collection_key, _taken;
+    PERFORM set_config(s.name, s.setting, true) FROM unnest(_own, _before) AS s (name, setting);
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_vector(rag.collections, halfvec, integer, jsonb) IS
-$$The nearest chunks, nearest first. Few chunks that pass the filter are compared one by one (exact); otherwise the HNSW
-index is walked until enough have passed.$$;
+COMMENT ON FUNCTION rag.walk_index(integer, rag.spaces, halfvec, integer, text, integer, integer) IS
+$$The nearest chunks by the space's HNSW index; with a filter the walk goes on (iterative scan) until enough have passed,
+or scan_limit vectors were seen.
+
+A binary index orders by bits; ten times the candidates are taken and ordered by their exact distance.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_vector(
+    collection_key integer, query_embedding halfvec, candidate_limit integer,
+    filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
+    ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL, scan_limit integer DEFAULT NULL
+)
+RETURNS TABLE (chunk_id bigint, distance double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _space rag.spaces := rag.active_space(collection_key);
+    _plan record;
+    _ids bigint[];
+    _distances double precision[];
+BEGIN
+    IF vector_dims(query_embedding) <> _space.dimensions THEN
+        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
+            vector_dims(query_embedding),
+            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = collection_key),
+            _space.dimensions, _space.model
+        USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
+    END IF;
+    _plan := rag.plan_vector(collection_key, _space, filter_sql, filter_indexed,
+                             rank_vector.exact_below);
+    IF _plan.method = 'index' THEN
+        RETURN QUERY
+        SELECT w.chunk_id, w.distance
+        FROM rag.walk_index(collection_key, _space, query_embedding, candidate_limit, NULL,
+                            coalesce(ef_search, rag.default_ef_search(NULL)), 0) AS w;
+        RETURN;
+    END IF;
+    IF _plan.method = 'iterative' THEN
+        SELECT array_agg(w.chunk_id), array_agg(w.distance)
+        INTO _ids, _distances
+        FROM rag.walk_index(collection_key, _space, query_embedding, candidate_limit, filter_sql,
+                            coalesce(ef_search, rag.default_ef_search(_plan.share)), coalesce(scan_limit, rag.vector_scan_limit())) AS w;
+        IF cardinality(_ids) = candidate_limit THEN
+            RETURN QUERY SELECT w.id, w.near FROM unnest(_ids, _distances) AS w (id, near);
+            RETURN;
+        END IF;
+        IF filter_indexed THEN
+            _plan.chunk_keys := rag.few_matches(collection_key, filter_sql, rag.exact_match_limit(0));
+        END IF;
+    END IF;
+    RETURN QUERY
+    SELECT w.chunk_id, w.distance
+    FROM rag.compare_vectors(collection_key, _space, query_embedding, candidate_limit, _plan.chunk_keys, filter_sql) AS w;
+END
+$$;
+
+COMMENT ON FUNCTION rag.rank_vector(
+    integer, halfvec, integer, text, boolean, integer, integer, integer
+) IS
+$$The nearest chunks, nearest first; rag.plan_vector chooses how. A walk of the index that meets too few chunks that pass the
+filter is followed by an exact search over all of them, so a filter never costs results.
+
+filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index serves it. ef_search: 1 to
+1000 (default rag.default_ef_search; at least candidate_limit). exact_below: see rag.plan_vector. scan_limit: default
+rag.vector_scan_limit().$$;

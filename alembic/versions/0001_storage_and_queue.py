@@ -197,8 +197,49 @@ failed, with its error.'
     """,
     """
     COMMENT ON TYPE rag.hit IS
-    'One search result. score: larger is better, comparable within one call. Ranks start at 1; the
-columns of a leg that did not find the chunk, or was skipped, are NULL.'
+    'One search result. score: larger is better, comparable within one call. Ranks start at 1; the rank
+of a leg that did not find the chunk, or was skipped, is NULL. vector_distance and keyword_score are there
+wherever they were computed: weighted and auto fusion compute both for every candidate.'
+    """,
+    """
+    CREATE TYPE rag.candidate AS (
+        chunk_id bigint,
+        score double precision,
+        vector_rank bigint,
+        vector_distance double precision,
+        keyword_rank bigint,
+        keyword_score double precision
+    )
+    """,
+    """
+    COMMENT ON TYPE rag.candidate IS 'A chunk that a search may return: rag.hit without its document.'
+    """,
+    """
+    CREATE TYPE rag.request AS (
+        collection_key integer,
+        query_text text,
+        query_embedding {vector}.halfvec,
+        result_limit integer,
+        metadata_filter jsonb,
+        filter_sql text,
+        filter_indexed boolean,
+        filter_undeclared text[],
+        vector_weight double precision,
+        keyword_weight double precision,
+        fusion text,
+        rrf_k integer,
+        candidate_limit integer,
+        diversity double precision,
+        per_document integer,
+        duplicates boolean,
+        boosts jsonb,
+        ef_search integer
+    )
+    """,
+    """
+    COMMENT ON TYPE rag.request IS
+    'The arguments of a search, checked by rag.make_request. query_text is NULL where there is no keyword
+leg, query_embedding where there is no vector leg. filter_*: as rag.compile_filter gave them.'
     """,
 )
 

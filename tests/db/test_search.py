@@ -99,7 +99,7 @@ def test_hybrid_search_equals_rrf_from_the_paper(
     by_keyword = [i for i, _ in oracle.bm25(chunks, query.split())]
     found = shared.execute(
         """SELECT chunk_id, score, vector_rank, keyword_rank FROM rag.search(%s, %s, %s::text::halfvec, 100,
-           vector_weight => %s, keyword_weight => %s)""",
+           vector_weight => %s, keyword_weight => %s, fusion => 'rrf', duplicates => true)""",
         [name, query, str(vectors[-1].tolist()), weight, 1 - weight],
     ).fetchall()
     expected = oracle.rrf([(weight, by_vector), (1 - weight, by_keyword)])

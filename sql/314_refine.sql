@@ -1,0 +1,190 @@
+-- What happens to a fused list: boosts, duplicates, chunks per document, diversity.
+
+CREATE OR REPLACE FUNCTION rag.boost(
+    collection_key integer, chunk_keys bigint[], scores double precision[], boosts jsonb
+)
+RETURNS double precision[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _scores double precision[] := scores;
+    _boost jsonb;
+    _kept bigint[];
+    _add double precision;
+    _multiply double precision;
+    _weight double precision;
+BEGIN
+    FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b ORDER BY b.ordinality LOOP
+        IF _boost ? 'recency' THEN
+            _weight := coalesce((_boost ->> 'weight')::double precision, 0.5);
+            SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1) ORDER BY k.place)
+            INTO _scores
+            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
+            LEFT JOIN LATERAL (
+                SELECT 0.5 ^ (greatest(0, extract(epoch FROM now() - rag.as_timestamptz(
+                    c.metadata #> rag.field_steps(_boost ->> 'recency')
+                ))) / extract(epoch FROM (_boost ->> 'half_life')::interval))::double precision AS freshness
+                FROM rag.chunks AS c
+                WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
+                OFFSET 0
+            ) AS r ON true;
+        ELSE
+            _add := coalesce((_boost ->> 'add')::double precision, 0);
+            _multiply := coalesce((_boost ->> 'multiply')::double precision, 1);
+            _kept := rag.filter_chunks(
+                collection_key, chunk_keys, (rag.compile_filter(collection_key, _boost -> 'filter')).condition
+            );
+            SELECT array_agg(
+                CASE WHEN k.chunk_key = ANY (_kept) THEN k.score + abs(k.score) * (_multiply - 1) + _add
+                     ELSE k.score END ORDER BY k.place)
+            INTO _scores
+            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place);
+        END IF;
+    END LOOP;
+    RETURN _scores;
+END
+$$;
+
+COMMENT ON FUNCTION rag.boost(integer, bigint[], double precision[], jsonb) IS
+$$The scores after boosts, in the order given. Each boost acts on what the one before it left.
+
+{"filter": …, "add": a, "multiply": m}: chunks that pass become score + |score| (m - 1) + a.
+{"recency": field, "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
+0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
+
+CREATE OR REPLACE FUNCTION rag.check_boosts(boosts jsonb)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _boost jsonb;
+    _key text;
+BEGIN
+    IF jsonb_typeof(boosts) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'boosts is a JSON %', coalesce(jsonb_typeof(boosts), 'null')
+        USING ERRCODE = 'RG004', HINT = 'pass an array, e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}]';
+    END IF;
+    FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) AS b LOOP
+        IF jsonb_typeof(_boost) <> 'object' OR (_boost ? 'recency') = (_boost ? 'filter') THEN
+            RAISE EXCEPTION 'boost % has neither or both of filter and recency', _boost
+            USING ERRCODE = 'RG004',
+            HINT = 'use {"filter": …, "add": a, "multiply": m} or {"recency": field, "half_life": "30 days"}';
+        END IF;
+        SELECT k.key INTO _key FROM jsonb_object_keys(_boost) AS k (key)
+        WHERE k.key <> ALL (CASE WHEN _boost ? 'recency' THEN ARRAY['recency', 'half_life', 'weight']
+                                 ELSE ARRAY['filter', 'add', 'multiply'] END)
+        LIMIT 1;
+        IF _key IS NOT NULL THEN
+            RAISE EXCEPTION 'boost % has an unknown key %', _boost, quote_literal(_key) USING ERRCODE = 'RG004',
+            HINT = 'a filter boost takes add and multiply, a recency boost half_life and weight';
+        END IF;
+        SELECT n.key INTO _key
+        FROM (VALUES ('add', -1000, 1000), ('multiply', 0, 1000), ('weight', 0, 1)) AS n (key, low, high)
+        WHERE _boost ? n.key AND CASE WHEN jsonb_typeof(_boost -> n.key) = 'number'
+            THEN (_boost -> n.key)::numeric NOT BETWEEN n.low AND n.high ELSE true END
+        LIMIT 1;
+        IF _key IS NOT NULL THEN
+            RAISE EXCEPTION '% of boost % is out of range', _key, _boost USING ERRCODE = 'RG004',
+            HINT = 'add is -1000 to 1000, multiply 0 to 1000, weight 0 to 1';
+        END IF;
+        IF _boost ? 'recency' AND NOT coalesce(
+            jsonb_typeof(_boost -> 'recency') = 'string'
+            AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
+            AND (_boost ->> 'half_life')::interval > interval '0', false)
+        THEN
+            RAISE EXCEPTION 'boost % needs a field and a half_life', _boost USING ERRCODE = 'RG004',
+            HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}';
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_boosts(jsonb) IS $$Error RG004 unless boosts are as rag.boost takes them.$$;
+
+CREATE OR REPLACE FUNCTION rag.distinct_chunks(
+    collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT n.chunk_id
+        FROM (
+            SELECT d.chunk_id, d.place,
+                   row_number() OVER (PARTITION BY d.document_id ORDER BY d.place) AS nth
+            FROM (
+                SELECT k.chunk_id, k.place, c.document_id,
+                       row_number() OVER (PARTITION BY c.content_hash ORDER BY k.place) AS copy
+                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, place),
+                LATERAL (
+                    SELECT x.document_id, x.content_hash FROM rag.chunks AS x
+                    WHERE x.collection_id = collection_key AND x.chunk_id = k.chunk_id
+                    OFFSET 0
+                ) AS c
+            ) AS d
+            WHERE keep_duplicates OR d.copy = 1
+        ) AS n
+        WHERE n.nth <= coalesce(per_document, n.nth)
+        ORDER BY n.place
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.distinct_chunks(integer, bigint[], integer, boolean) IS
+$$The chunks, best first, without those whose text stands above already, and at most per_document of each document.$$;
+
+CREATE OR REPLACE FUNCTION rag.diversify(
+    space rag.spaces, chunk_keys bigint[], scores double precision[], result_limit integer,
+    diversity double precision
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _chosen bigint[] := '{}';
+    _left bigint[] := chunk_keys;
+    _relevance double precision[];
+    _vectors halfvec[];
+    _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
+    _place integer;
+BEGIN
+    SELECT array_agg(CASE WHEN r.most > r.least THEN (r.score - r.least) / (r.most - r.least) ELSE 1 END ORDER BY r.place),
+           array_agg(e.embedding ORDER BY r.place), array_agg(0 ORDER BY r.place)
+    INTO _relevance, _vectors, _nearest
+    FROM (
+        SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least, max(k.score) OVER () AS most
+        FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, place)
+    ) AS r
+    LEFT JOIN LATERAL (
+        SELECT v.embedding FROM rag.embeddings AS v
+        WHERE v.space_id = space.space_id AND v.chunk_id = r.chunk_key
+        OFFSET 0
+    ) AS e ON true;
+
+    WHILE cardinality(_chosen) < result_limit AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
+        SELECT u.place INTO _place
+        FROM unnest(_left, _relevance, _nearest) WITH ORDINALITY AS u (chunk_key, relevance, nearest, place)
+        WHERE u.chunk_key IS NOT NULL
+        ORDER BY (1 - diversity) * u.relevance - diversity * u.nearest DESC, u.place
+        LIMIT 1;
+        _chosen := _chosen || _left[_place];
+        _left[_place] := NULL;
+        SELECT array_agg(greatest(u.nearest, 1 - (u.vector <=> _vectors[_place])) ORDER BY u.place)
+        INTO _nearest
+        FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, place);
+    END LOOP;
+    RETURN _chosen;
+END
+$$;
+
+COMMENT ON FUNCTION rag.diversify(rag.spaces, bigint[], double precision[], integer, double precision) IS
+$$result_limit of the chunks by maximal marginal relevance, the best first: each next one maximises
+(1 - diversity) * relevance - diversity * (greatest cosine similarity to one chosen before).
+
+relevance: the score, scaled to 0 to 1 over the chunks. diversity: 0 (the order of the scores) to 1. A chunk without a vector
+is like no other. Source: Carbonell, Goldstein, SIGIR 1998.$$;

@@ -1,0 +1,93 @@
+-- rag.request: the arguments of a search, checked once.
+
+CREATE OR REPLACE FUNCTION rag.check_query(query_text text, result_limit integer, metadata_filter jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF result_limit IS NULL OR result_limit NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'limit % is out of range', coalesce(result_limit::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 1 to 1000';
+    END IF;
+    IF octet_length(query_text) > 100000 THEN
+        RAISE EXCEPTION 'the query has % bytes', octet_length(query_text)
+        USING ERRCODE = 'RG004', HINT = 'use at most 100000; put a long text as a document and search for its passages';
+    END IF;
+    IF jsonb_typeof(metadata_filter) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'the filter is a JSON %', coalesce(jsonb_typeof(metadata_filter), 'null')
+        USING ERRCODE = 'RG004', HINT = 'use a JSON object, e.g. {"lang": "en"}';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
+$$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
+
+CREATE OR REPLACE FUNCTION rag.make_request(
+    collection text, query_text text, query_embedding halfvec, result_limit integer, metadata_filter jsonb,
+    vector_weight double precision, keyword_weight double precision, fusion text, rrf_k integer,
+    candidate_limit integer, diversity double precision, per_document integer, boosts jsonb, duplicates boolean,
+    ef_search integer
+)
+RETURNS rag.request
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _r rag.request;
+    _fusion text := coalesce(make_request.fusion, 'auto');
+BEGIN
+    _r.collection_key := (rag.require_collection(make_request.collection)).collection_id;
+    PERFORM rag.check_query(make_request.query_text, make_request.result_limit, make_request.metadata_filter);
+    IF coalesce(btrim(make_request.query_text), '') = '' AND make_request.query_embedding IS NULL THEN
+        RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004', HINT = 'pass query_text, query_embedding, or both';
+    END IF;
+    IF _fusion NOT IN ('auto', 'weighted', 'rrf') THEN
+        RAISE EXCEPTION 'unknown fusion %', quote_literal(_fusion) USING ERRCODE = 'RG004',
+        HINT = 'use auto, weighted or rrf';
+    END IF;
+    _r.vector_weight := coalesce(make_request.vector_weight, CASE _fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
+    _r.keyword_weight := coalesce(make_request.keyword_weight, CASE _fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
+    IF least(_r.vector_weight, _r.keyword_weight) < 0 OR NOT _r.vector_weight + _r.keyword_weight BETWEEN 1e-9 AND 1e9 THEN
+        RAISE EXCEPTION 'weights % and % are out of range', _r.vector_weight, _r.keyword_weight
+        USING ERRCODE = 'RG004', HINT = 'use numbers from 0, not both 0';
+    END IF;
+    _r.candidate_limit := coalesce(make_request.candidate_limit, greatest(4 * make_request.result_limit, 40));
+    _r.rrf_k := coalesce(make_request.rrf_k, 60);
+    IF _r.rrf_k NOT BETWEEN 0 AND 100000
+        OR _r.candidate_limit NOT BETWEEN make_request.result_limit AND 10000 THEN
+        RAISE EXCEPTION 'rrf_k % or candidate_limit % is out of range', _r.rrf_k, _r.candidate_limit
+        USING ERRCODE = 'RG004', HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
+    END IF;
+    IF NOT coalesce(make_request.diversity, 0) BETWEEN 0 AND 1 OR make_request.per_document < 1
+        OR make_request.ef_search NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'diversity %, per_document % or ef_search % is out of range',
+            make_request.diversity, make_request.per_document, make_request.ef_search
+        USING ERRCODE = 'RG004', HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
+    END IF;
+    _r.boosts := coalesce(make_request.boosts, '[]');
+    PERFORM rag.check_boosts(_r.boosts);
+
+    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(make_request.query_text) <> '' THEN make_request.query_text END;
+    _r.query_embedding := CASE WHEN _r.vector_weight > 0 THEN make_request.query_embedding END;
+    _r.result_limit := make_request.result_limit;
+    _r.metadata_filter := make_request.metadata_filter;
+    SELECT f.condition, f.indexed, f.undeclared
+    INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
+    FROM rag.compile_filter(_r.collection_key, make_request.metadata_filter) AS f;
+    _r.fusion := _fusion;
+    _r.diversity := coalesce(make_request.diversity, 0);
+    _r.per_document := make_request.per_document;
+    _r.duplicates := coalesce(make_request.duplicates, false);
+    _r.ef_search := make_request.ef_search;
+    RETURN _r;
+END
+$$;
+
+COMMENT ON FUNCTION rag.make_request(
+    text, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
+    integer, jsonb, boolean, integer
+) IS
+$$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors RG002 (no such collection)
+and RG004 (what is out of range).$$;

@@ -1,0 +1,211 @@
+-- The hybrid search's core: candidates of both legs, their fused scores, and what is done to the list.
+
+CREATE OR REPLACE FUNCTION rag.rrf(rank_in_list bigint, k integer DEFAULT 60)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(1.0::double precision / (k + rank_in_list), 0.0::double precision);
+
+COMMENT ON FUNCTION rag.rrf(bigint, integer) IS
+$$One list's share of a reciprocal rank fusion score.
+
+rank_in_list: 1 is best; NULL (not in the list) gives 0. k: smoothing, 60 in the paper.
+Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
+
+CREATE OR REPLACE FUNCTION rag.gather(request rag.request, candidate_count integer)
+RETURNS SETOF rag.candidate
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _vector_ids bigint[] := '{}';
+    _distances double precision[] := '{}';
+    _keyword_ids bigint[] := '{}';
+    _scores double precision[] := '{}';
+    _more_ids bigint[] := '{}';             -- found by the other leg only: completed
+    _more_distances double precision[] := '{}';
+    _more_keyword_ids bigint[] := '{}';
+    _more_scores double precision[] := '{}';
+BEGIN
+    IF request.query_embedding IS NOT NULL THEN
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.distance ORDER BY r.place)
+        INTO _vector_ids, _distances
+        FROM rag.rank_vector(
+            request.collection_key, request.query_embedding, candidate_count, request.filter_sql,
+            request.filter_indexed, request.ef_search
+        ) WITH ORDINALITY AS r (chunk_id, distance, place);
+    END IF;
+    IF request.query_text IS NOT NULL THEN
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.score ORDER BY r.place)
+        INTO _keyword_ids, _scores
+        FROM rag.rank_keyword(
+            request.collection_key, request.query_text, candidate_count, request.filter_sql, 'any',
+            request.filter_indexed
+        ) WITH ORDINALITY AS r (chunk_id, score, place);
+    END IF;
+    IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0 AND cardinality(_keyword_ids) > 0 THEN
+        SELECT array_agg(v.chunk_id), array_agg(v.distance)
+        INTO _more_ids, _more_distances
+        FROM rag.compare_vectors(
+            request.collection_key, rag.active_space(request.collection_key), request.query_embedding, NULL,
+            ARRAY(SELECT unnest(_keyword_ids) EXCEPT SELECT unnest(_vector_ids)), NULL
+        ) AS v;
+        SELECT array_agg(k.chunk_id), array_agg(k.score)
+        INTO _more_keyword_ids, _more_scores
+        FROM rag.score_keyword(
+            request.collection_key, request.query_text,
+            ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
+        ) AS k;
+    END IF;
+    RETURN QUERY
+    SELECT chunk_id, NULL::double precision, v.place, v.distance, k.place, k.score
+    FROM (
+        SELECT l.chunk_id, l.distance, l.place
+        FROM unnest(_vector_ids, _distances) WITH ORDINALITY AS l (chunk_id, distance, place)
+        UNION ALL
+        SELECT m.chunk_id, m.distance, NULL
+        FROM unnest(_more_ids, _more_distances) AS m (chunk_id, distance)
+    ) AS v
+    FULL JOIN (
+        SELECT l.chunk_id, l.score, l.place
+        FROM unnest(_keyword_ids, _scores) WITH ORDINALITY AS l (chunk_id, score, place)
+        UNION ALL
+        SELECT m.chunk_id, m.score, NULL
+        FROM unnest(_more_keyword_ids, _more_scores) AS m (chunk_id, score)
+    ) AS k USING (chunk_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag.gather(rag.request, integer) IS
+$$The candidates of a search, candidate_count from each leg, not yet scored.
+
+For weighted and auto fusion they are completed: each has its exact distance and its exact keyword score, whichever leg
+found it. A chunk without a vector has no distance, one without a word of the query no keyword score.$$;
+
+CREATE OR REPLACE FUNCTION rag.fuse(request rag.request, candidates rag.candidate[], vector_share double precision)
+RETURNS SETOF rag.candidate
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space rag.spaces := rag.active_space(request.collection_key);
+BEGIN
+    IF request.fusion = 'rrf' THEN
+        RETURN QUERY
+        SELECT c.chunk_id,
+               request.vector_weight * rag.rrf(c.vector_rank, request.rrf_k)
+               + request.keyword_weight * rag.rrf(c.keyword_rank, request.rrf_k),
+               c.vector_rank, c.vector_distance, c.keyword_rank, c.keyword_score
+        FROM unnest(candidates) AS c
+        ORDER BY 2 DESC, 1;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT s.chunk_id,
+           vector_share * coalesce(s.similarity, min(s.similarity) OVER (), 0)
+           + (1 - vector_share) * coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
+           s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
+    FROM (
+        SELECT c.*, nullif(1 - CASE WHEN _space.distance = 'cosine' THEN c.vector_distance ELSE (
+            SELECT e.embedding <=> request.query_embedding FROM rag.embeddings AS e
+            WHERE e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+        ) END, 'NaN') AS similarity
+        FROM unnest(candidates) AS c
+    ) AS s
+    ORDER BY 2 DESC, 1;
+END
+$$;
+
+COMMENT ON FUNCTION rag.fuse(rag.request, rag.candidate[], double precision) IS
+$$The candidates with their fused scores, best first.
+
+rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: vector_share * cosine similarity
++ (1 - vector_share) * keyword_score / (the query's best keyword score), whatever the collection's distance; a chunk that
+has no vector yet counts as the least similar candidate.$$;
+
+CREATE OR REPLACE FUNCTION rag.vector_share(request rag.request, candidates rag.candidate[])
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _scores double precision[];     -- keyword scores, best first
+    _nearest rag.candidate;
+    _share double precision;
+BEGIN
+    SELECT array_agg(c.keyword_score ORDER BY c.keyword_score DESC)
+    INTO _scores
+    FROM unnest(candidates) AS c
+    WHERE c.keyword_score > 0;
+    SELECT c.* INTO _nearest
+    FROM unnest(candidates) AS c
+    WHERE c.vector_distance IS NOT NULL
+    ORDER BY c.vector_distance, c.chunk_id
+    LIMIT 1;
+    IF _nearest.chunk_id IS NULL THEN
+        RETURN 0;
+    ELSIF _scores IS NULL THEN
+        RETURN 1;
+    ELSIF request.fusion = 'weighted' THEN
+        RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
+    END IF;
+    _share := rag.auto_weight(coalesce(_scores[2], 0) / _scores[1], coalesce(_nearest.keyword_score, 0) / _scores[1]);
+    RETURN _share * request.vector_weight / (_share * request.vector_weight + (1 - _share) * request.keyword_weight);
+END
+$$;
+
+COMMENT ON FUNCTION rag.vector_share(rag.request, rag.candidate[]) IS
+$$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
+
+weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight, with the weights as factors of the legs.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_hybrid(request rag.request)
+RETURNS SETOF rag.candidate
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _count integer := request.candidate_limit;
+    _candidates rag.candidate[];
+    _fused rag.candidate[];
+    _ids bigint[];
+    _scores double precision[];
+    _kept bigint[];
+BEGIN
+    LOOP
+        SELECT array_agg(g) INTO _candidates FROM rag.gather(request, _count) AS g;
+        IF _candidates IS NULL THEN
+            RETURN;
+        END IF;
+        SELECT array_agg(f), array_agg((f).chunk_id), array_agg((f).score)
+        INTO _fused, _ids, _scores
+        FROM rag.fuse(request, _candidates, rag.vector_share(request, _candidates)) AS f;
+        IF request.boosts <> '[]' THEN
+            SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id), array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
+            INTO _ids, _scores
+            FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b (chunk_id, score);
+        END IF;
+        _kept := rag.distinct_chunks(request.collection_key, _ids, request.per_document, request.duplicates);
+        -- What was taken out may have kept others from the list: then more are asked for.
+        EXIT WHEN cardinality(_kept) >= request.result_limit OR cardinality(_kept) = cardinality(_ids)
+            OR cardinality(_ids) < _count OR _count >= 10000;
+        _count := least(10000, 4 * _count);
+    END LOOP;
+    IF request.diversity > 0 THEN
+        _kept := rag.diversify(
+            rag.active_space(request.collection_key), _kept,
+            ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
+                  JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id ORDER BY k.place),
+            request.result_limit, request.diversity);
+    END IF;
+    RETURN QUERY
+    SELECT f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank, f.keyword_score
+    FROM unnest(_kept[:request.result_limit]) WITH ORDINALITY AS k (chunk_id, place)
+    JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id
+    JOIN unnest(_fused) AS f ON f.chunk_id = k.chunk_id
+    ORDER BY k.place;
+END
+$$;
+
+COMMENT ON FUNCTION rag.rank_hybrid(rag.request) IS
+$$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most per_document of each
+document, diversified. When too few are left after that, four times the candidates are taken.$$;

@@ -1,0 +1,276 @@
+-- Why a search found what it found (rag.explain_search), and why not something else (rag.why_not).
+
+CREATE OR REPLACE FUNCTION rag.explain_search(
+    collection text,
+    query_text text DEFAULT NULL,
+    query_embedding halfvec DEFAULT NULL,
+    result_limit integer DEFAULT 10,
+    metadata_filter jsonb DEFAULT '{}',
+    vector_weight double precision DEFAULT NULL,
+    keyword_weight double precision DEFAULT NULL,
+    fusion text DEFAULT 'auto',
+    rrf_k integer DEFAULT 60,
+    candidate_limit integer DEFAULT NULL,
+    diversity double precision DEFAULT 0,
+    per_document integer DEFAULT NULL,
+    boosts jsonb DEFAULT '[]',
+    duplicates boolean DEFAULT false,
+    ef_search integer DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _request rag.request := rag.make_request(
+        explain_search.collection, explain_search.query_text, explain_search.query_embedding,
+        explain_search.result_limit, explain_search.metadata_filter, explain_search.vector_weight,
+        explain_search.keyword_weight, explain_search.fusion, explain_search.rrf_k, explain_search.candidate_limit,
+        explain_search.diversity, explain_search.per_document, explain_search.boosts, explain_search.duplicates,
+        explain_search.ef_search);
+    _key integer := _request.collection_key;
+    _space rag.spaces := rag.active_space(_key);
+    _plan record;
+    _candidates rag.candidate[];
+    _hits rag.candidate[];
+    _vector jsonb;
+    _keyword jsonb;
+BEGIN
+    SELECT array_agg(g) INTO _candidates FROM rag.gather(_request, _request.candidate_limit) AS g;
+    SELECT array_agg(h) INTO _hits FROM rag.rank_hybrid(_request) AS h;
+    IF _request.query_embedding IS NOT NULL THEN
+        _plan := rag.plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL);
+        _vector := jsonb_build_object(
+            'space', _space.space_id, 'model', _space.model, 'index', _space.index_options ->> 'kind',
+            'method', CASE _plan.method
+                WHEN 'matches' THEN format('exact: the %s chunks that pass the filter were compared', cardinality(_plan.chunk_keys))
+                WHEN 'exact' THEN 'exact: every vector that passes was compared'
+                WHEN 'iterative' THEN 'index: walked until enough chunks passed the filter'
+                ELSE 'index: its nearest were taken' END,
+            'candidates', (SELECT count(c.vector_rank) FROM unnest(_candidates) AS c));
+    END IF;
+    IF _request.query_text IS NOT NULL THEN
+        SELECT jsonb_build_object(
+            'chunks', q.chunk_count, 'average_length', round(q.average_length::numeric, 1), 'k1', q.k1, 'b', q.b,
+            'candidates', (SELECT count(c.keyword_rank) FROM unnest(_candidates) AS c),
+            'terms', (
+                SELECT jsonb_agg(jsonb_build_object('term', t.word, 'said', t.said, 'df', t.df,
+                                                    'idf', round((t.factor / t.said)::numeric, 4)))
+                FROM unnest(q.lexemes, q.times, q.chunk_counts, q.factors) AS t (word, said, df, factor)))
+        INTO _keyword
+        FROM rag.prepare_keyword(_key, _request.query_text) AS q;
+    END IF;
+    RETURN jsonb_build_object(
+        'filter', CASE WHEN _request.filter_sql IS NOT NULL THEN jsonb_build_object(
+            'condition', _request.filter_sql, 'indexed', _request.filter_indexed,
+            'passes', round((rag.filter_share(_key, _request.filter_sql))::numeric, 4),
+            'declare', to_jsonb(_request.filter_undeclared)) END,
+        'vector', _vector,
+        'keyword', _keyword,
+        'fusion', jsonb_build_object(
+            'kind', _request.fusion, 'candidates', cardinality(_candidates),
+            'vector_share', CASE WHEN _request.fusion <> 'rrf' AND _candidates IS NOT NULL
+                                 THEN round(rag.vector_share(_request, _candidates)::numeric, 4) END),
+        'hits', coalesce((
+            SELECT jsonb_agg(jsonb_build_object(
+                'rank', h.place, 'chunk_id', h.chunk_id, 'uri', d.uri, 'heading', c.heading, 'score', h.score,
+                'vector', CASE WHEN _vector IS NOT NULL THEN jsonb_build_object(
+                    'rank', h.vector_rank, 'distance', h.vector_distance) END,
+                'keyword', CASE WHEN _keyword IS NOT NULL THEN jsonb_build_object(
+                    'rank', h.keyword_rank, 'score', h.keyword_score, 'terms', k.terms) END) ORDER BY h.place)
+            FROM unnest(_hits) WITH ORDINALITY
+                AS h (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+            JOIN rag.chunks AS c ON c.collection_id = _key AND c.chunk_id = h.chunk_id
+            JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
+            LEFT JOIN (
+                SELECT e.chunk_id, jsonb_agg(jsonb_build_object(
+                    'term', e.term, 'tf', e.tf, 'contribution', round(e.contribution::numeric, 4))) AS terms
+                FROM rag.explain_keyword(
+                    explain_search.collection, coalesce(_request.query_text, ''),
+                    chunk_ids => ARRAY(SELECT x.chunk_id FROM unnest(_hits) AS x)) AS e
+                GROUP BY e.chunk_id
+            ) AS k ON k.chunk_id = h.chunk_id), '[]'));
+END
+$$;
+
+COMMENT ON FUNCTION rag.explain_search(
+    text, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
+    integer, jsonb, boolean, integer
+) IS
+$$How rag.search with the same arguments comes to its result, as one JSON object (read it with jsonb_pretty).
+
+filter: the compiled condition, whether an index serves it, about which share of the chunks passes, and fields to declare
+with rag.index_field. vector: the plan. keyword: the lexemes with df and idf. fusion: the vector leg's share. hits: each with
+both legs' ranks and values and each lexeme's contribution.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.why_not(
+    collection text,
+    chunk_id bigint,
+    query_text text DEFAULT NULL,
+    query_embedding halfvec DEFAULT NULL,
+    result_limit integer DEFAULT 10,
+    metadata_filter jsonb DEFAULT '{}',
+    vector_weight double precision DEFAULT NULL,
+    keyword_weight double precision DEFAULT NULL,
+    fusion text DEFAULT 'auto',
+    rrf_k integer DEFAULT 60,
+    candidate_limit integer DEFAULT NULL,
+    diversity double precision DEFAULT 0,
+    per_document integer DEFAULT NULL,
+    boosts jsonb DEFAULT '[]',
+    duplicates boolean DEFAULT false,
+    ef_search integer DEFAULT NULL)
+RETURNS TABLE ("check" text, passed boolean, detail text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _request rag.request := rag.make_request(
+        why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit, why_not.metadata_filter,
+        why_not.vector_weight, why_not.keyword_weight, why_not.fusion, why_not.rrf_k, why_not.candidate_limit,
+        why_not.diversity, why_not.per_document, why_not.boosts, why_not.duplicates, why_not.ef_search);
+    _key integer := _request.collection_key;
+    _space rag.spaces := rag.active_space(_key);
+    _chunk record;
+    _passes boolean;
+    _distance double precision;
+    _score double precision;
+    _rank bigint;
+    _matched text;
+    _candidate rag.candidate;
+    _hits rag.candidate[];
+    _place integer;
+BEGIN
+    SELECT d.uri, c.content_hash, c.document_id INTO _chunk
+    FROM rag.chunks AS c
+    JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
+    WHERE c.collection_id = _key AND c.chunk_id = why_not.chunk_id;
+    IF _chunk.uri IS NULL THEN
+        RETURN QUERY SELECT 'stored', false, format('collection %L has no chunk %s', why_not.collection, why_not.chunk_id);
+        RETURN;
+    END IF;
+    RETURN QUERY SELECT 'stored', true, format('it belongs to document %L', _chunk.uri);
+
+    _passes := _request.filter_sql IS NULL
+               OR rag.filter_chunks(_key, ARRAY[why_not.chunk_id], _request.filter_sql) IS NOT NULL;
+    RETURN QUERY SELECT 'filter', _passes, CASE
+        WHEN _request.filter_sql IS NULL THEN 'there is none'
+        WHEN _passes THEN 'its metadata passes'
+        ELSE format('its metadata does not pass %s', _request.metadata_filter) END;
+
+    IF _request.query_embedding IS NOT NULL THEN
+        SELECT v.distance INTO _distance
+        FROM rag.compare_vectors(_key, _space, _request.query_embedding, 1, ARRAY[why_not.chunk_id], NULL) AS v;
+        IF _distance IS NOT NULL AND _passes THEN
+            EXECUTE format(
+                'SELECT 1 + count(*) FROM rag.embeddings AS e JOIN rag.chunks AS c ON c.collection_id = $3'
+                ' AND c.chunk_id = e.chunk_id WHERE e.space_id = $1 AND (%s, e.chunk_id) < ($4, $5) AND (%s)',
+                rag.nearness(_space), coalesce(_request.filter_sql, 'true'))
+            INTO _rank USING _space.space_id, _request.query_embedding, _key, _distance, why_not.chunk_id;
+        END IF;
+        RETURN QUERY SELECT 'vector', coalesce(_rank <= _request.candidate_limit, false), CASE
+            WHEN _distance IS NULL THEN 'it has no vector yet: its embedding is queued, or failed (rag.list_jobs)'
+            WHEN _rank IS NULL THEN format('distance %s', round(_distance::numeric, 4))
+            ELSE format('distance %s, exact rank %s; %s candidates are taken', round(_distance::numeric, 4), _rank,
+                        _request.candidate_limit) END;
+    END IF;
+
+    IF _request.query_text IS NOT NULL THEN
+        SELECT s.score INTO _score FROM rag.score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id]) AS s;
+        SELECT string_agg(quote_literal(e.term), ', ') INTO _matched
+        FROM rag.explain_keyword(why_not.collection, _request.query_text, chunk_ids => ARRAY[why_not.chunk_id]) AS e;
+        _rank := NULL;
+        IF _score IS NOT NULL AND _passes THEN
+            SELECT r.place INTO _rank
+            FROM rag.rank_keyword(_key, _request.query_text, _request.candidate_limit, _request.filter_sql, 'any',
+                                  _request.filter_indexed) WITH ORDINALITY AS r (chunk_id, score, place)
+            WHERE r.chunk_id = why_not.chunk_id;
+        END IF;
+        RETURN QUERY SELECT 'keyword', _rank IS NOT NULL, CASE
+            WHEN _score IS NULL THEN 'it contains none of the query''s lexemes: '
+                || coalesce((SELECT string_agg(quote_literal(t.word), ', ') FROM rag.query_terms(_key, _request.query_text) AS t), 'there are none')
+            ELSE format('score %s from %s; %s', round(_score::numeric, 4), _matched,
+                        CASE WHEN _rank IS NULL THEN format('not among the %s candidates', _request.candidate_limit)
+                             ELSE format('rank %s', _rank) END) END;
+    END IF;
+
+    SELECT array_agg(h) INTO _hits FROM rag.rank_hybrid(_request) AS h;
+    SELECT h.place INTO _place
+    FROM unnest(_hits) WITH ORDINALITY AS h (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+    WHERE h.chunk_id = why_not.chunk_id;
+    SELECT r.* INTO _candidate
+    FROM (SELECT array_agg(g) AS all_of FROM rag.gather(_request, _request.candidate_limit) AS g) AS a,
+    LATERAL rag.fuse(_request, a.all_of, rag.vector_share(_request, a.all_of)) AS r
+    WHERE r.chunk_id = why_not.chunk_id;
+    RETURN QUERY SELECT 'result', _place IS NOT NULL, CASE
+        WHEN _place IS NOT NULL THEN format('it is hit %s', _place)
+        WHEN _candidate.chunk_id IS NULL THEN 'neither leg takes it as a candidate'
+        WHEN cardinality(_hits) < _request.result_limit OR _candidate.score > (_hits[cardinality(_hits)]).score THEN
+            format('fused score %s; taken out as a duplicate, by per_document, boosts or diversity',
+                   round(_candidate.score::numeric, 4))
+        ELSE format('fused score %s, the last hit has %s', round(_candidate.score::numeric, 4),
+                    round((_hits[cardinality(_hits)]).score::numeric, 4)) END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.why_not(
+    text, bigint, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer,
+    double precision, integer, jsonb, boolean, integer
+) IS
+$$Why rag.search with the same arguments does not return a chunk (or that it does): a row for each step, in order: stored,
+filter, vector, keyword, result. The vector rank is exact: every vector is compared.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.more_like(
+    collection text,
+    chunk_id bigint,
+    result_limit integer DEFAULT 10,
+    metadata_filter jsonb DEFAULT '{}',
+    same_document boolean DEFAULT true)
+RETURNS SETOF rag.hit
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(more_like.collection)).collection_id;
+    _space rag.spaces := rag.active_space(_id);
+    _document_id uuid;
+    _embedding halfvec;
+    _filter record;
+BEGIN
+    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    SELECT c.document_id, e.embedding INTO _document_id, _embedding
+    FROM rag.chunks AS c
+    LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+    WHERE c.collection_id = _id AND c.chunk_id = more_like.chunk_id;
+    IF _embedding IS NULL THEN
+        RAISE EXCEPTION 'chunk % of collection ''%'' %', more_like.chunk_id, more_like.collection,
+            CASE WHEN _document_id IS NULL THEN 'does not exist' ELSE 'has no vector yet' END
+        USING ERRCODE = 'RG002', HINT = CASE WHEN _document_id IS NULL THEN 'take chunk_id from a search'
+                                             ELSE 'wait for the worker, or look at rag.list_jobs()' END;
+    END IF;
+    SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    RETURN QUERY
+    SELECT h.*
+    FROM (
+        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(-r.distance ORDER BY r.place) AS scores,
+               array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
+        FROM (
+            SELECT v.chunk_id, v.distance, row_number() OVER (ORDER BY v.distance, v.chunk_id) AS place
+            FROM rag.rank_vector(
+                _id, _embedding, result_limit + 1,
+                CASE WHEN same_document THEN _filter.condition
+                     ELSE concat_ws(' AND ', '(' || _filter.condition || ')', format('c.document_id <> %L', _document_id)) END,
+                same_document AND _filter.indexed) AS v
+            WHERE v.chunk_id <> more_like.chunk_id
+        ) AS r
+        WHERE r.place <= result_limit
+    ) AS a,
+    LATERAL rag.make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
+END
+$$;
+
+COMMENT ON FUNCTION rag.more_like(text, bigint, integer, jsonb, boolean) IS
+$$The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
+
+same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it has no vector yet.$$;

@@ -1,0 +1,87 @@
+"""Passages around chunks."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg import Rag
+from rag_pg.collection import Collection
+
+Connection = psycopg.Connection[Any]
+TEXT = "\n\n".join(
+    f"# Part {part}\n\n" + "\n\n".join(f"Sentence {part}.{n} says a little. " * 4 for n in range(4))
+    for part in range(3)
+)
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    found = rag.collection("docs", model="hash:32", chunking={"max_tokens": 40})
+    found.add({"uri": "book", "content": TEXT, "media_type": "text/markdown"})
+    return found
+
+
+def chunks(connection: Connection) -> list[tuple[int, str, str]]:
+    return connection.execute(
+        "SELECT chunk_id, heading, content FROM rag.chunks ORDER BY ordinal"
+    ).fetchall()
+
+
+def expand(connection: Connection, ids: list[int], options: str = "") -> list[Any]:
+    return connection.execute(
+        f"SELECT content, chunk_keys, place, start_offset, stop_offset FROM rag.expand('docs', %s{options})".encode(),
+        [ids],
+    ).fetchall()
+
+
+def test_a_window_is_cut_from_the_document_without_repetition(
+    docs: Collection, connection: Connection
+) -> None:
+    found = chunks(connection)
+    assert len(found) >= 9
+    ((content, keys, place, start, stop),) = expand(connection, [found[4][0]])
+    assert keys == [i for i, *_ in found[3:6]]
+    assert content == TEXT[start:stop]
+    assert place == 1
+    assert found[4][2] in content
+
+
+def test_windows_that_touch_become_one_passage(docs: Collection, connection: Connection) -> None:
+    ids = [i for i, *_ in chunks(connection)]
+    ((_, keys, place, *_),) = expand(connection, [ids[5], ids[3]])
+    assert keys == ids[2:7]
+    assert place == 1
+    apart = expand(connection, [ids[-1], ids[0]], ", 0, 0")
+    assert [(keys, place) for _, keys, place, *_ in apart] == [([ids[-1]], 1), ([ids[0]], 2)]
+
+
+def test_up_to_a_section_and_up_to_the_document(docs: Collection, connection: Connection) -> None:
+    found = chunks(connection)
+    inside = [i for i, heading, _ in found if heading == found[4][1]]
+    ((_, keys, *_),) = expand(connection, [found[4][0]], ", upto => 'section'")
+    assert keys == inside
+    ((content, keys, *_),) = expand(connection, [found[4][0]], ", upto => 'document'")
+    assert keys == [i for i, *_ in found]
+    assert content.strip() == TEXT.strip()
+
+
+def test_chunks_older_than_their_document_are_joined(
+    docs: Collection, connection: Connection
+) -> None:
+    found = chunks(connection)
+    ((before, *_),) = expand(connection, [found[4][0]], ", 0, 0")
+    connection.execute("SELECT rag.put_document('docs', 'book', 'something else')")
+    ((after, *_),) = expand(connection, [found[4][0]], ", 0, 0")
+    assert after == found[4][2] == before
+
+
+@pytest.mark.parametrize("options", [", -1", ", 1, 1001", ", upto => 'chapter'"])
+def test_bad_expansions_are_errors(docs: Collection, connection: Connection, options: str) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        expand(connection, [1], options)
+    assert caught.value.sqlstate == "RG004"
+
+
+def test_ids_that_do_not_exist_are_left_out(docs: Collection, connection: Connection) -> None:
+    assert expand(connection, [0]) == []
