@@ -199,7 +199,11 @@ def _call_in_time(reranker: Reranker, query: str, texts: Sequence[str], timeout:
         finally:
             _running.release()
 
-    threading.Thread(target=call, name="rag-pg-rerank", daemon=True).start()
+    try:
+        threading.Thread(target=call, name="rag-pg-rerank", daemon=True).start()
+    except RuntimeError:  # no more threads: `call` will not release it
+        _running.release()
+        raise
     wait([answer], timeout=max(0.0, deadline - time.monotonic()))
     if not answer.done():
         raise late

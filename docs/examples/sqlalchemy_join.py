@@ -11,7 +11,6 @@ import os
 
 import psycopg
 from sqlalchemy import Engine, Select, create_engine, select
-from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
 from rag_pg import Rag
@@ -74,6 +73,8 @@ def main() -> None:
 
 
 async def main_async() -> None:
+    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine  # needs greenlet
+
     engine = create_async_engine(
         "postgresql+psycopg://", async_creator=lambda: psycopg.AsyncConnection.connect(DSN)
     )

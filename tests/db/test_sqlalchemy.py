@@ -224,26 +224,50 @@ def test_the_databases_own_errors_come_through(engine: sa.Engine) -> None:
         rows(engine, sa.select(search("docs").c.uri))
 
 
-def test_an_asynchronous_engine_runs_the_same_statements(engine: sa.Engine, dsn: str) -> None:
+def psycopg_engine(dsn: str) -> Any:
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    return create_async_engine(
+        "postgresql+psycopg://", async_creator=lambda: psycopg.AsyncConnection.connect(dsn)
+    )
+
+
+def asyncpg_engine(dsn: str) -> Any:
+    asyncpg = pytest.importorskip("asyncpg")
+    from sqlalchemy.ext.asyncio import create_async_engine
+
+    names = {"dbname": "database"}
+    parts = {names.get(k, k): v for k, v in psycopg.conninfo.conninfo_to_dict(dsn).items()}
+    return create_async_engine(
+        "postgresql+asyncpg://", async_creator=lambda: asyncpg.connect(**parts)
+    )
+
+
+@pytest.mark.parametrize("open_engine", [psycopg_engine, asyncpg_engine])
+def test_asynchronous_engines_run_the_same_statements(
+    engine: sa.Engine, dsn: str, open_engine: Callable[[str], Any]
+) -> None:
     pytest.importorskip("greenlet", reason='needs "sqlalchemy[asyncio]"')
-    from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    opened = open_engine(dsn)
 
     async def life() -> list[Any]:
-        opened = create_async_engine(
-            "postgresql+psycopg://", async_creator=lambda: psycopg.AsyncConnection.connect(dsn)
+        hits = search(
+            "docs", query_text="red", query_embedding=[1, 0, 0], limit=5, filter={"lang": "en"}
         )
-        hits = search("docs", query_text="red", query_embedding=[1, 0, 0], filter={"lang": "en"})
         statement = (
-            sa.select(Product, hits.c.score)
+            sa.select(Product, hits.c.score, hits.c.metadata)
             .join(hits, hits.c.uri == Product.page)
             .order_by(hits.c.score.desc(), hits.c.chunk_id)
         )
         async with AsyncSession(opened) as session:
-            found = [product.page for product, _ in await session.execute(statement)]
+            found = (await session.execute(statement)).all()
         await opened.dispose()
-        return found
+        return [(product.page, metadata) for product, _, metadata in found]
 
-    assert asyncio.run(life()) == ["fish", "bird"]
+    english = {"lang": "en"}
+    assert asyncio.run(life()) == [("fish", english), ("bird", english)]
 
 
 # --- Alembic
