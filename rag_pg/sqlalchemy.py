@@ -15,6 +15,7 @@ from typing import Any
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     ColumnClause,
     Double,
     Integer,
@@ -48,6 +49,10 @@ PARAMETERS: dict[str, Any] = {
     "diversity": Double(),
     "per_document": Integer(),
     "boosts": JSONB(),
+    "duplicates": Boolean(),
+    "ef_search": Integer(),
+    "exact_below": Integer(),
+    "scan_limit": Integer(),
     "match": Text(),
 }
 
@@ -67,6 +72,8 @@ def search(
     diversity: float | Expression | None = None,
     per_document: int | Expression | None = None,
     boosts: Sequence[Mapping[str, Any]] | Expression | None = None,
+    duplicates: bool | Expression | None = None,
+    ef_search: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
 
@@ -91,6 +98,8 @@ def search(
         diversity=diversity,
         per_document=per_document,
         boosts=boosts,
+        duplicates=duplicates,
+        ef_search=ef_search,
     )
 
 
@@ -119,6 +128,9 @@ def search_vector(
     *,
     limit: int | Expression | None = None,
     filter: Mapping[str, Any] | Expression | None = None,
+    ef_search: int | Expression | None = None,
+    exact_below: int | Expression | None = None,
+    scan_limit: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search_vector(…) as a table."""
     return _table(
@@ -127,6 +139,9 @@ def search_vector(
         query_embedding=query_embedding,
         result_limit=limit,
         metadata_filter=filter,
+        ef_search=ef_search,
+        exact_below=exact_below,
+        scan_limit=scan_limit,
     )
 
 

@@ -39,6 +39,10 @@ SAMPLES: dict[str, Any] = {
     "diversity": 0.3,
     "per_document": 1,
     "boosts": [{"filter": {"lang": "en"}, "multiply": 2.0}],
+    "duplicates": True,
+    "ef_search": 80,
+    "exact_below": 500,
+    "scan_limit": 20000,
     "match": "all",
 }
 
