@@ -43,6 +43,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per li
 Filter = Annotated[
     str | None, typer.Option("--filter", help='Metadata to match, as JSON: \'{"lang": "en"}\'.')
 ]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        help="What orders the best candidates anew: cross-encoder:<model or folder>, llm or llm:<model>."
+    ),
+]
 
 
 def main() -> None:
@@ -168,6 +174,7 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
     filter: Filter = None,
     mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -184,6 +191,7 @@ def search(
             filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
+            rerank=rerank,
         )
     for note in hits.notes:
         err.print(f"[yellow]note:[/] {escape(note)}")
@@ -205,13 +213,16 @@ def ask(
     llm: Annotated[
         str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
     ] = None,
+    rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
     where = _filter(filter)
     with _rag(dsn) as rag:
-        answer = _open(rag, collection).ask(question, limit=limit, filter=where, llm=llm)
+        answer = _open(rag, collection).ask(
+            question, limit=limit, filter=where, llm=llm, rerank=rerank
+        )
     if json_:
         _json(answer)
         return

@@ -25,8 +25,11 @@ from rag_pg.models import (
     Embedder,
     Hit,
     LoadFailure,
+    Reranker,
     Vectors,
 )
+from rag_pg.rerank import SECONDS, LLMReranker, score_texts
+from rag_pg.split import embedded_text
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 DOCUMENTS_PER_PUT = 64
 CHARACTERS_PER_PUT = 4_000_000
 QUERIES_CACHED = 1024
+LIMIT_MAX = 1000
+NO_VECTORS = "vector search was skipped"
 
 Progress = Callable[[int, int, int], None]
 
@@ -176,28 +181,37 @@ class Collection:
         per_document: int | None = None,
         boosts: Sequence[Mapping[str, Any]] | None = None,
         duplicates: bool | None = None,
+        rerank: str | Reranker | None = None,
+        rerank_timeout: float | None = SECONDS,
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
         Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
-        answer, keywords alone do, and `notes` says so.
+        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` says so.
 
         Args:
             limit: 1 to 1000 hits.
             filter: keep chunks whose metadata matches, e.g. {"lang": "en", "year": {"$gte": 2024}}.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
             fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
-            candidate_limit: how many each leg contributes; default the larger of 4 * limit and 40.
+            candidate_limit: how many each leg contributes, and how many are reranked; default the larger of
+                4 * limit and 40.
             diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
             per_document: at most so many chunks of a document.
             boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
             duplicates: keep chunks whose text was found before.
+            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
+                llm:<language model>, or an object with `name` and `rerank`.
+            rerank_timeout: seconds, without loading the model; None: as long as it takes.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
-        Raises: InvalidQuery, NotFound, SchemaMismatch, DatabaseUnavailable.
+        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, SchemaMismatch, DatabaseUnavailable.
         """
         query, _ = clean_text(query)
         if not query.strip():
             raise InvalidQuery("the query is empty; ask for something")
+        wanted = limit
+        if rerank is not None:
+            limit = candidate_limit = _candidates(limit, candidate_limit, rerank_timeout)
         embedding = None
         notes = []
         if vector_weight != 0 and len(query) <= 100_000:
@@ -206,7 +220,7 @@ class Collection:
             except (ProviderError, ModelUnavailable) as exc:
                 if keyword_weight == 0:
                     raise
-                notes.append(f"vector search was skipped: {exc}")
+                notes.append(f"{NO_VECTORS}: {exc}")
         hits = self.rag.database.search(
             self.name,
             query,
@@ -223,7 +237,24 @@ class Collection:
             boosts=boosts,
             duplicates=duplicates,
         )
-        return Hits(hits, notes)
+        if rerank is not None:
+            try:
+                hits = self._rerank(query, hits, rerank, rerank_timeout)
+            except (ProviderError, ModelUnavailable) as exc:
+                notes.append(f"reranking was skipped: {exc}")
+        return Hits(hits[:wanted], notes)
+
+    def _rerank(
+        self, query: str, hits: list[Hit], rerank: str | Reranker, timeout: float | None
+    ) -> list[Hit]:
+        """Return the hits by rerank_score; equal ones keep their order."""
+        reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
+        if not hits:
+            return hits
+        texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
+        scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
+        scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
+        return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
 
     def ask(
         self,
@@ -232,6 +263,7 @@ class Collection:
         limit: int = 8,
         filter: Mapping[str, Any] | None = None,
         llm: str | LLM | None = None,
+        rerank: str | Reranker | None = None,
     ) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
 
@@ -239,12 +271,15 @@ class Collection:
             limit: how many hits are shown to the model.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
                 object with `name` and `generate`.
+            rerank: see `search`; llm is the model that answers.
         Raises: as `search`, and ProviderError and its kinds when the model fails.
         """
-        hits = self.search(question, limit=limit, filter=filter)
         model = open_llm(llm or self.rag.settings.llm) if isinstance(llm, str | None) else llm
+        if rerank == "llm" and model is not None:
+            rerank = LLMReranker(model)
+        hits = self.search(question, limit=limit, filter=filter, rerank=rerank)
         if model is None:
-            working = None if hits.notes else self.embedder
+            working = None if any(n.startswith(NO_VECTORS) for n in hits.notes) else self.embedder
             answer = answer_extractive(question, hits, embedder=working)
         else:
             answer = answer_with_llm(question, hits, model)
@@ -281,3 +316,18 @@ class Collection:
     def stats(self) -> CollectionStats:
         """Counts, size and lag."""
         return self.rag.database.collection_stats(self.name)[0]
+
+
+def _candidates(limit: int, candidate_limit: int | None, timeout: float | None) -> int:
+    """Return how many hits to rerank. The database sees that number, and `limit` only here."""
+    if not 1 <= limit <= LIMIT_MAX:
+        raise InvalidQuery(f"limit {limit} is out of range; use 1 to {LIMIT_MAX}")
+    if timeout is not None and not timeout > 0:
+        raise InvalidQuery(f"rerank_timeout is {timeout}; use seconds above 0, or None")
+    if candidate_limit is None:
+        return min(max(4 * limit, 40), LIMIT_MAX)
+    if not limit <= candidate_limit <= LIMIT_MAX:
+        raise InvalidQuery(
+            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit) to {LIMIT_MAX}"
+        )
+    return candidate_limit

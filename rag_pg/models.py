@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+Scores = NDArray[np.float64]
 
 
 # --- protocols: what a plug-in has to offer ------------------------------------------------
@@ -45,6 +46,16 @@ class LLM(Protocol):
     name: str
 
     def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated: ...
+
+
+class Reranker(Protocol):
+    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails."""
+
+    name: str
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
+        """Return a float array (len(texts),) in the order of `texts`; larger is better."""
+        ...
 
 
 # --- documents and chunks ------------------------------------------------------------------
@@ -164,7 +175,8 @@ class Job:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
     """One search result. `score` is larger-is-better, comparable within one call only.
-    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None."""
+    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None.
+    rerank_score orders reranked hits, larger is better; None where nothing was reranked."""
 
     chunk_id: int
     document_id: UUID
@@ -178,6 +190,7 @@ class Hit:
     vector_distance: float | None
     keyword_rank: int | None
     keyword_score: float | None
+    rerank_score: float | None = None
 
 
 # --- answers --------------------------------------------------------------------------------------

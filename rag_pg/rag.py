@@ -13,7 +13,9 @@ from rag_pg.config import Settings
 from rag_pg.db import Database
 from rag_pg.embed import open_embedder
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, NotFound
-from rag_pg.models import CollectionInfo, Embedder
+from rag_pg.llm import open_llm
+from rag_pg.models import CollectionInfo, Embedder, Reranker
+from rag_pg.rerank import open_reranker
 from rag_pg.server import EmbeddedServer
 from rag_pg.split import Splitter
 from rag_pg.worker import Worker
@@ -42,6 +44,7 @@ class Rag:
         self.dsn = dsn or self.settings.dsn
         self._extra = embedders
         self._embedders: dict[str, Embedder] = {}
+        self._rerankers: dict[str, Reranker] = {}
         self._database: Database | None = None
 
     def __enter__(self) -> Rag:
@@ -153,6 +156,16 @@ class Rag:
                 extra=self._extra,
             )
         return self._embedders[model]
+
+    def reranker(self, name: str) -> Reranker:
+        """The reranker of that name, opened once per process; "llm" is the model of the settings.
+
+        Raises: InvalidInput (unknown name), ModelUnavailable.
+        """
+        if name not in self._rerankers:
+            llm = self.settings.llm
+            self._rerankers[name] = open_reranker(name, llm=llm, open_llm=open_llm)
+        return self._rerankers[name]
 
     def embedder_of(self, collection: str) -> Embedder:
         """The embedder of a collection, checked against what the collection stores."""
