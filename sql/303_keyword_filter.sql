@@ -31,7 +31,7 @@ COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
 $$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
 
 CREATE OR REPLACE FUNCTION rag.chunks_of_slots(
-    collection_key integer, slots integer[], filter_sql text DEFAULT NULL
+    collection_key integer, slots integer[], filter_sql text
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
@@ -40,21 +40,34 @@ AS $$
 DECLARE
     _chunks bigint[];
 BEGIN
-    SELECT array_agg(s.chunk_id)
-    INTO _chunks
-    FROM unnest(slots) AS w (slot)
-    CROSS JOIN LATERAL (    -- OFFSET 0: look-ups by key, whatever the planner thinks of the table
-        SELECT k.chunk_id
-        FROM rag.keyword_slots AS k
-        WHERE k.collection_id = collection_key AND k.slot = w.slot
-        OFFSET 0
-    ) AS s;
-    RETURN rag.filter_chunks(collection_key, _chunks, filter_sql);
+    IF filter_sql IS NULL THEN
+        RETURN (
+            SELECT array_agg(s.chunk_id)
+            FROM unnest(slots) AS w (slot)
+            CROSS JOIN LATERAL (
+                SELECT k.chunk_id
+                FROM rag.keyword_slots AS k
+                WHERE k.collection_id = collection_key AND k.slot = w.slot
+                OFFSET 0
+            ) AS s
+        );
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(c.chunk_id) FROM unnest($2) AS w (slot)'
+        ' CROSS JOIN LATERAL (SELECT k.chunk_id FROM rag.keyword_slots AS k'
+        ' WHERE k.collection_id = $1 AND k.slot = w.slot OFFSET 0) AS s'
+        ' CROSS JOIN LATERAL (SELECT x.* FROM rag.chunks AS x'
+        ' WHERE x.collection_id = $1 AND x.chunk_id = s.chunk_id OFFSET 0) AS c WHERE (%s)',
+        filter_sql
+    ) INTO _chunks USING collection_key, slots;
+    RETURN _chunks;
 END
 $$;
 
 COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[], text) IS
-$$The chunks that hold these slots and pass a filter (rag.filter_chunks).$$;
+$$The chunks that hold these slots and pass a filter (as in rag.filter_chunks).
+
+OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
 
 CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
 RETURNS double precision
@@ -67,16 +80,16 @@ BEGIN
     SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
     INTO _slots
     FROM rag.keyword_totals AS t
-    CROSS JOIN generate_series(1::bigint, 200) AS g (part)
+    CROSS JOIN generate_series(1::bigint, 100) AS g (part)
     WHERE t.collection_id = collection_key;
-    RETURN (1 + coalesce(cardinality(rag.chunks_of_slots(
+    RETURN (0.5 + coalesce(cardinality(rag.chunks_of_slots(
         collection_key, _slots, filter_sql
-    )), 0)) / 201.0;
+    )), 0)) / 100.5;
 END
 $$;
 
 COMMENT ON FUNCTION rag.filter_share(integer, text) IS
-$$Roughly which share of a collection's chunks passes a filter, from a sample of 200.$$;
+$$Roughly which share of a collection's chunks passes a filter, from a sample of 100; never 0.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_pays(
     query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
@@ -110,56 +123,43 @@ of the collection where no index serves the filter. A scan costs per chunk of th
 per candidate: result_limit / share of them.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_matches(
-    collection_key integer, filter_sql text, strong tsquery, weak tsquery, at_most integer,
-    OUT listed bigint, OUT strong_chunks bigint[], OUT weak_chunks bigint[]
+    collection_key integer, filter_sql text, matching tsquery, at_most integer
 )
+RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _listed bigint;
+    _chunks bigint[];
 BEGIN
     EXECUTE format(
-        'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE f.lexemes @@ $3),'
-        ' array_agg(f.chunk_id) FILTER (WHERE f.lexemes @@ $4)'
+        'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE f.lexemes @@ $3)'
         ' FROM (SELECT c.chunk_id, c.lexemes FROM rag.chunks AS c'
         ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
-    ) INTO listed, strong_chunks, weak_chunks USING collection_key, at_most, strong, weak;
+    ) INTO _listed, _chunks USING collection_key, at_most + 1, matching;
+    RETURN CASE WHEN _listed <= at_most THEN coalesce(_chunks, '{}') END;
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, tsquery, integer) IS
-$$How many chunks pass a filter (at most at_most are looked at), and which of them match two
-tsqueries.$$;
+COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, integer) IS
+$$The chunks that pass a filter and match a tsquery; NULL if more than at_most pass the filter.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_indexed_matches(
-    collection_key integer, filter_sql text, strong tsquery, weak tsquery, at_most integer,
-    OUT listed bigint, OUT strong_chunks bigint[], OUT weak_chunks bigint[]
+    collection_key integer, filter_sql text, matching tsquery, at_most integer
 )
+RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
 BEGIN
-    SELECT m.listed, m.strong_chunks, m.weak_chunks
-    INTO listed, strong_chunks, weak_chunks
-    FROM rag.list_matches(collection_key, filter_sql, strong, weak, at_most) AS m;
+    RETURN rag.list_matches(collection_key, filter_sql, matching, at_most);
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_indexed_matches(integer, text, tsquery, tsquery, integer) IS
+COMMENT ON FUNCTION rag.list_indexed_matches(integer, text, tsquery, integer) IS
 $$rag.list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;
-
-CREATE OR REPLACE FUNCTION rag.any_term(query rag.keyword_query)
-RETURNS tsquery
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN array_to_string(query.term_queries[1:cardinality(query.lexemes)], ' | ')::tsquery;
-END
-$$;
-
-COMMENT ON FUNCTION rag.any_term(rag.keyword_query) IS
-$$The tsquery that every chunk matches which holds a lexeme of the query.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_listed(
     query rag.keyword_query, filter_sql text, matching tsquery, result_limit integer,
@@ -170,33 +170,19 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    -- Weak lexemes together make less than a good score: chunks without a strong one come second.
-    _strong rag.keyword_query := rag.strong_terms(query, 0.3 * rag.factor_sum(query));
-    _first tsquery := rag.any_term(_strong);
-    _second tsquery := rag.any_term(query) && !!_first;
-    _found record;
-    _best rag.scored_chunk[];
+    -- Most chunks hold none of the query's lexemes: that is seen without computing a score.
+    _scoring tsquery := array_to_string(query.term_queries, ' | ')::tsquery;
+    _chunks bigint[];
 BEGIN
     IF matching IS NOT NULL THEN
-        _first := _first && matching;
-        _second := _second && matching;
+        _scoring := _scoring && matching;
     END IF;
     IF filter_indexed THEN
-        _found := rag.list_indexed_matches(
-            query.collection_key, filter_sql, _first, _second, at_most + 1
-        );
+        _chunks := rag.list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
     ELSE
-        _found := rag.list_matches(query.collection_key, filter_sql, _first, _second, at_most + 1);
+        _chunks := rag.list_matches(query.collection_key, filter_sql, _scoring, at_most);
     END IF;
-    IF _found.listed > at_most THEN
-        RETURN NULL;
-    END IF;
-    _best := rag.best_of(query, '{}', _found.strong_chunks, result_limit);
-    IF _best[result_limit] IS NULL
-       OR (_best[result_limit]).score < rag.factor_sum(query) - rag.factor_sum(_strong) + 1e-6 THEN
-        _best := rag.best_of(query, _best, _found.weak_chunks, result_limit);
-    END IF;
-    RETURN _best;
+    RETURN CASE WHEN _chunks IS NOT NULL THEN rag.best_of(query, '{}', _chunks, result_limit) END;
 END
 $$;
 

@@ -175,7 +175,7 @@ BEGIN
         IF rag.list_pays(_q, _share, result_limit, filter_indexed) THEN
             _listed := rag.rank_listed(
                 _q, filter_sql, _matching, result_limit, filter_indexed,
-                (3 * _share * _q.chunk_count)::integer + 1000
+                (4 * _share * _q.chunk_count)::integer + 1000
             );
             IF _listed IS NOT NULL THEN
                 RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
