@@ -76,20 +76,27 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _slots integer[];
+    _passed integer;
+    _sample integer;
 BEGIN
     SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
     INTO _slots
     FROM rag.keyword_totals AS t
     CROSS JOIN generate_series(1::bigint, 100) AS g (part)
     WHERE t.collection_id = collection_key;
-    RETURN (0.5 + coalesce(cardinality(rag.chunks_of_slots(
-        collection_key, _slots, filter_sql
-    )), 0)) / 100.5;
+    FOREACH _sample IN ARRAY '{40, 100}'::integer[] LOOP
+        _passed := coalesce(cardinality(rag.chunks_of_slots(
+            collection_key, _slots[1:_sample], filter_sql
+        )), 0);
+        EXIT WHEN _passed >= 3;
+    END LOOP;
+    RETURN (_passed + 0.5) / (_sample + 0.5);
 END
 $$;
 
 COMMENT ON FUNCTION rag.filter_share(integer, text) IS
-$$Roughly which share of a collection's chunks passes a filter, from a sample of 100; never 0.$$;
+$$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
+fewer than 3 of the 40 pass. Never 0.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_pays(
     query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean

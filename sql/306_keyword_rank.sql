@@ -29,7 +29,7 @@ BEGIN
             result_limit
         );
         _next := _next + _step;
-        _step := least(2 * _step, 2000);
+        _step := least(_next / 2 + 20, 2000);
     END LOOP;
     RETURN _best;
 END
@@ -40,7 +40,7 @@ COMMENT ON FUNCTION rag.settle(
 ) IS
 $$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.
 
-first_step: how many at first; the number doubles from batch to batch.$$;
+first_step: how many at first; later batches are half as many as all before.$$;
 
 CREATE OR REPLACE FUNCTION rag.sample_cut(
     query rag.keyword_query, segment_key integer, rare_vector sparsevec, highest double precision,
@@ -66,7 +66,7 @@ BEGIN
             _high := _middle;
         ELSE
             _low := _middle;
-            EXIT WHEN _passed < 4 * wanted;
+            EXIT WHEN _passed < 2 * wanted;
         END IF;
     END LOOP;
     RETURN _low;
@@ -185,6 +185,9 @@ BEGIN
     END IF;
 
     _wanted := least((result_limit + 10) / _share, 4000)::integer;
+    IF _share < 0.3 THEN
+        _seeds := 0;                    -- too few of them would pass to make a bar
+    END IF;
 
     IF _q.fresh_chunks IS NOT NULL THEN
         _best := rag.best_of(
@@ -193,7 +196,7 @@ BEGIN
     END IF;
 
     _lists := rag.keyword_lists(_q, _required);
-    IF _lists.rare_slots IS NOT NULL THEN
+    IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag.best_of(_q, _best, rag.chunks_of_slots(
             collection_key, _lists.rare_slots[1:_seeds], _condition
         ), result_limit);
@@ -237,7 +240,7 @@ BEGIN
     IF _scan.segments IS NOT NULL THEN
         _cut := rag.sample_cut(
             _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
-            greatest(result_limit + 10, 3 * _wanted / cardinality(_scan.segments))
+            greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments))
         );
         -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
         _strong := rag.strong_terms(_q, rag.weak_share() * greatest(_bar, _cut / 1000));
