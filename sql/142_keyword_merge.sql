@@ -11,7 +11,9 @@ AS $$
 DECLARE
     _taken integer;
     _merged integer := 0;
-    _first integer;
+    _block integer;
+    _first_open integer;
+    _full boolean;
 BEGIN
     IF NOT rag.lock_keyword(collection_key) THEN
         RETURN 0;
@@ -21,22 +23,25 @@ BEGIN
         EXIT WHEN _taken = 0;
         _merged := _merged + _taken;
         -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
-        FOR _first IN
-            SELECT CASE WHEN o.block < o.next_slot / rag.keyword_block_size()
-                        THEN o.block * rag.keyword_block_size() ELSE o.first_open END
+        FOR _block, _first_open, _full IN
+            SELECT o.block, o.first_open, o.block < o.next_slot / rag.keyword_block_size()
             FROM (
                 SELECT s.segment / rag.keyword_block_size() AS block, t.next_slot,
                        min(s.segment) AS first_open
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
                 WHERE s.collection_id = collection_key
-                  AND NOT s.sealed
+                  AND s.sealed_in IS NULL
                 GROUP BY 1, 2
             ) AS o
             WHERE o.block < o.next_slot / rag.keyword_block_size()
                OR o.next_slot - o.first_open >= rag.keyword_seal_size()
         LOOP
-            PERFORM rag.seal_segments(collection_key, _first);
+            IF _full THEN
+                PERFORM rag.seal_block(collection_key, _block);
+            ELSE
+                PERFORM rag.seal_frequent(collection_key, _first_open);
+            END IF;
         END LOOP;
     END LOOP;
     RETURN _merged;
@@ -129,11 +134,10 @@ BEGIN
         GROUP BY 1
     ),
     counted AS MATERIALIZED (
-        SELECT n.word, n.chunks + i.chunks AS chunks
+        SELECT n.word, n.chunks
         FROM rag.chunk_counts(collection_key, ARRAY(
             SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag.keyword_frequent_from()
         )) AS n
-        JOIN inverted AS i ON i.word = n.word
     ),
     put_postings AS (
         INSERT INTO rag.keyword_postings
@@ -141,12 +145,12 @@ BEGIN
         SELECT collection_key, _first, i.word, i.chunks,
                CASE WHEN n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
         FROM inverted AS i
-        CROSS JOIN state AS s
+        CROSS JOIN (SELECT x.chunks, x.lengths FROM state AS x OFFSET 0) AS s    -- without its array
         LEFT JOIN counted AS n ON n.word = i.word
         LEFT JOIN LATERAL (
             SELECT w.*
             FROM rag.block_weights(
-                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks, s.chunks))),
+                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
                 rag.mean_length(s.chunks, s.lengths), _k1, _b
             ) AS w
             WHERE n.word IS NOT NULL
@@ -173,8 +177,8 @@ BEGIN
     ),
     put_segment AS (
         INSERT INTO rag.keyword_segments
-            (collection_id, segment, sealed, average_length, k1, b)
-        SELECT collection_key, _first, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
+            (collection_id, segment, sealed_in, average_length, k1, b)
+        SELECT collection_key, _first, CASE WHEN _seal THEN _first END, rag.mean_length(s.chunks, s.lengths), _k1, _b
         FROM state AS s
         WHERE s.written > 0
     ),

@@ -32,7 +32,6 @@ BEGIN
             )) AS idf
         ) AS i
         WHERE t.collection_id = collection_key
-          AND s.sealed
           AND p.idf IS NOT NULL
           AND NOT rag.weights_hold(i.idf, p.idf)
         LIMIT row_limit

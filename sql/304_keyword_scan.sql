@@ -98,8 +98,9 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT s.segment, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
-               CASE WHEN s.sealed THEN
+        SELECT coalesce(s.sealed_in, s.segment) AS segment, t.word, t.factor,
+               t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+               CASE WHEN s.sealed_in IS NOT NULL THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag.keyword_segments AS s
         CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
@@ -114,14 +115,15 @@ BEGIN
         WHERE s.collection_id = _collection
     ),
     segments AS MATERIALIZED (
-        SELECT h.segment, count(*) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
+        SELECT h.segment,
+               count(DISTINCT h.word) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
                max(h.drift) AS drift, max(h.drift) * sum(h.top * h.factor / h.idf) / 1000 AS bound,
                sum(h.factor - h.idf) FILTER (
                    WHERE h.factor > h.idf AND rag.weights_hold(h.factor, h.idf)
                ) AS slack
         FROM hit AS h
         GROUP BY h.segment
-        HAVING count(*) FILTER (WHERE h.needed) = cardinality(required)
+        HAVING count(DISTINCT h.word) FILTER (WHERE h.needed) = cardinality(required)
     ),
     rare AS (
         SELECT (u.packed >> 32)::integer AS slot, u.segment,

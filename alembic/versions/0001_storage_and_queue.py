@@ -295,7 +295,7 @@ exact before any compaction.$$
     CREATE TABLE rag.keyword_segments (
         collection_id integer NOT NULL,
         segment integer NOT NULL,
-        sealed boolean NOT NULL,
+        sealed_in integer,
         average_length double precision NOT NULL,
         k1 double precision NOT NULL,
         b double precision NOT NULL,
