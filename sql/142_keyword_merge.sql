@@ -31,7 +31,7 @@ BEGIN
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
                 WHERE s.collection_id = collection_key
-                  AND s.sealed_in IS NULL
+                  AND NOT s.sealed
                 GROUP BY 1, 2
             ) AS o
             WHERE o.block < o.next_slot / rag.keyword_block_size()
@@ -64,6 +64,7 @@ SET enable_nestloop = off    -- the planner knows no sizes of the steps below: h
 AS $$
 DECLARE
     _first integer;
+    _segment integer;
     _chunks bigint;
     _lengths bigint;
     _k1 double precision;
@@ -78,6 +79,12 @@ BEGIN
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
     _room := rag.keyword_block_size() - _first % rag.keyword_block_size();
+    SELECT coalesce(max(s.segment), _first)
+    INTO _segment
+    FROM rag.keyword_segments AS s
+    WHERE s.collection_id = collection_key
+      AND s.segment >= _first + _room - rag.keyword_block_size()
+      AND NOT s.sealed;
 
     -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.
     _seal := _room = rag.keyword_block_size() AND (
@@ -97,9 +104,8 @@ BEGIN
     ),
     taken AS (
         DELETE FROM rag.keyword_changes AS k
-        USING last_taken AS l
         WHERE k.collection_id = collection_key
-          AND k.chunk_id <= l.chunk_id
+          AND k.chunk_id <= (SELECT l.chunk_id FROM last_taken AS l)    -- looked up once
         RETURNING k.chunk_id, k.change, k.lexeme_count, k.lexemes
     ),
     net AS MATERIALIZED (
@@ -141,9 +147,10 @@ BEGIN
     ),
     put_postings AS (
         INSERT INTO rag.keyword_postings
-            (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
-        SELECT collection_key, _first, i.word, i.chunks,
-               CASE WHEN n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
+            (collection_id, segment, lexeme, held, postings, weights, idf, top)
+        SELECT collection_key, _segment, i.word,
+               CASE WHEN i.chunks = 1 AND n.word IS NULL THEN i.packed[1] ELSE -i.chunks END,
+               CASE WHEN i.chunks > 1 AND n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
         FROM inverted AS i
         CROSS JOIN (SELECT x.chunks, x.lengths FROM state AS x OFFSET 0) AS s    -- without its array
         LEFT JOIN counted AS n ON n.word = i.word
@@ -177,10 +184,11 @@ BEGIN
     ),
     put_segment AS (
         INSERT INTO rag.keyword_segments
-            (collection_id, segment, sealed_in, average_length, k1, b)
-        SELECT collection_key, _first, CASE WHEN _seal THEN _first END, rag.mean_length(s.chunks, s.lengths), _k1, _b
+            (collection_id, segment, sealed, average_length, k1, b)
+        SELECT collection_key, _segment, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
         FROM state AS s
         WHERE s.written > 0
+          AND _segment = _first
     ),
     put_totals AS (
         INSERT INTO rag.keyword_totals AS t (collection_id, chunk_count, length_sum, next_slot)
@@ -198,7 +206,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.merge_changes(integer) IS
-$$Moves fresh changes, at most as many as the open block has room for, into a new segment.
+$$Moves fresh changes, at most as many as the open block has room for, into its open segment.
 
 Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
 until compaction, harmless: a search only returns chunks that exist). A chunk written and deleted
@@ -213,11 +221,11 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT w.word, coalesce(held.chunks, 0) - coalesce(r.chunk_count, 0)
+    SELECT w.word, coalesce(held.chunks, 0)::bigint - coalesce(r.chunk_count, 0)
     FROM unnest(words) AS w (word)
     LEFT JOIN LATERAL (
         SELECT sum((
-            SELECT p.chunk_count
+            SELECT sum(rag.held_chunks(p.held))
             FROM rag.keyword_postings AS p
             WHERE p.collection_id = collection_key
               AND p.segment = s.segment

@@ -48,32 +48,29 @@ SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
 DECLARE
-    _beyond integer := (first_slot / rag.keyword_block_size() + 1) * rag.keyword_block_size();
-    _basis record := rag.weight_basis(collection_key, first_slot / rag.keyword_block_size());
+    _block integer := first_slot / rag.keyword_block_size();
+    _basis record := rag.weight_basis(collection_key, _block);
 BEGIN
     WITH words AS MATERIALIZED (
         SELECT p.lexeme AS word
         FROM rag.keyword_postings AS p
         WHERE p.collection_id = collection_key
-          AND p.segment >= first_slot
-          AND p.segment < _beyond
+          AND p.segment = first_slot
         GROUP BY p.lexeme
-        HAVING sum(p.chunk_count) >= rag.keyword_frequent_from()
+        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
     ),
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
         FROM rag.block_idfs(
-            collection_key, first_slot / rag.keyword_block_size(), _basis.chunks,
-            ARRAY(SELECT w.word FROM words AS w)
+            collection_key, _block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
         ) AS f
     ),
     pieces AS (
         DELETE FROM rag.keyword_postings AS p
         WHERE p.collection_id = collection_key
-          AND p.segment >= first_slot
-          AND p.segment < _beyond
+          AND p.segment = first_slot
           AND p.lexeme IN (SELECT w.word FROM words AS w)
-        RETURNING p.lexeme, p.postings
+        RETURNING p.lexeme, rag.held_postings(p.held, p.postings) AS postings
     ),
     packed AS MATERIALIZED (
         SELECT w.lexeme AS word, count(*)::integer AS chunks, array_agg(w.posting) AS postings
@@ -81,8 +78,8 @@ BEGIN
         GROUP BY w.lexeme
     )
     INSERT INTO rag.keyword_postings
-        (collection_id, segment, lexeme, chunk_count, weights, idf, top)
-    SELECT collection_key, first_slot, p.word, p.chunks, v.block_vector, v.block_idf, v.top_weight
+        (collection_id, segment, lexeme, held, weights, idf, top)
+    SELECT collection_key, first_slot, p.word, -p.chunks, v.block_vector, v.block_idf, v.top_weight
     FROM packed AS p
     JOIN frequent AS f ON f.word = p.word
     CROSS JOIN LATERAL rag.block_weights(
@@ -91,19 +88,18 @@ BEGIN
     ORDER BY p.word;
 
     UPDATE rag.keyword_segments AS s
-    SET sealed_in = first_slot,
+    SET sealed = true,
         average_length = _basis.average_length,
         k1 = _basis.k1,
         b = _basis.b
     WHERE s.collection_id = collection_key
-      AND s.segment >= first_slot
-      AND s.segment < _beyond;
+      AND s.segment = first_slot;
 END
 $$;
 
 COMMENT ON FUNCTION rag.seal_frequent(integer, integer) IS
-$$Seals the open segments from first_slot on, in a block that still grows: the postings of frequent
-lexemes become weights, those of rare ones stay where they are.
+$$Seals the open segment first_slot of a block that still grows: the postings of frequent lexemes
+become weights, those of rare ones stay where they are.
 
 So a search need not add up many postings, and few rows are written twice. The caller holds
 rag.lock_keyword.$$;
@@ -127,7 +123,8 @@ BEGIN
           AND p.segment >= _first
           AND p.segment < _beyond
         GROUP BY p.lexeme
-        HAVING sum(p.chunk_count) >= rag.keyword_frequent_from() OR bool_or(p.weights IS NOT NULL)
+        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
+            OR bool_or(p.weights IS NOT NULL)
     ),
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
@@ -140,10 +137,10 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.chunk_count, p.postings, p.weights, p.idf, p.top
+        RETURNING p.lexeme, p.held, rag.held_postings(p.held, p.postings) AS postings, p.weights, p.idf, p.top
     ),
     earlier AS MATERIALIZED (
-        SELECT w.lexeme AS word, sum(w.chunk_count)::integer AS chunks,
+        SELECT w.lexeme AS word, sum(rag.held_chunks(w.held))::integer AS chunks,
                array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs, max(w.top / w.idf) AS top
         FROM pieces AS w
         WHERE w.weights IS NOT NULL
@@ -155,15 +152,16 @@ BEGIN
         GROUP BY w.lexeme
     )
     INSERT INTO rag.keyword_postings
-        (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
-    SELECT collection_key, _first, x.word, x.chunks, x.postings, x.weights, x.idf, x.top
+        (collection_id, segment, lexeme, held, postings, weights, idf, top)
+    SELECT collection_key, _first, x.word, x.held, x.postings, x.weights, x.idf, x.top
     FROM (
-        SELECT p.word, p.chunks, p.postings, NULL::sparsevec AS weights, NULL::real AS idf,
+        SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1] ELSE -p.chunks END AS held,
+               CASE WHEN p.chunks > 1 THEN p.postings END AS postings, NULL::sparsevec AS weights, NULL::real AS idf,
                NULL::real AS top
         FROM packed AS p
         WHERE p.word NOT IN (SELECT w.word FROM words AS w)
         UNION ALL
-        SELECT f.word, coalesce(p.chunks, 0) + coalesce(e.chunks, 0), NULL, CASE
+        SELECT f.word, -coalesce(p.chunks, 0) - coalesce(e.chunks, 0), NULL, CASE
                    WHEN e.word IS NULL THEN v.block_vector
                    ELSE rag.joined_weights(v.block_vector, f.idf, e.vectors, e.idfs) END,
                f.idf, greatest(v.top_weight, e.top * f.idf)
@@ -181,8 +179,8 @@ BEGIN
       AND s.segment >= _first
       AND s.segment < _beyond;
     INSERT INTO rag.keyword_segments
-        (collection_id, segment, sealed_in, average_length, k1, b)
-    VALUES (collection_key, _first, _first, _basis.average_length, _basis.k1, _basis.b);
+        (collection_id, segment, sealed, average_length, k1, b)
+    VALUES (collection_key, _first, true, _basis.average_length, _basis.k1, _basis.b);
 END
 $$;
 
@@ -238,7 +236,7 @@ BEGIN
         FROM rag.keyword_segments AS x
         WHERE x.collection_id = t.collection_id
           AND x.segment / rag.keyword_block_size() = block
-          AND x.sealed_in IS NOT NULL
+          AND x.sealed
         ORDER BY x.segment
         LIMIT 1
     ) AS s ON true
@@ -257,6 +255,7 @@ CREATE OR REPLACE FUNCTION rag.block_idfs(
 RETURNS TABLE (word text, idf real)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET enable_nestloop = on
 AS $$
 BEGIN
     RETURN QUERY
@@ -266,14 +265,17 @@ BEGIN
         SELECT greatest(0.01, rag.bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS idf
     ) AS i
     LEFT JOIN LATERAL (
-        SELECT min(p.idf) AS idf
+        SELECT min((
+            SELECT max(p.idf)
+            FROM rag.keyword_postings AS p
+            WHERE p.collection_id = collection_key
+              AND p.segment = s.segment
+              AND p.lexeme = n.word COLLATE "C"
+        )) AS idf
         FROM rag.keyword_segments AS s
-        JOIN rag.keyword_postings AS p
-            ON p.collection_id = s.collection_id AND p.segment = s.segment
-           AND p.lexeme = n.word COLLATE "C"
         WHERE s.collection_id = collection_key
           AND s.segment / rag.keyword_block_size() = block
-          AND s.segment = s.sealed_in
+          AND s.sealed
     ) AS e ON true;
 END
 $$;

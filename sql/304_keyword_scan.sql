@@ -98,14 +98,13 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT coalesce(s.sealed_in, s.segment) AS segment, t.word, t.factor,
-               t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
-               CASE WHEN s.sealed_in IS NOT NULL THEN
+        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+               CASE WHEN s.sealed THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag.keyword_segments AS s
         CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
         CROSS JOIN LATERAL (
-            SELECT x.postings, x.idf, x.top
+            SELECT rag.held_postings(x.held, x.postings) AS postings, x.idf, x.top
             FROM rag.keyword_postings AS x
             WHERE x.collection_id = _collection
               AND x.segment = s.segment
