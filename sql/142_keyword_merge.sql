@@ -148,22 +148,24 @@ BEGIN
     put_postings AS (
         INSERT INTO rag.keyword_postings
             (collection_id, segment, lexeme, held, postings, weights, idf, top)
-        SELECT collection_key, _segment, i.word,
-               CASE WHEN i.chunks = 1 AND n.word IS NULL THEN i.packed[1] ELSE -i.chunks END,
-               CASE WHEN i.chunks > 1 AND n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
-        FROM inverted AS i
-        CROSS JOIN (SELECT x.chunks, x.lengths FROM state AS x OFFSET 0) AS s    -- without its array
-        LEFT JOIN counted AS n ON n.word = i.word
-        LEFT JOIN LATERAL (
-            SELECT w.*
-            FROM rag.block_weights(
+        SELECT collection_key, _segment, x.word, x.held, x.postings, x.weights, x.idf, x.top
+        FROM (
+            SELECT i.word, CASE WHEN i.chunks = 1 THEN i.packed[1] ELSE -i.chunks END AS held,
+                   CASE WHEN i.chunks > 1 THEN i.packed END AS postings,
+                   NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
+            FROM inverted AS i
+            WHERE i.word NOT IN (SELECT n.word FROM counted AS n)
+            UNION ALL
+            SELECT i.word, -i.chunks, NULL, v.block_vector, v.block_idf, v.top_weight
+            FROM counted AS n
+            JOIN inverted AS i ON i.word = n.word
+            CROSS JOIN (SELECT t.chunks, t.lengths FROM state AS t OFFSET 0) AS s
+            CROSS JOIN LATERAL rag.block_weights(
                 i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
                 rag.mean_length(s.chunks, s.lengths), _k1, _b
-            ) AS w
-            WHERE n.word IS NOT NULL
-            OFFSET 0    -- or it would run for every lexeme, frequent or not
-        ) AS v ON true
-        ORDER BY i.word
+            ) AS v
+        ) AS x
+        ORDER BY x.word
     ),
     put_removed AS (
         INSERT INTO rag.keyword_removed AS t (collection_id, lexeme, chunk_count)

@@ -256,7 +256,7 @@ compaction.$$
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN postings SET STORAGE EXTERNAL
     """,
-    "CREATE INDEX ON rag.keyword_postings (collection_id, segment, lexeme)",
+    "CREATE INDEX ON rag.keyword_postings (collection_id, segment, lexeme) WITH (fillfactor = 100)",
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN weights SET STORAGE EXTERNAL
     """,
