@@ -1,5 +1,6 @@
--- Sealing: open segments are folded into sealed ones, in which frequent lexemes are weights that
--- pgvector can add up. No score changes.
+-- Sealing: the postings of frequent lexemes become weights that pgvector can add up. No score changes.
+--   seal_frequent  every 4,000 slots of a growing block; rare lexemes stay as they are
+--   seal_block     when the block is full: one row per lexeme
 
 CREATE OR REPLACE FUNCTION rag.keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -137,7 +138,8 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.held, rag.held_postings(p.held, p.postings) AS postings, p.weights, p.idf, p.top
+        RETURNING p.lexeme, p.held, rag.held_postings(p.held, p.postings) AS postings,
+                  p.weights, p.idf, p.top
     ),
     earlier AS MATERIALIZED (
         SELECT w.lexeme AS word, sum(rag.held_chunks(w.held))::integer AS chunks,
@@ -156,8 +158,8 @@ BEGIN
     SELECT collection_key, _first, x.word, x.held, x.postings, x.weights, x.idf, x.top
     FROM (
         SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1] ELSE -p.chunks END AS held,
-               CASE WHEN p.chunks > 1 THEN p.postings END AS postings, NULL::sparsevec AS weights, NULL::real AS idf,
-               NULL::real AS top
+               CASE WHEN p.chunks > 1 THEN p.postings END AS postings,
+               NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
         FROM packed AS p
         WHERE p.word NOT IN (SELECT w.word FROM words AS w)
         UNION ALL

@@ -98,7 +98,8 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed,
+               p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag.keyword_segments AS s
@@ -211,7 +212,7 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
                 )::vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            CROSS JOIN LATERAL (  -- OFFSET 0: always by the primary key, also before the first ANALYZE
+            CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
                 SELECT k.weights, k.idf
                 FROM rag.keyword_postings AS k
                 WHERE k.collection_id = query.collection_key AND k.segment = segment_key
