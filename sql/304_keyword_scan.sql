@@ -52,13 +52,14 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT s.segment, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed,
+               p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag.keyword_segments AS s
         CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
         CROSS JOIN LATERAL (
-            SELECT x.postings, x.idf, x.top
+            SELECT rag.held_postings(x.held, x.postings) AS postings, x.idf, x.top
             FROM rag.keyword_postings AS x
             WHERE x.collection_id = _collection
               AND x.segment = s.segment
@@ -68,14 +69,15 @@ BEGIN
         WHERE s.collection_id = _collection
     ),
     segments AS MATERIALIZED (
-        SELECT h.segment, count(*) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
+        SELECT h.segment,
+               count(DISTINCT h.word) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
                max(h.drift) AS drift, max(h.drift) * sum(h.top * h.factor / h.idf) / 1000 AS bound,
                sum(h.factor - h.idf) FILTER (
                    WHERE h.factor > h.idf AND rag.weights_hold(h.factor, h.idf)
                ) AS slack
         FROM hit AS h
         GROUP BY h.segment
-        HAVING count(*) FILTER (WHERE h.needed) = cardinality(required)
+        HAVING count(DISTINCT h.word) FILTER (WHERE h.needed) = cardinality(required)
     ),
     rare AS (
         SELECT (u.packed >> 32)::integer AS slot, u.segment,
@@ -164,7 +166,7 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
                 )::vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            CROSS JOIN LATERAL (  -- OFFSET 0: always by the primary key, also before the first ANALYZE
+            CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
                 SELECT k.weights, k.idf
                 FROM rag.keyword_postings AS k
                 WHERE k.collection_id = query.collection_key AND k.segment = segment_key
