@@ -141,7 +141,7 @@ DECLARE
     _chunks bigint[];
 BEGIN
     EXECUTE format(
-        'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE f.lexemes @@ $3)'
+        'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE $3 IS NULL OR f.lexemes @@ $3)'
         ' FROM (SELECT c.chunk_id, c.lexemes FROM rag.chunks AS c'
         ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
     ) INTO _listed, _chunks USING collection_key, at_most + 1, matching;
@@ -150,7 +150,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, integer) IS
-$$The chunks that pass a filter and match a tsquery; NULL if more than at_most pass the filter.$$;
+$$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most pass the filter.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_indexed_matches(
     collection_key integer, filter_sql text, matching tsquery, at_most integer

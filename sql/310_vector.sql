@@ -66,7 +66,7 @@ BEGIN
     share := rag.filter_share(collection_key, filter_sql);
     _exact := coalesce(_exact, rag.exact_match_limit(share));
     IF filter_indexed AND share * _count < 2 * _exact THEN
-        chunk_keys := rag.few_matches(collection_key, filter_sql, _exact);
+        chunk_keys := rag.list_indexed_matches(collection_key, filter_sql, NULL, _exact);
     END IF;
     method := CASE
         WHEN chunk_keys IS NOT NULL THEN 'matches'
@@ -199,7 +199,8 @@ BEGIN
             RETURN;
         END IF;
         IF filter_indexed THEN
-            _plan.chunk_keys := rag.few_matches(collection_key, filter_sql, rag.exact_match_limit(0));
+            _plan.chunk_keys := rag.list_indexed_matches(
+                collection_key, filter_sql, NULL, rag.exact_match_limit(0));
         END IF;
     END IF;
     RETURN QUERY
