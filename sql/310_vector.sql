@@ -1,5 +1,5 @@
 CREATE OR REPLACE FUNCTION rag.rank_vector(in_collection rag.collections, query_embedding halfvec, candidate_limit integer,
-                                           metadata_filter jsonb)
+                                           filter_sql text, filter_indexed boolean DEFAULT true)
 RETURNS TABLE (chunk_id bigint, distance double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -8,7 +8,7 @@ DECLARE
     exact_below CONSTANT integer := 2000;  -- so many matches are compared one by one rather than through the index
     _space rag.spaces := rag.active_space(in_collection.collection_id);
     _nearness text;
-    _matches integer;
+    _few bigint[];
     _ef_search text;
     _iterative text;
     _seqscan text;
@@ -21,20 +21,19 @@ BEGIN
     END IF;
     _nearness := format('(e.embedding::halfvec(%s)) %s $2::halfvec(%1$s)', _space.dimensions,
                         rag.distance_operator(_space.distance));
-    IF metadata_filter <> '{}' THEN
-        SELECT count(*) INTO _matches
-        FROM (SELECT FROM rag.chunks AS c
-              WHERE c.collection_id = in_collection.collection_id AND c.metadata @> metadata_filter
-              LIMIT exact_below + 1) AS m;
-        IF _matches <= exact_below THEN
+    IF filter_sql IS NOT NULL THEN
+        EXECUTE format('SELECT array_agg(m.chunk_id)
+                        FROM (SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = $1 AND %s LIMIT $2) AS m',
+                       filter_sql)
+        INTO _few USING in_collection.collection_id, exact_below + 1;
+        IF coalesce(cardinality(_few), 0) <= exact_below THEN
             RETURN QUERY EXECUTE format(
                 'SELECT e.chunk_id, %s AS distance
                  FROM rag.embeddings AS e
-                 WHERE e.space_id = $1 AND e.chunk_id = ANY (ARRAY(
-                     SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = $4 AND c.metadata @> $5))
+                 WHERE e.space_id = $1 AND e.chunk_id = ANY ($4)
                  ORDER BY distance, e.chunk_id
                  LIMIT $3', _nearness)
-            USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id, metadata_filter;
+            USING _space.space_id, query_embedding, candidate_limit, _few;
             RETURN;
         END IF;
     END IF;
@@ -49,7 +48,7 @@ BEGIN
             set_config('enable_sort', 'off', true);
     -- The index is walked by the bare inner query, lazily: the outer limit ends it as soon as enough have passed.
     RETURN QUERY EXECUTE format(
-        CASE WHEN metadata_filter = '{}' THEN
+        CASE WHEN filter_sql IS NULL THEN
             'SELECT n.chunk_id, n.distance
              FROM (SELECT e.chunk_id, %1$s AS distance FROM rag.embeddings AS e
                    WHERE e.space_id = $1 ORDER BY %1$s LIMIT $3) AS n
@@ -60,11 +59,11 @@ BEGIN
                    FROM (SELECT e.chunk_id, %1$s AS distance FROM rag.embeddings AS e
                          WHERE e.space_id = $1 ORDER BY %1$s LIMIT 1000000) AS n,
                    LATERAL (SELECT FROM rag.chunks AS c
-                            WHERE c.collection_id = $4 AND c.chunk_id = n.chunk_id AND c.metadata @> $5 OFFSET 0) AS c
+                            WHERE c.collection_id = $4 AND c.chunk_id = n.chunk_id AND %2$s OFFSET 0) AS c
                    LIMIT $3) AS k
              ORDER BY k.distance, k.chunk_id'
-        END, _nearness)
-    USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id, metadata_filter;
+        END, _nearness, filter_sql)
+    USING _space.space_id, query_embedding, candidate_limit, in_collection.collection_id;
     PERFORM set_config('hnsw.ef_search', _ef_search, true),
             set_config('hnsw.iterative_scan', _iterative, true),
             set_config('enable_seqscan', _seqscan, true),
@@ -72,6 +71,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_vector(rag.collections, halfvec, integer, jsonb) IS
+COMMENT ON FUNCTION rag.rank_vector(rag.collections, halfvec, integer, text, boolean) IS
 $$The nearest chunks, nearest first. Few chunks that pass the filter are compared one by one (exact); otherwise the HNSW
-index is walked until enough have passed.$$;
+index is walked until enough have passed.
+
+filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index serves it.$$;

@@ -90,7 +90,8 @@ BEGIN
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(-r.distance ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
-        FROM rag.rank_vector(_collection, query_embedding, result_limit, metadata_filter)
+        FROM rag.compile_filter(_collection.collection_id, metadata_filter) AS f,
+        LATERAL rag.rank_vector(_collection, query_embedding, result_limit, f.condition, f.indexed)
             WITH ORDINALITY AS r (chunk_id, distance, place)
     ) AS a,
     LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
@@ -100,7 +101,7 @@ $$;
 COMMENT ON FUNCTION rag.search_vector(text, halfvec, integer, jsonb) IS
 $$The chunks nearest to a vector, nearest first, through the collection's HNSW index.
 
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata contains it. vector_distance: by the collection's
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's
 distance (cosine: 0 to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of wrong
 dimensions is error RG004.$$;
 
@@ -124,8 +125,8 @@ BEGIN
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.score ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places
-        FROM rag.rank_keyword(_collection.collection_id, query_text, result_limit,
-                              rag.compile_filter(metadata_filter), match)
+        FROM rag.compile_filter(_collection.collection_id, metadata_filter) AS f,
+        LATERAL rag.rank_keyword(_collection.collection_id, query_text, result_limit, f.condition, match, f.indexed)
             WITH ORDINALITY AS r (chunk_id, score, place)
     ) AS a,
     LATERAL rag.make_hits(_collection.collection_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
@@ -135,7 +136,7 @@ $$;
 COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text) IS
 $$The chunks that best match the words of a text, by exact BM25, best first.
 
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata contains it. match: any (of the words), all, phrase, or
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). match: any (of the words), all, phrase, or
 web (a search box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.$$;
 
 
@@ -157,6 +158,7 @@ AS $$
 DECLARE
     _collection rag.collections := rag.require_collection(search.collection);
     _candidates integer := coalesce(candidate_limit, greatest(4 * result_limit, 40));
+    _filter record;
 BEGIN
     PERFORM rag.check_query(query_text, result_limit, metadata_filter);
     IF coalesce(btrim(query_text), '') = '' AND query_embedding IS NULL THEN
@@ -175,16 +177,17 @@ BEGIN
         RAISE EXCEPTION 'rrf_k % or candidate_limit % is out of range', rrf_k, _candidates
         USING ERRCODE = 'RG004', HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
     END IF;
+    _filter := rag.compile_filter(_collection.collection_id, metadata_filter);
     RETURN QUERY
     WITH vector_leg AS MATERIALIZED (
         SELECT r.chunk_id, r.distance, r.place
-        FROM rag.rank_vector(_collection, query_embedding, _candidates, metadata_filter)
+        FROM rag.rank_vector(_collection, query_embedding, _candidates, _filter.condition, _filter.indexed)
             WITH ORDINALITY AS r (chunk_id, distance, place)
         WHERE query_embedding IS NOT NULL AND vector_weight > 0
     ), keyword_leg AS MATERIALIZED (
         SELECT r.chunk_id, r.score, r.place
         FROM rag.rank_keyword(_collection.collection_id, query_text, _candidates,
-                              rag.compile_filter(metadata_filter))
+                              _filter.condition, 'any', _filter.indexed)
             WITH ORDINALITY AS r (chunk_id, score, place)
         WHERE query_text IS NOT NULL AND keyword_weight > 0
     ), fused AS (
@@ -216,4 +219,4 @@ $$Hybrid search: keyword and vector rankings fused, best first, in one statement
 A leg without input (query_text or query_embedding NULL, or weight 0) is skipped: the other still answers, and the skipped
 leg's columns are NULL. fusion rrf: score = sum of weight / (rrf_k + rank), a missing rank contributes 0.
 candidate_limit: how many each leg contributes, default the larger of 4 * result_limit and 40.
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata contains it.$$;
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md).$$;
