@@ -23,7 +23,7 @@ def _clause(metadata: Mapping[str, Any], key: str, operand: Any) -> bool:
     if key == "$not":
         return not matches(metadata, operand)
     value: Any = metadata
-    for step in re.findall(r"((?:[^.\\]|\\.)*)(?:\.|$)", key)[:-1]:
+    for step in re.findall(r"((?:[^.\\]|\\.)*)\.", key + "."):
         step = re.sub(r"\\(.)", r"\1", step)
         value = value.get(step, MISSING) if isinstance(value, Mapping) else MISSING
     return _field(value, operand)
