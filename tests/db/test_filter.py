@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -170,3 +171,261 @@ def test_filters_agree_with_the_oracle_whether_declared_or_not(
             raise AssertionError(
                 f"collection {collection}: {one!r} {'finds' if i in got else 'misses'} {rows[i]!r}"
             )
+
+
+# --- input that wants to break out, and limits
+
+HOSTILE = [
+    "'", "''; DROP TABLE rag.chunks; --", '"', '"; x', "\\", "\\\\", "\\'", "$", "$1", "$$", "$[*]", "@.a", "%s", "%L", "%1$s",
+    "\x01\x1f\x7f", "\n\r\t\b\f", "\u2028", "é", "🐟", "? (@ == 1)", "||", "a.b", "E'\\x'", "::text", "CREATE INDEX CONCURRENTLY",
+]  # fmt: skip
+
+
+def escaped(key: str) -> str:
+    return key.replace("\\", "\\\\").replace(".", "\\.").replace("$", "\\$")
+
+
+def test_hostile_keys_and_values_are_only_keys_and_values(prepared: Connection) -> None:
+    rows: list[Json] = [{one: other} for one in HOSTILE for other in ("'", one)] + [{}]
+    wanted = [
+        {escaped(one): condition}
+        for one in HOSTILE
+        for condition in (one, {"$gte": one}, {"$in": ["x", one]}, {"$contains": [one]}, {"$exists": True},
+                          {"$eq": {one: one}}, {"$like": one.replace("\\", "\\\\").replace("%", "\\%") + "%"})
+    ]  # fmt: skip
+    fill(prepared, 1, rows)
+    assert evaluate(prepared, 1, wanted) == [expected(rows, one) for one in wanted]
+    assert prepared.execute("SELECT count(*) FROM rag.chunks WHERE collection_id = 1").fetchone() == (
+        len(rows),
+    )  # fmt: skip
+
+
+def test_large_and_deep_filters_work(prepared: Connection) -> None:
+    long = "x'\\\"" * 250_000
+    deep: Any = 1
+    for _ in range(10):
+        deep = {"k": [deep]}
+    rows: list[Json] = [{"a": long}, {"a": deep}, {"a": 7, "tags": ["b", 7]}, {}]
+    numbers = list(range(5, 20_000))
+    nested: Json = {"a": 7}
+    for _ in range(14):
+        nested = {"$or": [{"$not": {"$not": nested}}, {"none": 1}]} if _ % 7 == 0 else {"$and": [nested]}
+    wanted: list[Json] = [
+        {"a": long}, {"a": {"$gte": long}}, {"a": {"$gt": long[:-1]}}, {"a": {"$like": "x%"}}, {"a": deep}, {"a": {"$contains": deep}},
+        {"a": {"$in": numbers}}, {"tags": {"$in": numbers}}, {"a": {"$nin": numbers}}, {long: {"$exists": False}}, nested,
+    ]  # fmt: skip
+    fill(prepared, 1, rows)
+    truth = [[0], [0], [0], [0], [1], [1], [2], [2], [0, 1, 3], [0, 1, 2, 3], [2]]
+    assert evaluate(prepared, 1, wanted) == truth
+
+
+def nest(depth: int) -> Json:
+    return {"$not": nest(depth - 1)} if depth else {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"a": {"$regex": "x"}}, r"unknown operator '\$regex' at field 'a'"),
+        ({"a": {"$or": [1]}}, r"unknown operator '\$or' at field 'a'.*above fields"),
+        ({"$nor": []}, r"unknown operator '\$nor'"),
+        ({"$eq": 1}, r"unknown operator '\$eq'"),
+        ({"a": {"$gt": 1, "b": 2}}, "unknown operator 'b' at field 'a'"),
+        ({"a": {"$in": "x"}}, r"\$in of field 'a' takes a list, not \"x\""),
+        ({"a": {"$gte": None}}, r"\$gte of field 'a' takes a number, a date, a text or a boolean, not null"),
+        ({"a": {"$lt": [1]}}, r"\$lt of field 'a' takes a number.*not \[1\]"),
+        ({"a": {"$exists": 1}}, r"\$exists of field 'a' takes true or false, not 1"),
+        ({"a": {"$like": 5}}, r"\$like of field 'a' takes a pattern, not 5"),
+        ({"a": {"$like": "x\\"}}, r"\$like of field 'a' takes a pattern"),
+        ({"$and": {"a": 1}}, r"\$and takes a list of filters"),
+        ({"$or": [1]}, "a filter is a JSON object, not 1"),
+        ({"$not": []}, r"a filter is a JSON object, not \[\]"),
+        ({"a\\b": 1}, "has a backslash that escapes nothing"),
+        ({"a" + ".a" * 32: 1}, "has 33 steps"),
+        (nest(32), "nested more than 32 deep"),
+        ({"a": "x" * 8_000_001}, "the filter has 80000.. bytes"),
+        ({"num": {"$gte": "2024"}}, r"field 'num' is declared numeric, \$gte cannot compare it with \"2024\""),
+        ({"day": {"$gte": "2024-02-30"}}, r"field 'day' is declared timestamptz.*dates are written like"),
+        ({"txt": {"$gte": 5}}, "field 'txt' is declared text"),
+    ],
+)  # fmt: skip
+def test_a_wrong_filter_gets_one_line_that_names_what_is_wrong(
+    prepared: Connection, wanted: Json, message: str
+) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        prepared.execute("SELECT * FROM rag.search_keyword('declared', 'x', metadata_filter => %s)", [json.dumps(wanted)])  # fmt: skip
+    assert caught.value.sqlstate == "RG004"
+    found = caught.value.diag
+    assert found.message_hint and "\n" not in str(found.message_primary)
+    assert re.search(message, f"{found.message_primary}; {found.message_hint}"), found.message_primary
+
+
+# --- what compiles, and the plans it runs by
+
+
+def compiled(connection: Connection, collection: int, wanted: Json) -> tuple[Any, ...]:
+    row = connection.execute("SELECT * FROM rag.compile_filter(%s, %s)", [collection, json.dumps(wanted)]).fetchone()  # fmt: skip
+    assert row is not None
+    return tuple(row)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "plain", "declared", "undeclared"),
+    [
+        ({"a": 1}, True, True, []),
+        ({"a": {"$ne": 1}}, False, False, []),
+        ({"a": {"$exists": True}}, False, False, []),
+        ({"a": []}, False, False, []),
+        ({"a": {"$contains": {"x": 1}}}, True, True, []),
+        ({"num": {"$gte": 1}}, False, True, ["num"]),
+        ({"n.x": {"$lt": 1}}, False, True, ["n.x"]),
+        ({"day": {"$lt": "2024-01-01"}}, False, True, ["day"]),
+        ({"txt": {"$like": "ab%"}}, False, True, ["txt"]),
+        ({"txt": {"$like": "%ab"}}, False, False, []),
+        ({"num": {"$gte": 1}, "a": 1}, True, True, ["num"]),
+        ({"$or": [{"num": {"$gte": 1}}, {"a": 1}]}, False, True, ["num"]),
+        ({"num": {"$not": {"$gte": 1}}}, False, False, []),
+        ({"a": {"$in": list(range(65))}}, False, False, []),
+    ],
+)  # fmt: skip
+def test_compile_filter_says_what_an_index_serves_and_what_to_declare(
+    prepared: Connection, wanted: Json, plain: bool, declared: bool, undeclared: list[str]
+) -> None:
+    assert compiled(prepared, 1, wanted)[1:] == (plain, undeclared)
+    assert compiled(prepared, 2, wanted)[1:] == (declared, [])
+
+
+def test_the_empty_filter_has_no_condition(prepared: Connection) -> None:
+    assert compiled(prepared, 1, {}) == (None, False, [])
+
+
+@pytest.fixture(scope="module")
+def large(new_database: Any, template: str) -> Iterator[Connection]:
+    """20,000 chunks, their fields declared, without statistics of the table."""
+    with psycopg.connect(new_database(template), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('l', 'none', 3)")
+        connection.execute(REQUIRED)
+        connection.execute("ALTER TABLE rag.chunks_1 SET (autovacuum_enabled = off)")
+        connection.execute(
+            """INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata)
+               SELECT 1, g, repeat(md5(g::text), 10), jsonb_build_object('n', g, 'tag', 't' || g % 500,
+                   'day', '2024-01-01'::date + g, 'path', md5(g::text), 'owner', jsonb_build_object('id', g % 997))
+               FROM generate_series(1, 20000) AS g"""
+        )
+        yield connection
+
+
+def index_scans(connection: Connection, condition: str) -> tuple[set[str], int]:
+    """The indexes of a query's plan, and how many rows it expects."""
+    (plan,) = connection.execute(
+        f"EXPLAIN (FORMAT JSON) SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1 AND {condition}".encode()
+    ).fetchone() or ([],)  # fmt: skip
+
+    def nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        yield node
+        for child in node.get("Plans", []):
+            yield from nodes(child)
+
+    found = {str(n["Index Name"]) for n in nodes(plan[0]["Plan"]) if "Index Name" in n}
+    return found, int(plan[0]["Plan"]["Plan Rows"])
+
+
+RANGES: list[tuple[str, str, Json, int]] = [
+    ("n", "numeric", {"n": {"$gte": 100, "$lt": 300}}, 200),
+    ("day", "timestamptz", {"day": {"$gte": "2024-02-01", "$lt": "2024-03-01"}}, 29),
+    ("path", "text", {"path": {"$like": "ab%"}}, 78),
+    ("path", "text", {"path": {"$gte": "ab", "$lt": "ac"}}, 78),
+]
+
+
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_equality_uses_gin_and_ranges_use_the_fields_index(
+    large: Connection, analyzed: bool
+) -> None:
+    for field, kind, *_ in RANGES:
+        large.execute("SELECT rag.index_field('l', %s, %s)", [field, kind])
+    if not analyzed:
+        large.execute("DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relname LIKE 'chunks_1%')")  # fmt: skip
+    for equality in ({"tag": "t7"}, {"owner.id": {"$in": [5, 6]}}, {"tag": {"$contains": "t7"}}):
+        used, _ = index_scans(large, compiled(large, 1, equality)[0])
+        assert used == {"chunks_1_metadata_idx"}, equality
+    for field, _, wanted, rows in RANGES:
+        used, estimate = index_scans(large, compiled(large, 1, wanted)[0])
+        assert {name.rsplit("_", 1)[0] for name in used} == {"chunks_1_field"}, (field, used)
+        assert not analyzed or rows / 4 < estimate < rows * 4, (wanted, estimate)
+
+
+# --- declaring fields
+
+
+def test_declaring_is_idempotent_and_another_type_is_an_error(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    for _ in range(2):
+        connection.execute("SELECT rag.index_field('c', 'a\\.b.c', 'numeric')")
+    connection.execute("SELECT rag.index_field('c', 'day', 'timestamptz')")
+    listed = connection.execute("SELECT * FROM rag.list_fields('c')").fetchall()
+    assert listed == [("a\\.b.c", "numeric"), ("day", "timestamptz")]
+    for statement, code, message in (
+        ("SELECT rag.index_field('c', 'day', 'text')", "RG003", "'day' of collection 'c' is declared timestamptz, not text"),
+        ("SELECT rag.index_field('c', 'x', 'integer')", "RG001", "unknown field type 'integer'"),
+        ("SELECT rag.index_field('c', '', 'text')", "RG001", "name has 0 bytes"),
+        ("SELECT rag.index_field('nowhere', 'x', 'text')", "RG002", "no collection 'nowhere'"),
+    ):  # fmt: skip
+        with pytest.raises(psycopg.Error, match=message) as caught:
+            connection.execute(statement.encode())
+        assert caught.value.sqlstate == code
+    assert connection.execute("SELECT rag.unindex_field('c', 'day')").fetchone() == (True,)
+    assert connection.execute("SELECT rag.unindex_field('c', 'day')").fetchone() == (False,)
+    connection.execute("SELECT rag.index_field('c', 'day', 'text')")
+
+
+def test_an_index_may_be_made_while_others_write(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    (statement,) = connection.execute("SELECT rag.field_index_statement('c', 'n', 'numeric')").fetchone() or ("",)  # fmt: skip
+    connection.execute(statement.encode())
+    connection.execute("SELECT rag.index_field('c', 'n', 'numeric')")
+    made = connection.execute("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunks_1_field_%'").fetchone()  # fmt: skip
+    assert made == (1,)
+
+
+def test_values_that_no_index_could_hold_do_not_stop_a_writer(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    for field, kind in (("n", "numeric"), ("t", "text"), ("d", "timestamptz"), ("b", "boolean")):
+        connection.execute("SELECT rag.index_field('c', %s, %s)", [field, kind])
+    for value in ("x" * 1_000_000, 10**5000, "2024-99-99", None, [1], {"a": 1}, "NaN"):
+        chunk = {"content": "fish", "metadata": dict.fromkeys("ntdb", value)}
+        connection.execute("SELECT rag.put_chunks('c', 'u', %s)", [json.dumps([chunk])])
+    found = connection.execute(
+        """SELECT uri FROM rag.search_keyword('c', 'fish', metadata_filter => '{"d": {"$gte": "2024-01-01"}}')"""
+    ).fetchall()
+    assert found == []
+
+
+def test_a_dropped_collection_takes_its_fields_along(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    connection.execute("SELECT rag.index_field('c', 'n', 'numeric')")
+    connection.execute("SELECT rag.drop_collection('c')")
+    assert connection.execute("SELECT count(*) FROM rag.fields").fetchone() == (0,)
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    assert connection.execute("SELECT * FROM rag.list_fields('c')").fetchall() == []
+    assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (1,)
+
+
+def test_every_search_takes_the_same_filters(database: Database, connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    for year in range(2020, 2026):
+        chunk = {"content": "red fish", "embedding": [1, 0, 0], "metadata": {"year": year}}
+        connection.execute("SELECT rag.put_chunks('c', %s, %s)", [str(year), json.dumps([chunk])])
+    wanted = '{"year": {"$gte": 2022, "$lt": 2025}, "$not": {"year": 2023}}'
+    for declared in (False, True):
+        if declared:
+            connection.execute("SELECT rag.index_field('c', 'year', 'numeric')")
+        for call in (
+            "rag.search('c', 'fish', '[1, 0, 0]', metadata_filter => %s)",
+            "rag.search('c', 'fish', metadata_filter => %s)",
+            "rag.search_vector('c', '[1, 0, 0]', 10, %s)",
+            "rag.search_keyword('c', 'fish', 10, %s, 'all')",
+            "rag.explain_keyword('c', 'fish', 10, %s) AS e JOIN rag.chunks AS k USING (chunk_id) JOIN rag.documents USING (document_id)",
+        ):  # fmt: skip
+            rows = connection.execute(f"SELECT DISTINCT uri FROM {call}".encode(), [wanted])
+            assert sorted(uri for (uri,) in rows) == ["2022", "2024"], call
