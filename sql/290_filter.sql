@@ -20,10 +20,11 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    by_index CONSTANT integer := 64;  -- GIN compares each match with every value: many are hashed instead
     _value text := rag.field_value('c.metadata', steps);
     _path text := '@';
     _objects text := '';
-    _tests text;
+    _scalars jsonb[];
     _parts text[] := '{}';
     _operand jsonb;
     _around jsonb[];
@@ -35,16 +36,17 @@ BEGIN
         END IF;
         _path := _path || '.' || to_jsonb(steps[_place]);
     END LOOP;
-    -- Scalars are one jsonpath, in groups so that thousands do not nest too deeply.
-    SELECT string_agg(g.tests, ' || ') INTO _tests
-    FROM (
-        SELECT '(' || string_agg(format('%s == %s', _path, o.value), ' || ') || ')' AS tests
-        FROM jsonb_array_elements(operands) WITH ORDINALITY AS o (value, place)
-        WHERE jsonb_typeof(o.value) NOT IN ('object', 'array')
-        GROUP BY o.place / 64
-    ) AS g;
-    IF _tests IS NOT NULL THEN
-        _parts := ARRAY[format('c.metadata @? %L::jsonpath', format('$ ? (%s(%s))', _objects, _tests))];
+    SELECT array_agg(o.value) INTO _scalars
+    FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) NOT IN ('object', 'array');
+    IF cardinality(_scalars) <= by_index THEN
+        _parts := ARRAY[format('c.metadata @? %L::jsonpath', format('$ ? (%s(%s))', _objects, (
+            SELECT string_agg(format('%s == %s', _path, s.value), ' || ') FROM unnest(_scalars) AS s (value))))];
+    ELSIF _scalars IS NOT NULL THEN
+        indexed := false;
+        _parts := ARRAY[format(
+            'CASE WHEN jsonb_typeof(%1$s) = ''array'''
+            ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value) WHERE e.value = ANY (%2$L::jsonb[]))'
+            ' ELSE %1$s = ANY (%2$L::jsonb[]) END', '(' || _value || ')', _scalars)];
     END IF;
     FOR _operand IN
         SELECT o.value FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) IN ('object', 'array')
@@ -105,7 +107,7 @@ DECLARE
     _declared text;
     _type text := CASE jsonb_typeof(operand)
                   WHEN 'number' THEN 'numeric' WHEN 'boolean' THEN 'boolean'
-                  WHEN 'string' THEN CASE WHEN rag.is_date(operand #>> '{}') THEN 'timestamptz' ELSE 'text' END END;
+                  WHEN 'string' THEN CASE WHEN rag.as_timestamptz(operand) IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
 BEGIN
     IF _type IS NULL OR rag.as_numeric(operand) IS NULL AND _type = 'numeric' THEN
         RAISE EXCEPTION '% of field % takes a number, a date, a text or a boolean, not %', operator,
