@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from operator import ge, gt, le, lt
 from typing import Any
 
-DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.A)
+DATE = re.compile(
+    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.A
+)
 ORDER = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 MISSING = object()
 
