@@ -11,7 +11,6 @@ import pytest
 from filter_oracle import date, matches
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from psycopg import sql
 
 from rag_pg.db import Database
 
