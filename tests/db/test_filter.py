@@ -1,5 +1,6 @@
 """The filter language against its oracle, hostile input, errors, plans, and declared fields."""
 
+import datetime
 import json
 import os
 import re
@@ -430,3 +431,17 @@ def test_every_search_takes_the_same_filters(database: Database, connection: Con
         ):  # fmt: skip
             rows = connection.execute(f"SELECT DISTINCT uri FROM {call}".encode(), [wanted])
             assert sorted(uri for (uri,) in rows) == ["2022", "2024"], call
+
+
+def test_python_declares_fields_and_passes_dates(rag: Any) -> None:
+    docs = rag.collection("c", model="hash:32")
+    docs.add_chunks(
+        {"uri": day, "content": "red fish", "metadata": {"day": day}}
+        for day in ("2024-02-28", "2024-02-29T08:00:00Z", "2024-03-01")
+    )
+    wanted = {"day": {"$gte": datetime.date(2024, 2, 29), "$lt": datetime.date(2024, 3, 1)}}
+    for _ in range(2):
+        assert [hit.uri for hit in docs.search("fish", filter=wanted)] == ["2024-02-29T08:00:00Z"]
+        docs.index_field("day", "timestamptz")
+    assert docs.fields() == {"day": "timestamptz"}
+    assert docs.unindex_field("day") and not docs.unindex_field("day")
