@@ -204,8 +204,8 @@ $$Declare a metadata field, so that an index serves its ranges and prefixes and 
 
 field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error RG003 when it is declared
 with another type. Values of other types stay as they are: no comparison of this type matches them.
-Writers of this collection wait while the index is made, about a second per million chunks and more for timestamptz; to
-let them pass, run rag.field_index_statement first. Only the owner of the tables may do this.$$;
+Writers of this collection wait while the index is made, a few seconds per 100,000 chunks; to let them pass, run what
+rag.field_index_statement returns first. Only the owner of the tables may do this.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.unindex_field(collection text, field text)
@@ -229,7 +229,7 @@ $$;
 COMMENT ON FUNCTION rag.unindex_field(text, text) IS
 $$Take back the declaration of a metadata field and drop its index. False when it was not declared.
 
-Searches that run wait for one another's end: call it in a quiet moment.$$;
+It waits for the searches of this collection that run, and new ones wait for it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_fields(collection text)
