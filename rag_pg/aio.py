@@ -84,6 +84,10 @@ class AsyncCollection:
         """See Collection.ask."""
         return await self._run(self._sync.ask, question, **options)
 
+    async def index_field(self, field: str, type: str) -> None:
+        """See Collection.index_field."""
+        await self._run(self._sync.index_field, field, type)
+
     async def delete(self, uri: str) -> bool:
         """See Collection.delete."""
         return await self._run(self._sync.delete, uri)

@@ -41,7 +41,10 @@ Dsn = Annotated[
 Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Filter = Annotated[
-    str | None, typer.Option("--filter", help='Metadata to match, as JSON: \'{"lang": "en"}\'.')
+    str | None,
+    typer.Option(
+        "--filter", help='Metadata to match: lang=en, or JSON: \'{"year": {"$gte": 2024}}\'.'
+    ),
 ]
 Rerank = Annotated[
     str | None,
@@ -162,6 +165,20 @@ def drop(
     with _rag(dsn) as rag:
         rag.drop_collection(collection)
     _say(f"collection {collection} is gone", json_, dropped=collection)
+
+
+@app.command("index-field")
+def index_field(
+    field: Annotated[str, typer.Argument(help="A metadata field: year, author.name.")],
+    type: Annotated[str, typer.Argument(help="text, numeric, timestamptz or boolean.")],
+    collection: Name = "docs",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Declare a metadata field, so that filters by its range or prefix are fast."""
+    with _rag(dsn) as rag:
+        _open(rag, collection).index_field(field, type)
+    _say(f"field {field} is indexed as {type}", json_, field=field, type=type)
 
 
 # --- search and answers
@@ -433,11 +450,17 @@ def _open(rag: Rag, name: str) -> Collection:
 def _filter(text: str | None) -> Mapping[str, Any] | None:
     if text is None:
         return None
+    field, equals, wanted = text.partition("=")
+    if equals and not text.lstrip().startswith("{"):
+        try:
+            return {field: json.loads(wanted)}
+        except json.JSONDecodeError:
+            return {field: wanted}
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
         raise InvalidInput(
-            f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\''
+            f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\' or lang=en'
         ) from exc
     if not isinstance(value, dict):
         raise InvalidInput('the filter is not a JSON object; write it like \'{"lang": "en"}\'')

@@ -164,6 +164,26 @@ class Collection:
         """Delete a document. False when there is none with that uri."""
         return self.rag.database.delete_document(self.name, uri)
 
+    # --- metadata fields
+
+    def index_field(self, field: str, type: str) -> None:
+        """Declare a metadata field, so that an index serves ranges and prefixes of it in filters.
+
+        Args:
+            field: a path as in filters, e.g. "year" or "author.name".
+            type: text, numeric, timestamptz or boolean.
+        Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
+        """
+        self.rag.database.index_field(self.name, field, type)
+
+    def unindex_field(self, field: str) -> bool:
+        """Take back a declaration. False when there was none."""
+        return self.rag.database.unindex_field(self.name, field)
+
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types."""
+        return self.rag.database.list_fields(self.name)
+
     # --- reading
 
     def search(
@@ -191,7 +211,8 @@ class Collection:
 
         Args:
             limit: 1 to 1000 hits.
-            filter: keep chunks whose metadata matches, e.g. {"lang": "en", "year": {"$gte": 2024}}.
+            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
+                be dates, decimals, UUIDs and sets. See docs/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
             fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
             candidate_limit: how many each leg contributes, and how many are reranked; default the larger of

@@ -322,6 +322,7 @@ BEGIN
     LOOP
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
     END LOOP;
+    DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
 END
 $$;
@@ -354,6 +355,7 @@ BEGIN
             EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
                      FROM unnest(rag.collection_tables()) AS t (parent));
             PERFORM rag.clear_keyword(_collection_id);
+            DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;

@@ -314,31 +314,31 @@ AS $$
 DECLARE
     _id integer := (rag.require_collection(list_documents.collection)).collection_id;
 BEGIN
-    RETURN QUERY
-    SELECT d.document_id, d.uri, d.title, CASE WHEN only_uri IS NOT NULL THEN d.content END, d.media_type, d.language,
-           d.metadata, d.version,
-           (SELECT count(*) FROM rag.chunks AS c WHERE c.collection_id = _id AND c.document_id = d.document_id),
-           CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
-           j.error, d.created_at, d.updated_at
-    FROM rag.documents AS d
-    LEFT JOIN LATERAL (
-        SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
-        WHERE x.collection_id = _id AND x.document_id = d.document_id
-        ORDER BY x.state DESC  -- waiting before dead
-        LIMIT 1
-    ) AS j ON true
-    WHERE d.collection_id = _id AND d.metadata @> coalesce(metadata_filter, '{}')
-        AND d.uri > coalesce(after_uri, '')
-        AND (only_uri IS NULL OR d.uri = only_uri)
-    ORDER BY d.uri
-    LIMIT result_limit;
+    RETURN QUERY EXECUTE format($sql$
+        SELECT c.document_id, c.uri, c.title, CASE WHEN $3 IS NOT NULL THEN c.content END, c.media_type, c.language,
+               c.metadata, c.version,
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
+               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+               j.error, c.created_at, c.updated_at
+        FROM rag.documents AS c
+        LEFT JOIN LATERAL (
+            SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
+            WHERE x.collection_id = $1 AND x.document_id = c.document_id
+            ORDER BY x.state DESC  -- waiting before dead
+            LIMIT 1
+        ) AS j ON true
+        WHERE c.collection_id = $1 AND c.uri > coalesce($2, '') AND ($3 IS NULL OR c.uri = $3) AND (%s)
+        ORDER BY c.uri
+        LIMIT $4
+        $sql$, coalesce((rag.compile_filter(_id, coalesce(metadata_filter, '{}'))).condition, 'true'))
+    USING _id, after_uri, only_uri, result_limit;
 END
 $$;
 
 COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
 $$Documents by uri, without their content. Next page: after_uri => the last uri of this one.
 
-metadata_filter: keep documents whose metadata contains it. state: ready, pending (work is queued) or failed, with its error.$$;
+metadata_filter: keep documents whose metadata pass it (docs/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)

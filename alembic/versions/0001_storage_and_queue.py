@@ -48,6 +48,20 @@ dropped_at marks a dropped collection whose empty partitions await removal.'
 length and pooling; it is set by the first embedder that opens the collection.'
     """,
     """
+    CREATE TABLE rag.fields (
+        collection_id integer NOT NULL,
+        field text NOT NULL,
+        type text NOT NULL,
+        CONSTRAINT fields_pkey PRIMARY KEY (collection_id, field),
+        CONSTRAINT fields_type CHECK (type IN ('text', 'numeric', 'timestamptz', 'boolean'))
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.fields IS
+    'Metadata fields declared by rag.index_field, each with an index on the collection''s own partition of
+rag.chunks. field is a dotted path as rag.field_name writes it.'
+    """,
+    """
     CREATE TABLE rag.documents (
         collection_id integer NOT NULL,
         document_id uuid NOT NULL,

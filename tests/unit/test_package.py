@@ -13,8 +13,8 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models"),
-    ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
-    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
+    ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
+    ("db", "pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
     ("gemini", "load", "split", "extractive"),
     ("embed", "llm", "rerank", "answer", "worker", "ingest"),
     ("collection",),
