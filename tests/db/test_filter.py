@@ -416,7 +416,7 @@ def test_a_dropped_collection_takes_its_fields_along(connection: Connection) -> 
 def test_every_search_takes_the_same_filters(database: Database, connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for year in range(2020, 2026):
-        chunk = {"content": "red fish", "embedding": [1, 0, 0], "metadata": {"year": year}}
+        chunk = {"content": f"red fish {year}", "embedding": [1, 0, 0], "metadata": {"year": year}}
         connection.execute("SELECT rag.put_chunks('c', %s, %s)", [str(year), json.dumps([chunk])])
     wanted = '{"year": {"$gte": 2022, "$lt": 2025}, "$not": {"year": 2023}}'
     for declared in (False, True):
