@@ -21,7 +21,7 @@ $(VENV)/.demo: pyproject.toml
 $(VENV)/.test: $(VENV)/.demo
 	@echo "installing what the tests need into $(VENV)"
 	@$(PIP) install "torch==2.13.0" || $(PIP) install torch --index-url https://download.pytorch.org/whl/cpu
-	@$(PIP) install -e ".[embedded,sentence-transformers,gemini,gemini-legacy,dev]"
+	@$(PIP) install -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
 	@touch $@
 
 install: $(VENV)/.test ## create .venv with everything that demo and test need

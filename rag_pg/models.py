@@ -72,12 +72,14 @@ class LoadFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
-    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'."""
+    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'.
+    parent: start and stop of the larger piece it was cut from, by the method small-to-big."""
 
     start: int
     stop: int
     text: str
     heading: str = ""
+    parent: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
