@@ -21,6 +21,7 @@ from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progr
 
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
+    from rag_pg.ingest import Source
     from rag_pg.rag import Rag
 
 app = typer.Typer(
@@ -64,19 +65,29 @@ def main() -> None:
 
 @app.command()
 def add(
-    paths: Annotated[list[Path], typer.Argument(help="Files (.md .txt .rst .html) and folders.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, folders, patterns; - reads standard input.")
+    ],
     collection: Name = "docs",
+    uri: Annotated[
+        str, typer.Option(help="Name of what - reads; its suffix says what it is.")
+    ] = "stdin.txt",
     model: Annotated[str | None, typer.Option(help="Embedder of a new collection.")] = None,
     language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
+    chunking: Annotated[
+        str | None,
+        typer.Option(help='Chunking of a new collection, as JSON: \'{"method": "sentence"}\'.'),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
+    cut = _object(chunking, "chunking", '{"method": "sentence"}')
     with _rag(dsn) as rag:
-        target = rag.collection(collection, model=model, language=language)
+        target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:
-            report = target.add(*paths, wait=wait, progress=progress)
+            report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
     for failure in report.failures:
         err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
     for uri, count in report.removed_characters.items():
@@ -385,6 +396,13 @@ def demo(
 # --- shared
 
 
+def _sources(paths: list[Path], uri: str) -> list[Source]:
+    """Return what to add: paths, and in place of - what standard input holds."""
+    from rag_pg.ingest import Stream
+
+    return [Stream(sys.stdin.buffer, uri) if str(path) == "-" else path for path in paths]
+
+
 @contextmanager
 def _rag(dsn: str | None) -> Iterator[Rag]:
     with _quiet(), _unopened(dsn) as rag:
@@ -420,16 +438,18 @@ def _open(rag: Rag, name: str) -> Collection:
 
 
 def _filter(text: str | None) -> Mapping[str, Any] | None:
+    return _object(text, "filter", '{"lang": "en"}')
+
+
+def _object(text: str | None, what: str, example: str) -> Mapping[str, Any] | None:
     if text is None:
         return None
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
-        raise InvalidInput(
-            f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\''
-        ) from exc
+        raise InvalidInput(f"the {what} is not JSON: {exc}; write it like '{example}'") from exc
     if not isinstance(value, dict):
-        raise InvalidInput('the filter is not a JSON object; write it like \'{"lang": "en"}\'')
+        raise InvalidInput(f"the {what} is not a JSON object; write it like '{example}'")
     return value
 
 

@@ -59,6 +59,7 @@ class Loaded:
     content: str
     media_type: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
     removed: int = 0
 
 

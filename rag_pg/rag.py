@@ -123,7 +123,14 @@ class Rag:
             )
             found = self._find(name)
             assert found is not None
-        _compare(found, model=model, language=language, distance=distance, dimensions=dimensions)
+        _compare(
+            found,
+            model=model,
+            language=language,
+            distance=distance,
+            dimensions=dimensions,
+            chunking=chunking,
+        )
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
             self.embedder_of(name)
         return Collection(self, found)
