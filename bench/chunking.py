@@ -88,7 +88,7 @@ def main() -> None:
                 )
                 print(*row, file=sys.stderr, flush=True)
                 table.add_row(*row)
-        Console(width=110).print(table)
+    Console(width=110).print(table)
 
 
 def keyword_scores(texts: Sequence[str], queries: Sequence[str]) -> np.ndarray:

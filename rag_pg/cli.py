@@ -6,7 +6,7 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -22,6 +22,7 @@ from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progr
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
     from rag_pg.ingest import Source
+    from rag_pg.models import LoadFailure
     from rag_pg.rag import Rag
 
 app = typer.Typer(
@@ -88,8 +89,7 @@ def add(
         target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:
             report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
-    for failure in report.failures:
-        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
+    _failures(report.failures)
     for uri, count in report.removed_characters.items():
         err.print(f"[yellow]note:[/] {escape(uri)}: {count} unreadable characters were removed")
     result = {
@@ -107,6 +107,43 @@ def add(
             f"{len(report.failures)} failed"
         )
     if report.failures:
+        raise SystemExit(1)
+
+
+@app.command()
+def sync(
+    folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
+    collection: Name = "docs",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and follow what changes in the folder.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Bring a collection in step with a folder: add what changed, delete what vanished."""
+    from rag_pg.sync import changes
+
+    failed = False
+    with _rag(dsn) as rag:
+        target = rag.collection(collection)
+        for _ in changes(folder):
+            with show_progress() as progress:
+                report = target.sync(folder, progress=progress)
+            _failures(report.failures)
+            failed = bool(report.failures)
+            _say(
+                f"{count_of(report.changed, 'document')} added or updated, {report.unchanged} "
+                f"unchanged, {report.deleted} deleted, {len(report.failures)} failed",
+                json_,
+                collection=collection,
+                changed=report.changed,
+                unchanged=report.unchanged,
+                deleted=report.deleted,
+                failed=len(report.failures),
+            )
+            if not watch:
+                break
+    if failed:
         raise SystemExit(1)
 
 
@@ -394,6 +431,11 @@ def demo(
 
 
 # --- shared
+
+
+def _failures(failures: Sequence[LoadFailure]) -> None:
+    for failure in failures:
+        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
 
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:

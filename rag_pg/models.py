@@ -104,10 +104,12 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddReport:
-    """What `Collection.add` did: counts of documents, and what failed, each with its reason."""
+    """What `Collection.add` did: counts of documents, the uris of those that were read, and what
+    failed, each with its reason."""
 
     added: int = 0
     unchanged: int = 0
+    uris: Sequence[str] = ()
     failures: Sequence[LoadFailure] = ()
     removed_characters: Mapping[str, int] = field(default_factory=dict)
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.find import SUPPORTED
 from rag_pg.ingest import as_document
+from rag_pg.languages import CODE, CUT_BY_FUNCTION
 from rag_pg.load import load_documents, load_file, read_documents
 from rag_pg.models import Loaded, LoadFailure
 
@@ -321,6 +322,12 @@ def test_source_code_is_kept_as_it_is_under_its_file_name(name: str, media_type:
     loaded = read(name, "x = 1\n")
     assert (loaded.content, loaded.media_type) == ("x = 1\n", media_type)
     assert loaded.title == Path(name).name
+
+
+def test_the_database_takes_every_type_that_is_loaded() -> None:
+    text = (Path(__file__).parents[2] / "sql" / "230_document.sql").read_text()
+    for media_type in {*CODE.values(), *CUT_BY_FUNCTION}:
+        assert f"'{media_type}'" in text
 
 
 # --- files ---------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ LAYERS = (
     ("find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt"),
     ("regroup", "header"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "answer", "worker", "ingest"),
+    ("embed", "llm", "answer", "worker", "ingest", "sync"),
     ("collection",),
     ("rag",),
     ("aio", "show"),
