@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,6 +18,7 @@ from rag_pg.db import POOL_SIZE
 from rag_pg.ingest import Source
 from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document
 from rag_pg.rag import Rag
+from rag_pg.sync import SyncReport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -71,6 +73,10 @@ class AsyncCollection:
     async def add(self, *sources: Source, wait: bool = True) -> AddReport:
         """See Collection.add."""
         return await self._run(self._sync.add, *sources, wait=wait)
+
+    async def sync(self, folder: str | Path, *, wait: bool = True) -> SyncReport:
+        """See Collection.sync."""
+        return await self._run(self._sync.sync, folder, wait=wait)
 
     async def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
         """See Collection.add_chunks."""

@@ -30,6 +30,7 @@ from rag_pg.models import (
 )
 from rag_pg.rerank import SECONDS, LLMReranker, score_texts
 from rag_pg.split import embedded_text
+from rag_pg.sync import SyncReport, sync_folder
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
@@ -85,8 +86,8 @@ class Collection:
         """Put documents and work the queue until they are searchable.
 
         Args:
-            sources: paths of files and folders, and documents as mappings with the keys uri, content and
-                optionally title, metadata, media_type, language.
+            sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
+                and optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
             progress: called with (documents searchable, documents to do, chunks embedded).
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
@@ -114,9 +115,17 @@ class Collection:
         return AddReport(
             added=changed,
             unchanged=len(ids) - len(todo),
+            uris=tuple(ids.values()),
             failures=tuple(failures),
             removed_characters=removed,
         )
+
+    def sync(
+        self, folder: str | Path, *, wait: bool = True, progress: Progress | None = None
+    ) -> SyncReport:
+        """Bring the collection in step with a folder: add and update what changed, and delete the
+        documents of that folder whose files are gone; see `sync_folder`."""
+        return sync_folder(self, Path(folder), wait=wait, progress=progress)
 
     def _work(self, todo: set[UUID], progress: Progress | None) -> list[LoadFailure]:
         """Work this collection's queue until none of `todo` is pending; return what failed for good."""

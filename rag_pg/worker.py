@@ -37,7 +37,6 @@ from rag_pg.split import Splitter, embedded_text
 
 log = logging.getLogger(__name__)
 
-DEFAULT_TOKENS = 256  # of a chunk
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
 POLL_SECONDS = 5.0
@@ -211,9 +210,11 @@ class Worker:
     def _splitter(self, job: Job, work: IngestWork) -> Splitter:
         if job.collection_name not in self._splitters:
             embedder = self.embedder_of(job.collection_name)
-            settings = {"max_tokens": min(DEFAULT_TOKENS, embedder.max_tokens), **work.chunking}
             self._splitters[job.collection_name] = Splitter.from_settings(
-                settings, embedder.count_tokens
+                work.chunking,
+                embedder.count_tokens,
+                embed=embedder.embed_documents,
+                longest=embedder.max_tokens,
             )
         return self._splitters[job.collection_name]
 
@@ -347,7 +348,13 @@ def _by_collection(tasks: Sequence[Task]) -> list[list[Task]]:
 def _chunks(task: Task) -> list[dict[str, Any]]:
     """The document's chunks as rag.store_chunks takes them; a vector only where it is new."""
     chunks: list[dict[str, Any]] = [
-        {"content": s.text, "heading": s.heading, "start": s.start, "stop": s.stop}
+        {
+            "content": s.text,
+            "heading": s.heading,
+            "start": s.start,
+            "stop": s.stop,
+            "metadata": {"parent": list(s.parent)} if s.parent else None,
+        }
         for s in task.spans
     ]
     for place, vector in zip(task.places, task.vectors, strict=True):

@@ -27,9 +27,14 @@ BEGIN
         RAISE EXCEPTION 'metadata of document ''%'' is a JSON %', document_uri, jsonb_typeof(_metadata)
         USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
     END IF;
-    IF NOT ready_made AND _media_type NOT IN ('text/plain', 'text/markdown', 'text/x-rst') THEN
+    IF NOT ready_made AND _media_type NOT IN (
+        'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
+        'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java', 'text/x-kotlin',
+        'text/x-lua', 'text/x-php', 'text/x-python', 'text/x-ruby', 'text/x-rust', 'text/x-scala', 'text/x-sh',
+        'text/x-sql', 'text/x-swift', 'text/x-toml', 'text/x-tsx', 'text/x-typescript', 'text/x-yaml') THEN
         RAISE EXCEPTION 'document ''%'' has media type %', document_uri, quote_literal(_media_type)
-        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst; convert others first';
+        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst, application/json, and source '
+            'code such as text/x-python; convert others first';
     END IF;
 
     _id := rag.document_id(into_collection.name, document_uri);
@@ -102,7 +107,9 @@ $$Insert a document, or update the one with that uri. Returns its id.
 Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no job, and changed
 metadata alone takes effect at once. The old chunks stay searchable until the new ones are ready.
 title: kept to 200 characters, as it is embedded with every chunk.
-media_type: text/plain, text/markdown or text/x-rst. language: where it is not the collection's.$$;
+media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code: text/javascript and text/x-
+with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust, scala, sh, sql, swift, toml, tsx, typescript, yaml.
+language: where it is not the collection's.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
