@@ -24,7 +24,15 @@ TARGET = Path(__file__).parent / "sql-api.md"
 PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Collections": (
         "A collection is a corpus with one language, one chunking and one active embedding space.",
-        ("create_collection", "list_collections", "collection_stats", "drop_collection"),
+        (
+            "create_collection",
+            "list_collections",
+            "collection_stats",
+            "drop_collection",
+            "drop_vector_index",
+            "build_vector_index",
+            "index_progress",
+        ),
     ),
     "Documents": (
         "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
@@ -36,7 +44,20 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Search": (
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
-        ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
+        (
+            "search",
+            "search_keyword",
+            "search_vector",
+            "more_like",
+            "expand",
+            "explain_search",
+            "why_not",
+            "explain_keyword",
+            "score_keyword",
+            "boost",
+            "diversify",
+            "auto_weight",
+        ),
     ),
     "Filters": (
         "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
