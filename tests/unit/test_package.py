@@ -13,13 +13,17 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models"),
-    ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
-    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt"),
+    ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk", "health"),
+    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "heartbeat", "throttle"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "answer", "worker", "ingest"),
+    ("embed", "llm", "answer", "task", "ingest"),
+    ("pipeline",),
+    ("worker",),
     ("collection",),
     ("rag",),
     ("aio", "show"),
+    ("command",),
+    ("cli_db", "cli_status", "cli_worker"),
     ("cli", "demo"),
     ("__main__",),
 )  # fmt: skip
