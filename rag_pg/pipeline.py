@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,8 +30,6 @@ log = logging.getLogger(__name__)
 
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
-TEXTS_PER_CALL = 64  # of the embedder; between calls progress is reported
-GRACE_SECONDS = 10.0  # a stopping worker goes on embedding so long, then it hands back
 
 
 class Pipeline:
@@ -51,7 +48,6 @@ class Pipeline:
         self.stop = stop
         self.on_progress = on_progress
         self._throttle = Throttle(tools.database, stop)
-        self._ends_at: float | None = None
         self._storing: deque[tuple[Task, Future[None]]] = deque()
         self._batch: list[Task] = []
 
@@ -173,7 +169,8 @@ class Pipeline:
         """
         tasks = [task for task in tasks if self.heartbeat.holds(task.job)]  # or deleted meanwhile
         try:
-            self._find_vectors(embedder, [text for task in tasks for text in task.texts], known)
+            texts = [text for task in tasks for text in task.texts]
+            self._throttle.embed(embedder, texts, known, self._embedded)
         except DatabaseUnavailable:  # not the batch's fault
             raise
         except Stopping:
@@ -198,25 +195,9 @@ class Pipeline:
             self._storing.append((task, storer.submit(self._store, task, vectors)))
             self._wait_for_stores(STORES_IN_FLIGHT)
 
-    def _find_vectors(
-        self, embedder: Embedder, texts: Sequence[str], known: dict[str, Vectors]
-    ) -> None:
-        """Embed texts of like length together, a slice at a time."""
-        todo = sorted((t for t in dict.fromkeys(texts) if t not in known), key=len)
-        for start in range(0, len(todo), TEXTS_PER_CALL):
-            if self._must_end():
-                raise Stopping
-            part = todo[start : start + TEXTS_PER_CALL]
-            known.update(zip(part, self._throttle.embed(embedder, part), strict=True))
-            self.heartbeat.progress()
-            self.on_progress(0, len(part))
-
-    def _must_end(self) -> bool:
-        if not self.stop.is_set():
-            return False
-        if self._ends_at is None:
-            self._ends_at = time.monotonic() + GRACE_SECONDS
-        return time.monotonic() > self._ends_at
+    def _embedded(self, chunks: int) -> None:
+        self.heartbeat.progress()
+        self.on_progress(0, chunks)
 
     # --- storing
 
