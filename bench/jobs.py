@@ -33,9 +33,9 @@ from rag_pg import Rag, schema
 from rag_pg.server import EmbeddedServer
 
 OUT = Path(__file__).parent / "out"
-ROUNDS = 3
+ROUNDS = 2
 JOBS = 10_000
-SINGLE = 2_000
+SINGLE = 500
 DOCUMENTS = 100
 RIVAL = "procrastinate>=3"
 
@@ -83,13 +83,12 @@ def our_rates(dsn: str) -> dict[str, float]:
 
         def work(batch: int, jobs: int) -> None:
             while jobs > 0:
-                taken = connection.execute(
-                    "SELECT array_agg(job_id), array_agg(lease) FROM rag.take_jobs(%s)", (batch,)
+                ids, leases = connection.execute(
+                    "SELECT array_agg(job_id), array_agg(lease) FROM rag.take_jobs(%s)",
+                    (min(batch, jobs),),
                 ).fetchone()
-                (done,) = connection.execute(
-                    "SELECT cardinality(rag.finish_jobs(%s, %s))", taken
-                ).fetchone()
-                jobs -= done
+                connection.execute("SELECT rag.finish_jobs(%s, %s)", (ids, leases))
+                jobs -= len(ids)
 
         found = {
             "enqueue, one by one": rate(SINGLE, lambda: queue(1, SINGLE)),
@@ -110,7 +109,11 @@ def rival_rates(dsn: str) -> dict[str, float]:
         subprocess.run([python, "-m", "pip", "-q", "install", RIVAL, "psycopg[binary]"], check=True)
     program = Path(__file__).with_name("rival_procrastinate.py")
     done = subprocess.run(
-        [python, program, dsn, str(SINGLE), str(JOBS)], check=True, capture_output=True, text=True
+        # -P: this folder's keyword.py is not Python's
+        [python, "-P", program, dsn, str(SINGLE), str(JOBS)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     rates: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return rates
