@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-keyword bench-chunking stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG
 
 bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
 	$(BIN)/python bench/ingest.py
+
+bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and its latency
+	$(BIN)/python bench/jobs.py
 
 bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
 	@$(PIP) install -e ".[bench]"

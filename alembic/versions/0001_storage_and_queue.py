@@ -147,17 +147,67 @@ lexeme_count is the length of the chunk in BM25: the number of lexeme positions.
         CONSTRAINT jobs_state CHECK (state IN ('waiting', 'dead'))
     )
     """,
+    # Rows live for seconds: vacuum by number, not by share.
+    """
+    ALTER TABLE rag.jobs SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+                              autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000)
+    """,
     """
     CREATE UNIQUE INDEX jobs_one_waiting ON rag.jobs (collection_id, document_id, kind)
     WHERE state = 'waiting' AND lease IS NULL
     """,
-    "CREATE INDEX jobs_claim ON rag.jobs (priority DESC, run_at, job_id) WHERE state = 'waiting'",
+    """
+    CREATE INDEX jobs_claim ON rag.jobs (priority, collection_id, run_at, job_id)
+    WHERE state = 'waiting' AND lease IS NULL
+    """,
+    "CREATE INDEX jobs_leased ON rag.jobs (lease_expires_at) WHERE lease IS NOT NULL",
     "CREATE INDEX jobs_document ON rag.jobs (collection_id, document_id)",
     """
     COMMENT ON TABLE rag.jobs IS
     'Work that is not done: finished jobs are deleted. A job is running while its lease has not expired,
 and simply claimable again afterwards. errors is its history, oldest first. kind ingest: chunk a document and
 embed what is new; embed: embed the chunks of a document that have no vector.'
+    """,
+    """
+    CREATE TABLE rag.budgets (
+        provider text NOT NULL,
+        requests_per_minute integer,
+        tokens_per_minute bigint,
+        spend_cap double precision,
+        spend_period text NOT NULL DEFAULT 'day',
+        token_price double precision NOT NULL DEFAULT 1,
+        window_started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        window_requests bigint NOT NULL DEFAULT 0,
+        window_tokens bigint NOT NULL DEFAULT 0,
+        spent_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+        spent double precision NOT NULL DEFAULT 0,
+        blocked_until timestamptz,
+        blocked_reason text,
+        CONSTRAINT budgets_pkey PRIMARY KEY (provider),
+        CONSTRAINT budgets_spend_period CHECK (spend_period IN ('day', 'total'))
+    ) WITH (fillfactor = 50)
+    """,
+    """
+    COMMENT ON TABLE rag.budgets IS
+    'What a provider of models may be asked, by all workers together. NULL is no limit; a provider without a row
+has none. window_*: used in the current minute. spent: in units, token_price of them per million tokens.'
+    """,
+    """
+    CREATE TABLE rag.workers (
+        worker text NOT NULL,
+        version text NOT NULL,
+        collections text[],
+        concurrency integer NOT NULL,
+        held integer NOT NULL,
+        rates jsonb NOT NULL,
+        started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT workers_pkey PRIMARY KEY (worker)
+    ) WITH (fillfactor = 50)
+    """,
+    """
+    COMMENT ON TABLE rag.workers IS
+    'Workers that run, as their heartbeats report them. rates: jobs a second that each collection got of late.'
     """,
     """
     CREATE TABLE rag.installed (

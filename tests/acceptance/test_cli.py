@@ -2,12 +2,15 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 
@@ -105,6 +108,69 @@ def test_a_queued_document_is_worked_by_worker_once(cli: Run, handbook: Path) ->
     assert done.returncode == 0, done.stderr
     assert "2 documents stored" in done.stdout
     assert lines(cli("jobs", "--json")) == []
+
+
+def test_jobs_are_explained_and_retried_by_filter(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    ids = [job["job_id"] for job in lines(cli("jobs", "--json"))]
+    (told,) = lines(cli("jobs", "--explain", str(ids[0]), "--json"))
+    assert (told["job"], told["state"]) == (ids[0], "waiting")
+    assert "rag-pg worker" in cli("jobs", "--explain", str(ids[0])).stdout
+    one_line(cli("jobs", "--explain", "999"), 1, "no job 999")
+    one_line(cli("jobs", "--error", "x"), 2, "--retry")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT rag.fail_job(job_id, lease, 'odd', permanent => true) FROM rag.take_jobs(9)"
+        )
+    assert (
+        len(lines(cli("jobs", "--retry", "--uri", "%password%", "--state", "dead", "--json"))) == 1
+    )
+    assert lines(cli("jobs", "--retry", "--error", "od%", "--state", "dead", "--json")) == []
+    (status,) = lines(cli("status", "--json"))
+    assert (status["pending"], status["eta"]) == (2, None)
+
+
+def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "status", "--watch", "--interval", "0.2", "--json"],
+        env=os.environ | {"RAG_PG_DSN": dsn},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stdout is not None
+        seen = [json.loads(watching.stdout.readline()) for _ in range(3)]
+        assert {row["pending"] for row in seen} == {2}
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stdout.close()
+    one_line(cli("status", "--watch", "--interval", "0"), 2, "interval 0")
+
+
+def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "worker", "--concurrency", "2", "--health", "0"],
+        env=os.environ | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert worker.stderr is not None
+        url = worker.stderr.readline().split()[-1]
+        with urllib.request.urlopen(url) as reply:
+            assert json.load(reply)["ok"] is True
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()
+        worker.wait()
+        worker.stderr.close()
+    one_line(cli("worker", "--once", "--concurrency", "0"), 2, "concurrency 0")
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
