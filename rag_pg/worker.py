@@ -58,19 +58,25 @@ class Task:
     chunk_ids: Sequence[int] = ()  # of an embed job
     vectors: list[Vectors] = field(default_factory=list)
 
+    @property
+    def space_id(self) -> int | None:
+        """Whose model embeds the texts."""
+        return self.work.space_id if self.work else self.job.space_id
+
 
 class Worker:
     """Works the queue of some or all collections with the embedders it is handed.
 
     Args:
-        embedder_of: returns the embedder of a collection by name, checked against what it stores.
+        embedder_of: returns the embedder of a collection's space (by name and space id; None: the active
+            one), checked against what it stores.
         on_progress: called with (documents stored, chunks embedded) since the last call.
     """
 
     def __init__(
         self,
         database: Database,
-        embedder_of: Callable[[str], Embedder],
+        embedder_of: Callable[[str, int | None], Embedder],
         *,
         collections: Sequence[str] | None = None,
         lease_seconds: float = 60.0,
@@ -84,7 +90,8 @@ class Worker:
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.stop = threading.Event()
         self._held: dict[int, Job] = {}
-        self._splitters: dict[str, Splitter] = {}
+        self._splitters: dict[tuple[int, str], Splitter] = {}
+        self._indexing: threading.Thread | None = None
 
     def run(self) -> None:
         """Work until `stop` is set: woken by NOTIFY, polling every few seconds beside it.
@@ -100,13 +107,28 @@ class Worker:
                         self.drain()
                         delay = 1.0
                         if time.monotonic() >= maintain_at:
-                            self.database.maintain()
+                            self._maintain()
                             maintain_at = time.monotonic() + MAINTAIN_SECONDS
                         self._sleep_until_notified(connection)
             except DatabaseUnavailable as exc:
                 log.warning("%s; trying again in %.0f s", exc, delay)
                 self.stop.wait(delay)
                 delay = min(30.0, delay * 2)
+
+    def _maintain(self) -> None:
+        """Maintain the database; the index of a space that is built is made beside the other work."""
+        self.database.maintain()
+        if self._indexing is None or not self._indexing.is_alive():
+            self._indexing = threading.Thread(
+                target=self._build_indexes, name="rag-pg-index", daemon=True
+            )
+            self._indexing.start()
+
+    def _build_indexes(self) -> None:
+        try:
+            self.database.build_indexes(self.collections)
+        except RagError as exc:
+            log.warning("an index could not be made, the next maintenance tries again: %s", exc)
 
     def _sleep_until_notified(self, connection: Any) -> None:
         waited = 0.0
@@ -147,7 +169,7 @@ class Worker:
                             storing.popleft().result()
                     feeding = feeder.submit(self._claim)
                     claimed += len(batch)
-                    for tasks in _by_collection(batch):
+                    for tasks in _by_space(batch):
                         self._embed(tasks, store)
                 while storing:
                     storing.popleft().result()
@@ -168,12 +190,15 @@ class Worker:
     def _claim(self) -> list[Task]:
         if self.stop.is_set():
             return []
-        jobs = self.database.take_jobs(
-            limit=JOBS_PER_BATCH,
-            lease_seconds=self.lease_seconds,
-            collections=self.collections,
-            worker=self.name,
-        )
+        while True:
+            jobs = self.database.take_jobs(
+                limit=JOBS_PER_BATCH,
+                lease_seconds=self.lease_seconds,
+                collections=self.collections,
+                worker=self.name,
+            )
+            if jobs or self.stop.is_set() or not self.database.queue_backlog(self.collections):
+                break
         self._held.update({job.job_id: job for job in jobs})
         tasks = [task for job in jobs if (task := self._prepare(job))]
         return tasks if tasks or not jobs else self._claim()
@@ -209,20 +234,19 @@ class Worker:
         return None
 
     def _splitter(self, job: Job, work: IngestWork) -> Splitter:
-        if job.collection_name not in self._splitters:
-            embedder = self.embedder_of(job.collection_name)
+        key = (work.space_id, repr(work.chunking))
+        if key not in self._splitters:
+            embedder = self.embedder_of(job.collection_name, work.space_id)
             settings = {"max_tokens": min(DEFAULT_TOKENS, embedder.max_tokens), **work.chunking}
-            self._splitters[job.collection_name] = Splitter.from_settings(
-                settings, embedder.count_tokens
-            )
-        return self._splitters[job.collection_name]
+            self._splitters[key] = Splitter.from_settings(settings, embedder.count_tokens)
+        return self._splitters[key]
 
     # --- embedding
 
     def _embed(self, tasks: list[Task], done: Callable[[Task], None]) -> None:
         """Embed the texts of several documents together; a failing batch is halved to the culprit."""
         try:
-            embedder = self.embedder_of(tasks[0].job.collection_name)
+            embedder = self.embedder_of(tasks[0].job.collection_name, tasks[0].space_id)
             vectors = self._vectors(embedder, [text for task in tasks for text in task.texts])
         except DatabaseUnavailable:  # not the batch's fault
             raise
@@ -263,9 +287,7 @@ class Worker:
                 stored = "stored"
                 self._release_unfinished(task.job)
             else:
-                stored = self.database.store_chunks(
-                    task.job, task.work.document_version, _chunks(task)
-                )
+                stored = self.database.store_chunks(task.job, task.work, _chunks(task))
             if stored == "stored":
                 self.on_progress(1, 0)
         except LeaseLost as exc:
@@ -337,10 +359,10 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _by_collection(tasks: Sequence[Task]) -> list[list[Task]]:
-    groups: dict[int, list[Task]] = {}
+def _by_space(tasks: Sequence[Task]) -> list[list[Task]]:
+    groups: dict[int | None, list[Task]] = {}
     for task in tasks:
-        groups.setdefault(task.job.collection_id, []).append(task)
+        groups.setdefault(task.space_id, []).append(task)
     return list(groups.values())
 
 

@@ -1,33 +1,33 @@
 CREATE OR REPLACE FUNCTION rag.queue_job(for_collection integer, for_document uuid, job_kind text,
-                                         job_priority integer DEFAULT 0)
+                                         job_priority integer DEFAULT 0, for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, priority)
-    VALUES (for_collection, for_document, job_kind, job_priority)
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL
+    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, priority, space_id)
+    VALUES (for_collection, for_document, job_kind, job_priority, for_space)
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL
     DO UPDATE SET priority = greatest(j.priority, excluded.priority),
                   run_at = least(j.run_at, excluded.run_at),
                   attempts = 0;
     DELETE FROM rag.jobs AS j
     WHERE j.collection_id = for_collection AND j.document_id = for_document AND j.kind = job_kind
-        AND j.state = 'dead';
+        AND j.space_id IS NOT DISTINCT FROM for_space AND j.state = 'dead';
     PERFORM pg_notify('rag_jobs', '');
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer) IS
-$$Queue work on a document (kind ingest or embed) and wake the workers when the transaction commits.
+COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer, integer) IS
+$$Queue work on a document (kind ingest, or embed for a space) and wake the workers when the transaction commits.
 
-A document has at most one waiting job of a kind; a dead one of an earlier text is replaced.$$;
+A document has at most one waiting job of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1, lease_seconds double precision DEFAULT 60,
                                          collections text[] DEFAULT NULL, worker_name text DEFAULT NULL)
 RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
-               document_id uuid, attempts integer)
+               document_id uuid, attempts integer, space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
@@ -72,9 +72,10 @@ BEGIN
             worker = worker_name
         FROM due
         WHERE j.job_id = due.job_id
-        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at
+        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at,
+                  j.space_id
     )
-    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts
+    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts, t.space_id
     FROM taken AS t
     JOIN rag.collections AS c USING (collection_id)
     ORDER BY t.priority DESC, t.run_at, t.job_id;
@@ -86,7 +87,7 @@ $$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority
 
 Two takers never share a job. A job whose lease expired is simply taken again; one that was lost as often as its
 max_attempts is dead. collections: only these (NULL: all). Commit, work with no transaction open, then store
-with the lease.$$;
+with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
@@ -174,7 +175,7 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM rag.jobs AS j
                WHERE j.collection_id = _job.collection_id AND j.document_id = _job.document_id
-                   AND j.kind = _job.kind AND j.state = 'waiting' AND j.lease IS NULL) THEN
+                   AND j.kind = _job.kind AND j.space_id IS NOT DISTINCT FROM _job.space_id AND j.state = 'waiting' AND j.lease IS NULL) THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         RETURN 'superseded';
     END IF;
@@ -217,10 +218,10 @@ BEGIN
             AND (error_like IS NULL OR j.errors -> -1 ->> 'error' LIKE error_like)
         RETURNING j.*
     )
-    INSERT INTO rag.jobs (collection_id, document_id, kind, priority, max_attempts, errors, created_at)
-    SELECT c.collection_id, c.document_id, c.kind, c.priority, c.max_attempts, c.errors, c.created_at
+    INSERT INTO rag.jobs (collection_id, document_id, kind, space_id, priority, max_attempts, errors, created_at)
+    SELECT c.collection_id, c.document_id, c.kind, c.space_id, c.priority, c.max_attempts, c.errors, c.created_at
     FROM chosen AS c
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
     GET DIAGNOSTICS _retried = ROW_COUNT;
     PERFORM pg_notify('rag_jobs', '');
     RETURN _retried;

@@ -313,6 +313,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(list_documents.collection)).collection_id;
+    _space rag.spaces := rag.active_space(_id);
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri, d.title, CASE WHEN only_uri IS NOT NULL THEN d.content END, d.media_type, d.language,
@@ -324,6 +325,7 @@ BEGIN
     LEFT JOIN LATERAL (
         SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
         WHERE x.collection_id = _id AND x.document_id = d.document_id
+            AND (x.kind = 'ingest' OR x.space_id = _space.space_id)
         ORDER BY x.state DESC  -- waiting before dead
         LIMIT 1
     ) AS j ON true
@@ -353,27 +355,3 @@ $$;
 
 COMMENT ON FUNCTION rag.get_document(text, text) IS
 $$A document with its content, or no row when there is none with that uri.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.unfinished(collection text, document_ids uuid[])
-RETURNS TABLE (document_id uuid, uri text, state text, error text)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _id integer := (rag.require_collection(unfinished.collection)).collection_id;
-BEGIN
-    RETURN QUERY
-    SELECT d.document_id, d.uri,
-           CASE WHEN bool_or(j.state = 'waiting') THEN 'pending' ELSE 'failed' END,
-           max(j.errors -> -1 ->> 'error')
-    FROM rag.jobs AS j
-    JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = j.document_id
-    WHERE j.collection_id = _id AND j.document_id = ANY (document_ids)
-    GROUP BY d.document_id, d.uri
-    ORDER BY d.uri;
-END
-$$;
-
-COMMENT ON FUNCTION rag.unfinished(text, uuid[]) IS
-$$Which of these documents are not searchable in their last version: pending (work is queued) or failed, and the last error.$$;

@@ -16,7 +16,7 @@ LAYERS = (
     ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
     ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "answer", "worker", "ingest"),
+    ("embed", "llm", "answer", "worker", "ingest", "spaces"),
     ("collection",),
     ("rag",),
     ("aio", "show"),
