@@ -16,6 +16,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from rag_pg.cli_space import rechunk, reembed, spaces
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progress, size_of
 
@@ -32,6 +33,8 @@ app = typer.Typer(
 )
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 app.add_typer(db, name="db")
+for command in (reembed, rechunk, spaces):
+    app.command()(command)
 
 
 Dsn = Annotated[

@@ -20,6 +20,8 @@ LAYERS = (
     ("collection",),
     ("rag",),
     ("aio", "show"),
+    ("command",),
+    ("cli_space",),
     ("cli", "demo"),
     ("__main__",),
 )  # fmt: skip
