@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,8 +13,10 @@ from rich.table import Table
 
 from rag_pg.command import Dsn, Json, open_collection, opened, print_json, say
 from rag_pg.errors import InvalidInput
-from rag_pg.models import SpaceComparison
 from rag_pg.show import count_of, err, out, show_progress, size_of
+
+if TYPE_CHECKING:
+    from rag_pg.models import SpaceComparison
 
 Chosen = Annotated[str, typer.Argument(help="Which collection.")]
 
