@@ -63,6 +63,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
         ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
     ),
+    "Filters": (
+        "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
+        ("index_field", "unindex_field", "list_fields", "field_index_statement", "compile_filter"),
+    ),
     "Jobs": (
         "A job is one unit of queued work. Workers in any language use these functions.",
         (

@@ -6,7 +6,7 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -22,6 +22,8 @@ from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progr
 
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
+    from rag_pg.ingest import Source
+    from rag_pg.models import LoadFailure
     from rag_pg.rag import Rag
 
 app = typer.Typer(
@@ -44,7 +46,16 @@ Dsn = Annotated[
 Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Filter = Annotated[
-    str | None, typer.Option("--filter", help='Metadata to match, as JSON: \'{"lang": "en"}\'.')
+    str | None,
+    typer.Option(
+        "--filter", help='Metadata to match: lang=en, or JSON: \'{"year": {"$gte": 2024}}\'.'
+    ),
+]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        help="What orders the best candidates anew: cross-encoder:<model or folder>, llm or llm:<model>."
+    ),
 ]
 
 
@@ -67,21 +78,30 @@ def main() -> None:
 
 @app.command()
 def add(
-    paths: Annotated[list[Path], typer.Argument(help="Files (.md .txt .rst .html) and folders.")],
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, folders, patterns; - reads standard input.")
+    ],
     collection: Name = "docs",
+    uri: Annotated[
+        str, typer.Option(help="Name of what - reads; its suffix says what it is.")
+    ] = "stdin.txt",
     model: Annotated[str | None, typer.Option(help="Embedder of a new collection.")] = None,
     language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
+    chunking: Annotated[
+        str | None,
+        typer.Option(help='Chunking of a new collection, as JSON: \'{"method": "sentence"}\'.'),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
+    cut = _object(chunking, "chunking", """'{"method": "sentence"}'""")
     with _rag(dsn) as rag:
-        target = rag.collection(collection, model=model, language=language)
+        target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:
-            report = target.add(*paths, wait=wait, progress=progress)
-    for failure in report.failures:
-        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
+            report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
+    _failures(report.failures)
     for uri, count in report.removed_characters.items():
         err.print(f"[yellow]note:[/] {escape(uri)}: {count} unreadable characters were removed")
     result = {
@@ -99,6 +119,43 @@ def add(
             f"{len(report.failures)} failed"
         )
     if report.failures:
+        raise SystemExit(1)
+
+
+@app.command()
+def sync(
+    folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
+    collection: Name = "docs",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and follow what changes in the folder.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Bring a collection in step with a folder: add what changed, delete what vanished."""
+    from rag_pg.sync import changes
+
+    failed = False
+    with _rag(dsn) as rag:
+        target = rag.collection(collection)
+        for _ in changes(folder):
+            with show_progress() as progress:
+                report = target.sync(folder, progress=progress)
+            _failures(report.failures)
+            failed = bool(report.failures)
+            _say(
+                f"{count_of(report.changed, 'document')} added or updated, {report.unchanged} "
+                f"unchanged, {report.deleted} deleted, {len(report.failures)} failed",
+                json_,
+                collection=collection,
+                changed=report.changed,
+                unchanged=report.unchanged,
+                deleted=report.deleted,
+                failed=len(report.failures),
+            )
+            if not watch:
+                break
+    if failed:
         raise SystemExit(1)
 
 
@@ -161,6 +218,20 @@ def drop(
     _say(f"collection {collection} is gone", json_, dropped=collection)
 
 
+@app.command("index-field")
+def index_field(
+    field: Annotated[str, typer.Argument(help="A metadata field: year, author.name.")],
+    type: Annotated[str, typer.Argument(help="text, numeric, timestamptz or boolean.")],
+    collection: Name = "docs",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Declare a metadata field, so that filters by its range or prefix are fast."""
+    with _rag(dsn) as rag:
+        _open(rag, collection).index_field(field, type)
+    _say(f"field {field} is indexed as {type}", json_, field=field, type=type)
+
+
 # --- search and answers
 
 
@@ -171,6 +242,7 @@ def search(
     limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
     filter: Filter = None,
     mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -187,6 +259,7 @@ def search(
             filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
+            rerank=rerank,
         )
     for note in hits.notes:
         err.print(f"[yellow]note:[/] {escape(note)}")
@@ -208,13 +281,16 @@ def ask(
     llm: Annotated[
         str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
     ] = None,
+    rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
     where = _filter(filter)
     with _rag(dsn) as rag:
-        answer = _open(rag, collection).ask(question, limit=limit, filter=where, llm=llm)
+        answer = _open(rag, collection).ask(
+            question, limit=limit, filter=where, llm=llm, rerank=rerank
+        )
     if json_:
         _json(answer)
         return
@@ -388,6 +464,18 @@ def demo(
 # --- shared
 
 
+def _failures(failures: Sequence[LoadFailure]) -> None:
+    for failure in failures:
+        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
+
+
+def _sources(paths: list[Path], uri: str) -> list[Source]:
+    """Return what to add: paths, and in place of - what standard input holds."""
+    from rag_pg.ingest import Stream
+
+    return [Stream(sys.stdin.buffer, uri) if str(path) == "-" else path for path in paths]
+
+
 @contextmanager
 def _rag(dsn: str | None) -> Iterator[Rag]:
     with _quiet(), _unopened(dsn) as rag:
@@ -423,16 +511,24 @@ def _open(rag: Rag, name: str) -> Collection:
 
 
 def _filter(text: str | None) -> Mapping[str, Any] | None:
+    field, equals, wanted = (text or "").partition("=")
+    if equals and not field.lstrip().startswith("{"):
+        try:
+            return {field: json.loads(wanted)}
+        except json.JSONDecodeError:
+            return {field: wanted}
+    return _object(text, "filter", """'{"lang": "en"}' or lang=en""")
+
+
+def _object(text: str | None, what: str, example: str) -> Mapping[str, Any] | None:
     if text is None:
         return None
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
-        raise InvalidInput(
-            f'the filter is not JSON: {exc}; write it like \'{{"lang": "en"}}\''
-        ) from exc
+        raise InvalidInput(f"the {what} is not JSON: {exc}; write it like {example}") from exc
     if not isinstance(value, dict):
-        raise InvalidInput('the filter is not a JSON object; write it like \'{"lang": "en"}\'')
+        raise InvalidInput(f"the {what} is not a JSON object; write it like {example}")
     return value
 
 

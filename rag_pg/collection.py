@@ -33,11 +33,15 @@ from rag_pg.models import (
     Embedder,
     Hit,
     LoadFailure,
+    Reranker,
     Space,
     SpaceComparison,
     Vectors,
 )
+from rag_pg.rerank import SECONDS, LLMReranker, score_texts
 from rag_pg.spaces import Query, build_space, compare_spaces, create_space, find_space, rechunk
+from rag_pg.split import embedded_text
+from rag_pg.sync import SyncReport, sync_folder
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
@@ -45,6 +49,8 @@ if TYPE_CHECKING:
 DOCUMENTS_PER_PUT = 64
 CHARACTERS_PER_PUT = 4_000_000
 QUERIES_CACHED = 1024
+LIMIT_MAX = 1000
+NO_VECTORS = "vector search was skipped"
 
 Progress = Callable[[int, int, int], None]
 
@@ -97,8 +103,8 @@ class Collection:
         """Put documents and work the queue until they are searchable.
 
         Args:
-            sources: paths of files and folders, and documents as mappings with the keys uri, content and
-                optionally title, metadata, media_type, language.
+            sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
+                and optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
             progress: called with (documents searchable, documents to do, chunks embedded).
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
@@ -126,10 +132,18 @@ class Collection:
         return AddReport(
             added=changed,
             unchanged=len(ids) - len(todo),
+            uris=tuple(ids.values()),
             failures=tuple(failures),
             removed_characters=removed,
             document_ids=tuple(ids),
         )
+
+    def sync(
+        self, folder: str | Path, *, wait: bool = True, progress: Progress | None = None
+    ) -> SyncReport:
+        """Bring the collection in step with a folder: add and update what changed, and delete the
+        documents of that folder whose files are gone; see `sync_folder`."""
+        return sync_folder(self, Path(folder), wait=wait, progress=progress)
 
     def _work(self, todo: set[UUID], progress: Progress | None) -> list[LoadFailure]:
         """Work this collection's queue until none of `todo` is pending; return what failed for good."""
@@ -251,6 +265,26 @@ class Collection:
         """Remove a space that is not active. Raises: InvalidInput, NotFound."""
         self.rag.database.drop_space(space_id)
 
+    # --- metadata fields
+
+    def index_field(self, field: str, type: str) -> None:
+        """Declare a metadata field, so that an index serves ranges and prefixes of it in filters.
+
+        Args:
+            field: a path as in filters, e.g. "year" or "author.name".
+            type: text, numeric, timestamptz or boolean.
+        Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
+        """
+        self.rag.database.index_field(self.name, field, type)
+
+    def unindex_field(self, field: str) -> bool:
+        """Take back a declaration. False when there was none."""
+        return self.rag.database.unindex_field(self.name, field)
+
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types."""
+        return self.rag.database.list_fields(self.name)
+
     # --- reading
 
     def wait_until_searchable(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
@@ -291,34 +325,45 @@ class Collection:
         per_document: int | None = None,
         boosts: Sequence[Mapping[str, Any]] | None = None,
         duplicates: bool | None = None,
+        rerank: str | Reranker | None = None,
+        rerank_timeout: float | None = SECONDS,
         wait_for: Iterable[UUID] = (),
         timeout: float = 30,
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
         Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
-        answer, keywords alone do, and `notes` says so.
+        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` says so.
 
         Args:
             limit: 1 to 1000 hits.
-            filter: keep chunks whose metadata matches, e.g. {"lang": "en", "year": {"$gte": 2024}}.
+            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
+                be dates, decimals, UUIDs and sets. See docs/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
             fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
-            candidate_limit: how many each leg contributes; default the larger of 4 * limit and 40.
+            candidate_limit: how many each leg contributes, and how many are reranked; default the larger of
+                4 * limit and 40.
             diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
             per_document: at most so many chunks of a document.
             boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
             duplicates: keep chunks whose text was found before.
+            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
+                llm:<language model>, or an object with `name` and `rerank`.
+            rerank_timeout: seconds, without loading the model; None: as long as it takes.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
-        Raises: InvalidQuery, NotFound, NotReady, SchemaMismatch, DatabaseUnavailable.
+        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, NotReady, SchemaMismatch,
+            DatabaseUnavailable.
         """
         query, _ = clean_text(query)
         if not query.strip():
             raise InvalidQuery("the query is empty; ask for something")
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
+        wanted = limit
+        if rerank is not None:
+            limit = candidate_limit = _candidates(limit, candidate_limit, rerank_timeout)
         for attempt in range(3):
             notes: list[str] = []
             embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
@@ -346,7 +391,24 @@ class Collection:
                 self.refresh()
                 continue
             break
-        return Hits(hits, notes)
+        if rerank is not None:
+            try:
+                hits = self._rerank(query, hits, rerank, rerank_timeout)
+            except (ProviderError, ModelUnavailable) as exc:
+                notes.append(f"reranking was skipped: {exc}")
+        return Hits(hits[:wanted], notes)
+
+    def _rerank(
+        self, query: str, hits: list[Hit], rerank: str | Reranker, timeout: float | None
+    ) -> list[Hit]:
+        """Return the hits by rerank_score; equal ones keep their order."""
+        reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
+        if not hits:
+            return hits
+        texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
+        scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
+        scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
+        return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
 
     def _query_vector(
         self,
@@ -363,7 +425,7 @@ class Collection:
         except (ProviderError, ModelUnavailable) as exc:
             if keyword_weight == 0:
                 raise
-            notes.append(f"vector search was skipped: {exc}")
+            notes.append(f"{NO_VECTORS}: {exc}")
             return None
 
     def ask(
@@ -373,6 +435,7 @@ class Collection:
         limit: int = 8,
         filter: Mapping[str, Any] | None = None,
         llm: str | LLM | None = None,
+        rerank: str | Reranker | None = None,
     ) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
 
@@ -380,12 +443,15 @@ class Collection:
             limit: how many hits are shown to the model.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
                 object with `name` and `generate`.
+            rerank: see `search`; llm is the model that answers.
         Raises: as `search`, and ProviderError and its kinds when the model fails.
         """
-        hits = self.search(question, limit=limit, filter=filter)
         model = open_llm(llm or self.rag.settings.llm) if isinstance(llm, str | None) else llm
+        if rerank == "llm" and model is not None:
+            rerank = LLMReranker(model)
+        hits = self.search(question, limit=limit, filter=filter, rerank=rerank)
         if model is None:
-            working = None if hits.notes else self.embedder
+            working = None if any(n.startswith(NO_VECTORS) for n in hits.notes) else self.embedder
             answer = answer_extractive(question, hits, embedder=working)
         else:
             answer = answer_with_llm(question, hits, model)
@@ -422,3 +488,18 @@ class Collection:
     def stats(self) -> CollectionStats:
         """Counts, size and lag."""
         return self.rag.database.collection_stats(self.name)[0]
+
+
+def _candidates(limit: int, candidate_limit: int | None, timeout: float | None) -> int:
+    """Return how many hits to rerank. The database sees that number, and `limit` only here."""
+    if not 1 <= limit <= LIMIT_MAX:
+        raise InvalidQuery(f"limit {limit} is out of range; use 1 to {LIMIT_MAX}")
+    if timeout is not None and not timeout > 0:
+        raise InvalidQuery(f"rerank_timeout is {timeout}; use seconds above 0, or None")
+    if candidate_limit is None:
+        return min(max(4 * limit, 40), LIMIT_MAX)
+    if not limit <= candidate_limit <= LIMIT_MAX:
+        raise InvalidQuery(
+            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit) to {LIMIT_MAX}"
+        )
+    return candidate_limit

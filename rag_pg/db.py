@@ -28,6 +28,7 @@ from rag_pg.errors import (
     RagError,
     SchemaMismatch,
 )
+from rag_pg.filters import plain_filter
 from rag_pg.models import CollectionInfo, CollectionStats, Document, Hit, Job, Space, Vectors
 
 API_VERSION = 1
@@ -320,6 +321,32 @@ class Database:
     def drop_space(self, space_id: int) -> None:
         self._scalar("SELECT rag.drop_space(%(space_id)s)", space_id=space_id)
 
+    def index_field(self, collection: str, field: str, type: str) -> None:
+        self._scalar(
+            "SELECT rag.index_field(%(collection)s, %(field)s, %(type)s)",
+            collection=collection,
+            field=field,
+            type=type,
+        )
+
+    def unindex_field(self, collection: str, field: str) -> bool:
+        return bool(
+            self._scalar(
+                "SELECT rag.unindex_field(%(collection)s, %(field)s)",
+                collection=collection,
+                field=field,
+            )
+        )
+
+    def list_fields(self, collection: str) -> dict[str, str]:
+        with self.connection() as connection:
+            return dict(
+                connection.execute(
+                    "SELECT field, type FROM rag.list_fields(%(collection)s)",
+                    {"collection": collection},
+                ).fetchall()
+            )
+
     # --- documents
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
@@ -374,7 +401,7 @@ class Database:
             Document,
             "SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s)",
             collection=collection,
-            filter=Jsonb(metadata_filter),
+            filter=Jsonb(plain_filter(metadata_filter)),
             limit=limit,
             after=after_uri,
         )
@@ -584,7 +611,7 @@ class Database:
             query=query,
             embedding=None if embedding is None else HalfVector(embedding),
             limit=limit,
-            filter=Jsonb(metadata_filter),
+            filter=Jsonb(plain_filter(metadata_filter)),
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
             fusion=fusion,

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
+Scores = NDArray[np.float64]
 
 
 # --- protocols: what a plug-in has to offer ------------------------------------------------
@@ -47,6 +48,16 @@ class LLM(Protocol):
     def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated: ...
 
 
+class Reranker(Protocol):
+    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails."""
+
+    name: str
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
+        """Return a float array (len(texts),) in the order of `texts`; larger is better."""
+        ...
+
+
 # --- documents and chunks ------------------------------------------------------------------
 
 
@@ -59,6 +70,7 @@ class Loaded:
     content: str
     media_type: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
     removed: int = 0
 
 
@@ -72,12 +84,14 @@ class LoadFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
-    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'."""
+    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'.
+    parent: start and stop of the larger piece it was cut from, by the method small-to-big."""
 
     start: int
     stop: int
     text: str
     heading: str = ""
+    parent: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,10 +115,12 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddReport:
-    """What `Collection.add` did: counts of documents, and what failed, each with its reason."""
+    """What `Collection.add` did: counts of documents, the uris of those that were read, and what
+    failed, each with its reason."""
 
     added: int = 0
     unchanged: int = 0
+    uris: Sequence[str] = ()
     failures: Sequence[LoadFailure] = ()
     removed_characters: Mapping[str, int] = field(default_factory=dict)
     document_ids: Sequence[UUID] = ()  # for `search(…, wait_for=…)`
@@ -208,7 +224,8 @@ class Job:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hit:
     """One search result. `score` is larger-is-better, comparable within one call only.
-    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None."""
+    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None.
+    rerank_score orders reranked hits, larger is better; None where nothing was reranked."""
 
     chunk_id: int
     document_id: UUID
@@ -222,6 +239,7 @@ class Hit:
     vector_distance: float | None
     keyword_rank: int | None
     keyword_score: float | None
+    rerank_score: float | None = None
 
 
 # --- answers --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_pg.errors import InvalidInput
@@ -65,9 +65,7 @@ def build_prompt(
     if budget_tokens < 1:
         raise InvalidInput(f"budget_tokens must be at least 1, not {budget_tokens}")
     sources = list(_fit(distinct_hits(hits), budget_tokens, count_tokens))
-    # A document cannot hold the mark that ends it: that is a hash of what all of them say.
-    said = "\0".join([question, *(part for s in sources for part in (s.title, s.heading, s.quote))])
-    mark = hashlib.sha256(said.encode()).hexdigest()[:16]
+    mark = fence_mark([question, *(p for s in sources for p in (s.title, s.heading, s.quote))])
     shown = sources[::2] + sources[1::2][::-1]
     blocks = "\n\n".join(_block(source, mark) for source in shown)
     text = (
@@ -76,6 +74,11 @@ def build_prompt(
         f"{blocks}\n\nEnd of the sources.\n\nQuestion: {question.strip()}\n"
     )
     return Prompt(system=SYSTEM, text=text, sources=sources)
+
+
+def fence_mark(said: Iterable[str]) -> str:
+    """Return a mark that ends quotations and that none of them can hold: a hash of what all of them say."""
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
 
 
 def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:

@@ -13,7 +13,9 @@ from rag_pg.config import Settings
 from rag_pg.db import Database
 from rag_pg.embed import open_embedder
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, NotFound
-from rag_pg.models import CollectionInfo, Embedder
+from rag_pg.llm import open_llm
+from rag_pg.models import CollectionInfo, Embedder, Reranker
+from rag_pg.rerank import open_reranker
 from rag_pg.server import EmbeddedServer
 from rag_pg.split import Splitter
 from rag_pg.worker import Worker
@@ -42,6 +44,7 @@ class Rag:
         self.dsn = dsn or self.settings.dsn
         self._extra = embedders
         self._embedders: dict[str, Embedder] = {}
+        self._rerankers: dict[str, Reranker] = {}
         self._database: Database | None = None
 
     def __enter__(self) -> Rag:
@@ -103,7 +106,7 @@ class Rag:
                 sentence-transformers:<model>, gemini:<model>, or a name of your own when you bring vectors.
             language: text search configuration, default english. distance: cosine (default), l2 or ip.
             dimensions: only for a model that rag_pg does not run; otherwise the model gives it.
-            chunking: {"max_tokens": 256, "overlap": 0.12}.
+            chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.
             index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.
         Raises: CollectionMismatch when it exists with other settings than those given.
         """
@@ -123,7 +126,14 @@ class Rag:
             )
             found = self._find(name)
             assert found is not None
-        _compare(found, model=model, language=language, distance=distance, dimensions=dimensions)
+        _compare(
+            found,
+            model=model,
+            language=language,
+            distance=distance,
+            dimensions=dimensions,
+            chunking=chunking,
+        )
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
             self.embedder_of(name)
         return Collection(self, found)
@@ -157,6 +167,16 @@ class Rag:
                 extra=self._extra,
             )
         return self._embedders[model]
+
+    def reranker(self, name: str) -> Reranker:
+        """The reranker of that name, opened once per process; "llm" is the model of the settings.
+
+        Raises: InvalidInput (unknown name), ModelUnavailable.
+        """
+        if name not in self._rerankers:
+            llm = self.settings.llm
+            self._rerankers[name] = open_reranker(name, llm=llm, open_llm=open_llm)
+        return self._rerankers[name]
 
     def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
         """The embedder of a collection's space (None: the active one), checked against what it stores."""
@@ -206,7 +226,12 @@ def _compare(found: CollectionInfo, **given: object) -> None:
 
 def _fitting(embedder: Embedder, chunking: Mapping[str, Any]) -> Embedder:
     """Refuse chunking that the embedder cannot read or the splitter does not know."""
-    Splitter.from_settings(chunking, embedder.count_tokens)
+    Splitter.from_settings(
+        chunking,
+        embedder.count_tokens,
+        embed=embedder.embed_documents,
+        longest=embedder.max_tokens,
+    )
     wanted = chunking.get("max_tokens", 0)
     if wanted > embedder.max_tokens:
         raise InvalidInput(

@@ -28,7 +28,7 @@ class SentenceTransformers:
 
     def __init__(self, model: str, *, batch_size: int = 8) -> None:
         self.name = f"sentence-transformers:{model}"
-        self._model = _load_sentence_transformer(model, self.name)
+        self._model = load_model("SentenceTransformer", model, self.name)
         self._batch_size = batch_size
         self._lock = threading.Lock()  # transformers' tokenizers must not be shared by threads
         prompts = self._model.prompts
@@ -95,7 +95,8 @@ class SentenceTransformers:
         )
 
 
-def _load_sentence_transformer(model: str, name: str) -> Any:
+def load_model(kind: str, model: str, name: str) -> Any:
+    """Return the library's class `kind` opened for `model`. Raises: ModelUnavailable, which says `name`."""
     try:
         # Not an import statement: type checkers would read all of torch.
         library = importlib.import_module("sentence_transformers")
@@ -105,7 +106,7 @@ def _load_sentence_transformer(model: str, name: str) -> Any:
             'pip install "rag-pg[sentence-transformers]"'
         ) from exc
     try:
-        return library.SentenceTransformer(model)
+        return getattr(library, kind)(model)
     except Exception as exc:  # unknown model, no network, a broken file, …
         raise ModelUnavailable(f"cannot load {name}: {exc}") from exc
 

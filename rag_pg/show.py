@@ -24,6 +24,8 @@ def print_hits(hits: Sequence[Hit], *, width: int | None = None) -> None:
             "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
             "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
         ]
+        if hit.rerank_score is not None:
+            legs.append(f"reranked {hit.rerank_score:.4f}")
         section = hit.heading.rpartition(" > ")[2]
         where = f"{hit.uri} · {section}" if section else hit.uri
         out.print(f"{place:2}. [bold]{escape(where)}[/]")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from rag_pg.chunking import Chunking
 from rag_pg.db import Compared
-from rag_pg.errors import InvalidInput, InvalidQuery, NotReady
+from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotReady
 from rag_pg.models import Space, SpaceComparison
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
 
-DEFAULT_TOKENS = 256  # of a chunk, where the chunking does not say
+LONGEST = 8192  # tokens of a chunk
 Progress = Callable[[int, int, int], None]
 Query = str | Mapping[str, Any]
 
@@ -23,7 +25,11 @@ def create_space(
 ) -> int:
     """Begin a space for `model`, when that reads the collection's chunks whole and is not the active one."""
     info = rag.info(name)
-    embedder = rag.check_chunking(model, {"max_tokens": DEFAULT_TOKENS, **info.chunking})
+    longest = LONGEST
+    with suppress(InvalidInput, ModelUnavailable):  # vectors may be brought ready-made
+        longest = rag.embedder(info.model).max_tokens
+    tokens = Chunking.read(info.chunking, longest).max_tokens
+    embedder = rag.check_chunking(model, {**info.chunking, "max_tokens": tokens})
     if info.model == model and info.fingerprint == embedder.fingerprint:
         raise InvalidInput(
             f"collection {name!r} has the vectors of {model!r} already: name another model"

@@ -37,7 +37,6 @@ from rag_pg.split import Splitter, embedded_text
 
 log = logging.getLogger(__name__)
 
-DEFAULT_TOKENS = 256  # of a chunk
 JOBS_PER_BATCH = 32
 STORES_IN_FLIGHT = 64
 POLL_SECONDS = 5.0
@@ -237,8 +236,12 @@ class Worker:
         key = (work.space_id, repr(work.chunking))
         if key not in self._splitters:
             embedder = self.embedder_of(job.collection_name, work.space_id)
-            settings = {"max_tokens": min(DEFAULT_TOKENS, embedder.max_tokens), **work.chunking}
-            self._splitters[key] = Splitter.from_settings(settings, embedder.count_tokens)
+            self._splitters[key] = Splitter.from_settings(
+                work.chunking,
+                embedder.count_tokens,
+                embed=embedder.embed_documents,
+                longest=embedder.max_tokens,
+            )
         return self._splitters[key]
 
     # --- embedding
@@ -369,7 +372,13 @@ def _by_space(tasks: Sequence[Task]) -> list[list[Task]]:
 def _chunks(task: Task) -> list[dict[str, Any]]:
     """The document's chunks as rag.store_chunks takes them; a vector only where it is new."""
     chunks: list[dict[str, Any]] = [
-        {"content": s.text, "heading": s.heading, "start": s.start, "stop": s.stop}
+        {
+            "content": s.text,
+            "heading": s.heading,
+            "start": s.start,
+            "stop": s.stop,
+            "metadata": {"parent": list(s.parent)} if s.parent else None,
+        }
         for s in task.spans
     ]
     for place, vector in zip(task.places, task.vectors, strict=True):

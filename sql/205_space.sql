@@ -99,8 +99,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.index_state(rag.spaces) IS
-$$The index of a space: ready, building, missing (it is made when the vectors are in), invalid (its making was interrupted: it
-is made again), none (of kind exact).$$;
+$$The index of a space: ready, building, missing (a worker makes it when the vectors are in), invalid (its making was
+interrupted: it is made again), none (of kind exact).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.missing_vectors(of_space rag.spaces)
@@ -234,10 +234,13 @@ BEGIN
         USING ERRCODE = 'RG007',
         HINT = 'let the workers finish (rag.list_spaces shows the progress, rag.retry_jobs queues what failed), or pass forced => true';
     END IF;
-    IF _index IN ('building', 'invalid') AND NOT forced THEN
-        RAISE EXCEPTION 'the index of space % (model %) is %', _space.space_id, _space.model, _index
-        USING ERRCODE = 'RG007', HINT = 'a worker completes it: wait until rag.list_spaces says ready, or pass forced => true';
-    ELSIF _index = 'missing' AND NOT forced THEN
+    IF _index = 'building' AND NOT forced THEN
+        RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id, _space.model
+        USING ERRCODE = 'RG007', HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
+    ELSIF _index = 'invalid' THEN
+        EXECUTE format('DROP INDEX rag.%I', 'embeddings_' || _space.space_id || '_hnsw');
+    END IF;
+    IF _index IN ('missing', 'invalid') THEN
         CALL rag.build_index(_space);
     END IF;
     UPDATE rag.spaces AS s SET state = 'retired'
@@ -252,8 +255,7 @@ COMMENT ON FUNCTION rag.activate_space(integer, boolean) IS
 $$From now on, searches of the collection use this space; the one before is retired. Returns how many chunks have no vector in it.
 
 Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the same: keyword search
-finds what lacks a vector, and without its index the space is searched exactly. An index that no worker has made yet is made here,
-which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model: see rag.expect_space.$$;
+finds what lacks a vector. An index that no worker has made yet is made here, which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model: see rag.expect_space.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)

@@ -174,7 +174,7 @@ BEGIN
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
     JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
-    WHERE s.dropped_at IS NULL
+    WHERE s.dropped_at IS NULL AND s.state <> 'active'
         AND (collections IS NULL OR c.name = ANY (collections))
         AND pg_has_role(t.relowner, 'USAGE')
         AND rag.index_state(s) IN ('missing', 'invalid')
@@ -184,5 +184,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
-$$Spaces whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
+$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
 transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.$$;

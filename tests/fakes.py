@@ -1,15 +1,16 @@
-"""Stand-ins that are handed over as arguments: an embedder that needs no model."""
+"""Stand-ins that are handed over as arguments: an embedder and a reranker that need no model."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from rag_pg.models import Vectors
+from rag_pg.models import Scores, Vectors
 
 
 class HashEmbedder:
@@ -48,3 +49,24 @@ class HashEmbedder:
             digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
             vector[int.from_bytes(digest[:4], "little") % self.dimensions] += 1
         return vector / np.linalg.norm(vector)
+
+
+class WordReranker:
+    """Scores a text by how many of its words are the query's. `seen` holds every call.
+
+    `act` is called first, with the query and the texts: it may raise, wait, or return other scores.
+    """
+
+    name = "words"
+
+    def __init__(self, act: Callable[[str, Sequence[str]], Any] | None = None) -> None:
+        self.seen: list[tuple[str, list[str]]] = []
+        self._act = act
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
+        self.seen.append((query, list(texts)))
+        if self._act and (given := self._act(query, texts)) is not None:
+            return given
+        asked = set(re.findall(r"\w+", query.lower()))
+        found = [re.findall(r"\w+", text.lower()) for text in texts]
+        return np.array([sum(word in asked for word in w) / (len(w) or 1) for w in found])

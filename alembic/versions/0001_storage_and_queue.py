@@ -51,6 +51,20 @@ length and pooling; it is set by the first embedder that opens the space. Every 
 dropped; dropped_at marks one whose empty partition awaits removal.'
     """,
     """
+    CREATE TABLE rag.fields (
+        collection_id integer NOT NULL,
+        field text NOT NULL,
+        type text NOT NULL,
+        CONSTRAINT fields_pkey PRIMARY KEY (collection_id, field),
+        CONSTRAINT fields_type CHECK (type IN ('text', 'numeric', 'timestamptz', 'boolean'))
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.fields IS
+    'Metadata fields declared by rag.index_field, each with an index on the collection''s own partition of
+rag.chunks. field is a dotted path as rag.field_name writes it.'
+    """,
+    """
     CREATE TABLE rag.documents (
         collection_id integer NOT NULL,
         document_id uuid NOT NULL,
@@ -273,7 +287,7 @@ leg, query_embedding where there is no vector leg. filter_*: as rag.compile_filt
 # The keyword index (exact BM25). A chunk's life here: keyword_changes (fresh), an open segment, a sealed segment.
 #   fresh    one small row per written or deleted chunk, not yet inverted
 #   open     inverted by a merge of a few hundred changes: exact postings
-#   sealed   16,000 slots folded into one segment: frequent lexemes become dense weights
+#   sealed   frequent lexemes become dense weights every 4,000 slots; a full block becomes one segment
 KEYWORD_INDEX = (
     """
     CREATE TABLE rag.keyword_changes (
@@ -311,30 +325,30 @@ compaction.$$
     CREATE TABLE rag.keyword_postings (
         collection_id integer NOT NULL,
         segment integer NOT NULL,
-        chunk_count integer NOT NULL,
+        held bigint NOT NULL,
         idf real,
         top real,
         lexeme text COLLATE "C" NOT NULL,
         postings bigint[],
         weights {vector}.sparsevec,
-        PRIMARY KEY (collection_id, segment, lexeme) WITH (fillfactor = 100),
-        CHECK ((postings IS NULL) <> (weights IS NULL))
+        CHECK (num_nonnulls(postings, weights) = (held < 0)::integer)
     ) PARTITION BY LIST (collection_id)
     """,
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN postings SET STORAGE EXTERNAL
     """,
+    "CREATE INDEX ON rag.keyword_postings (collection_id, segment, lexeme) WITH (fillfactor = 100)",
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN weights SET STORAGE EXTERNAL
     """,
     """
     COMMENT ON TABLE rag.keyword_postings IS
-$$Which chunks of a segment contain a lexeme (chunk_count of them, deleted ones included), in one
-of two forms.
+$$Which chunks of a segment contain a lexeme (deleted ones included), in one of three forms.
 
-postings: exact and for rare lexemes (and every lexeme of an open segment): one number per chunk,
-made
-by rag.posting(slot, length, frequency).
+held: the posting itself, made by rag.posting(slot, length, frequency), if there is one only: two
+rows in three are so, and an array costs 20 bytes more. Otherwise minus the number of chunks.
+postings: exact and for rare lexemes (and every lexeme of an open segment): an array of postings.
+A lexeme has one such row per merge until its block is full, one row afterwards.
 weights: for frequent lexemes of a sealed segment: position = slot within the block + 1, value =
 thousandths
 of the BM25 contribution, rounded up, as of when they were computed (idf here, average_length in

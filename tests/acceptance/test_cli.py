@@ -22,13 +22,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(dsn: str, home: Path, tmp_path: Path) -> Run:
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, input: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
         settings = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home), "COLUMNS": "200"} | environment
         return subprocess.run(
             [sys.executable, "-m", "rag_pg", *arguments],
             env=clean | settings,
             cwd=tmp_path,
+            input=input,
             capture_output=True,
             text=True,
             timeout=120,
@@ -126,13 +129,35 @@ def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> N
 
 def test_folders_and_types_without_a_loader_are_named(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "x.png").write_bytes(b"PNG")
     (tmp_path / "x.pdf").write_bytes(b"%PDF")
-    for path in ("empty", "x.pdf", "missing.md"):
+    for path in ("empty", "x.png", "x.pdf", "missing.md"):
         done = cli("add", path)
         assert done.returncode == 1
         (line,) = [x for x in done.stderr.splitlines() if x.startswith("failed:")]
         assert path in line
-    assert ".md" in cli("add", "x.pdf").stderr
+    assert ".md" in cli("add", "x.png").stderr
+
+
+def test_standard_input_patterns_and_chunking(cli: Run, handbook: Path) -> None:
+    cut = '{"method": "sentence"}'
+    piped = cli("add", "-", "--uri", "n/pipe.md", "--chunking", cut, input="# Pipes\n\nOne. Two.")
+    assert piped.returncode == 0, piped.stderr
+    assert lines(cli("add", "handbook/*.md", "--json"))[0]["added"] == 1
+    found = lines(cli("documents", "--json"))
+    assert [(d["uri"], d["title"]) for d in found] == [
+        ("handbook/password.md", "Passwords"),
+        ("n/pipe.md", "Pipes"),
+    ]
+    assert found[1]["chunks"] == 2
+
+
+def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
+    counts = {"collection": "docs", "changed": 2, "unchanged": 0, "deleted": 0, "failed": 0}
+    assert lines(cli("sync", "handbook", "--json")) == [counts]
+    (handbook / "holidays.txt").unlink()
+    done = cli("sync", "handbook")
+    assert done.stdout == "0 documents added or updated, 1 unchanged, 1 deleted, 0 failed\n"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +170,8 @@ def test_folders_and_types_without_a_loader_are_named(cli: Run, tmp_path: Path) 
         (("jobs", "--state", "odd"), 2, ("odd", "waiting")),
         (("search", "x", "--mode", "odd"), 2, ("hybrid",)),
         (("search", "x", "--filter", "{odd"), 2, ("not JSON",)),
+        (("add", "-", "--chunking", "[1]"), 2, ("chunking is not a JSON object", "sentence")),
+        (("sync", "missing"), 2, ("missing is not a folder",)),
     ],
 )
 def test_mistakes_end_in_one_line(
