@@ -54,7 +54,7 @@ BEGIN
             AND NOT EXISTS (
                 SELECT FROM rag.jobs AS j
                 WHERE j.collection_id = of_backlog.collection_id AND j.document_id = n.document_id
-                    AND j.space_id = of_backlog.space_id) END
+                    AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest' AND j.state = 'waiting')) END
     FROM (
         SELECT d.document_id FROM rag.documents AS d
         WHERE d.collection_id = of_backlog.collection_id AND d.document_id > of_backlog.after_document
@@ -67,7 +67,7 @@ $$;
 
 COMMENT ON FUNCTION rag.next_documents(rag.backlogs, integer) IS
 $$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again, or chunks without a vector
-for which no job is there.$$;
+for which no job is there (one that will cut the document again queues its vectors itself).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.queue_backlog(document_limit integer DEFAULT 500, collections text[] DEFAULT NULL)
@@ -125,24 +125,26 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _left boolean := false;
+    _left boolean;
 BEGIN
     IF of_backlog.kind = 'embed' THEN
-        IF EXISTS (SELECT FROM rag.jobs AS j
-                   WHERE j.collection_id = of_backlog.collection_id AND j.space_id = of_backlog.space_id
-                       AND j.state = 'waiting') THEN
+        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence  -- a writer from before the space is still at it
+            OR EXISTS (SELECT FROM rag.jobs AS j
+                       WHERE j.collection_id = of_backlog.collection_id AND j.space_id = of_backlog.space_id
+                           AND j.state = 'waiting') THEN
             RETURN;
         END IF;
-        SELECT EXISTS (
-            SELECT FROM rag.chunks AS c
-            LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
-            WHERE c.collection_id = of_backlog.collection_id AND e.chunk_id IS NULL
-                AND NOT EXISTS (SELECT FROM rag.jobs AS j
-                                WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
-                                    AND j.space_id = of_backlog.space_id))
+        SELECT bool_or(NOT EXISTS (SELECT FROM rag.jobs AS j
+                                   WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                                       AND j.kind = 'ingest' AND j.state = 'waiting'))
         INTO _left
-        WHERE pg_snapshot_xmin(pg_current_snapshot()) >= of_backlog.fence;
-        IF NOT FOUND THEN  -- a writer from before the space is still at it
+        FROM rag.chunks AS c
+        LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
+        WHERE c.collection_id = of_backlog.collection_id AND e.chunk_id IS NULL
+            AND NOT EXISTS (SELECT FROM rag.jobs AS j
+                            WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                                AND j.space_id = of_backlog.space_id);
+        IF NOT _left THEN  -- what lacks a vector is about to be cut again
             RETURN;
         END IF;
     END IF;
