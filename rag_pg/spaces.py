@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pg.chunking import Chunking
 from rag_pg.db import Compared
-from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotReady
+from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
 from rag_pg.models import Space, SpaceComparison
 
 if TYPE_CHECKING:
@@ -44,7 +44,10 @@ def create_space(
 
 
 def find_space(rag: Rag, name: str, space_id: int) -> Space:
-    return next(s for s in rag.database.list_spaces(name) if s.space_id == space_id)
+    for space in rag.database.list_spaces(name):
+        if space.space_id == space_id:
+            return space
+    raise NotFound(f"collection {name!r} has no embedding space {space_id}; it was dropped")
 
 
 def build_space(rag: Rag, name: str, space_id: int, progress: Progress | None) -> Space:
