@@ -65,6 +65,15 @@ bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (
 	@$(PIP) install -e ".[bench]"
 	$(BIN)/python bench/chunking.py
 
+bench-filtered: $(VENV)/.test ## recall and time of vector search under filters, beside plain pgvector (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/filtered.py
+
+bench-kinds: $(VENV)/.test ## recall, size and build time of each kind of vector index (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/kinds.py
+
+bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/fusion.py
+
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py
 

@@ -30,6 +30,9 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "collection_stats",
             "set_chunking",
             "drop_collection",
+            "drop_vector_index",
+            "build_vector_index",
+            "index_progress",
         ),
     ),
     "Embedding spaces": (
@@ -61,7 +64,20 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Search": (
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
-        ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
+        (
+            "search",
+            "search_keyword",
+            "search_vector",
+            "more_like",
+            "expand",
+            "explain_search",
+            "why_not",
+            "explain_keyword",
+            "score_keyword",
+            "boost",
+            "diversify",
+            "auto_weight",
+        ),
     ),
     "Filters": (
         "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
