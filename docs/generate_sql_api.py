@@ -28,15 +28,35 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "create_collection",
             "list_collections",
             "collection_stats",
+            "set_chunking",
             "drop_collection",
             "drop_vector_index",
             "build_vector_index",
             "index_progress",
         ),
     ),
+    "Embedding spaces": (
+        "A space holds one model's vectors of a collection. Another model's are built beside the active ones.",
+        (
+            "create_space",
+            "list_spaces",
+            "compare_spaces",
+            "activate_space",
+            "rollback_space",
+            "drop_space",
+            "expect_space",
+        ),
+    ),
     "Documents": (
         "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
-        ("put_document", "put_documents", "get_document", "list_documents", "delete_document"),
+        (
+            "put_document",
+            "put_documents",
+            "wait_until_searchable",
+            "get_document",
+            "list_documents",
+            "delete_document",
+        ),
     ),
     "Chunks": (
         "Chunks that were made elsewhere, with or without their embeddings, can be stored directly.",
@@ -81,6 +101,8 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "explain_job",
             "job_stats",
             "unfinished",
+            "queue_backlog",
+            "space_settings",
         ),
     ),
     "Workers and budgets": (
@@ -102,7 +124,14 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does.",
-        ("version", "api_version", "set_fingerprint", "maintain", "remove_dropped"),
+        (
+            "version",
+            "api_version",
+            "set_fingerprint",
+            "maintain",
+            "pending_indexes",
+            "remove_dropped",
+        ),
     ),
 }
 TYPES = ("hit", "document_info")

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rag_pg.cli_db import db
+from rag_pg.cli_space import rechunk, reembed, spaces
 from rag_pg.cli_status import jobs, status
 from rag_pg.cli_worker import worker
 from rag_pg.command import (
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(db, name="db")
-for command in (worker, status, jobs):
+for command in (worker, status, jobs, reembed, rechunk, spaces):
     app.command()(command)
 
 

@@ -29,7 +29,7 @@ from rag_pg.errors import (
     SchemaMismatch,
 )
 from rag_pg.filters import plain_filter
-from rag_pg.models import CollectionInfo, CollectionStats, Document, Hit, Job, Vectors
+from rag_pg.models import CollectionInfo, CollectionStats, Document, Hit, Job, Space, Vectors
 
 API_VERSION = 1
 CONNECT_SECONDS = 10
@@ -50,14 +50,42 @@ class IngestWork:
     document_version: int
     chunking: Mapping[str, Any]
     embedded_hashes: Sequence[bytes]
+    space_id: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceSettings:
+    """What makes the vectors of a space."""
+
+    space_id: int
+    model: str
+    dimensions: int
+    distance: str
+    fingerprint: str | None
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compared:
+    """What one space finds for one query: a row of rag.compare_spaces."""
+
+    place: int
+    query_text: str
+    space_id: int
+    chunk_ids: Sequence[int]
+    overlap: float | None
+    rank_difference: float | None
+    recall: float | None
+    ndcg: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unfinished:
-    """A document that is not searchable in its last version: state pending or failed."""
+    """A document that is not searchable in the wanted version: state pending or failed."""
 
     document_id: UUID
     uri: str
+    wanted_version: int
     state: str
     error: str | None
 
@@ -179,11 +207,23 @@ class Database:
     def list_collections(self) -> list[CollectionInfo]:
         return self._rows(CollectionInfo, "SELECT * FROM rag.list_collections()")
 
-    def set_fingerprint(self, collection: str, fingerprint: str) -> None:
+    def set_fingerprint(
+        self, collection: str, fingerprint: str, space_id: int | None = None
+    ) -> None:
         self._scalar(
-            "SELECT rag.set_fingerprint(%(collection)s, %(fingerprint)s)",
+            "SELECT rag.set_fingerprint(%(collection)s, %(fingerprint)s, %(space_id)s)",
             collection=collection,
             fingerprint=fingerprint,
+            space_id=space_id,
+        )
+
+    def set_chunking(self, collection: str, chunking: Mapping[str, Any]) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.set_chunking(%(collection)s, %(chunking)s)",
+                collection=collection,
+                chunking=Jsonb(chunking),
+            )
         )
 
     def drop_collection(self, name: str) -> None:
@@ -195,10 +235,100 @@ class Database:
     def maintain(self) -> None:
         self._scalar("SELECT count(*) FROM rag.maintain()")
 
+    def queue_backlog(self, collections: Sequence[str] | None) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.queue_backlog(collections => %(collections)s::text[])",
+                collections=None if collections is None else list(collections),
+            )
+        )
+
+    def build_indexes(self, collections: Sequence[str] | None) -> int:
+        """Make the indexes of spaces whose vectors are in, beside readers and writers; return how many."""
+        made = 0
+        with self.connection() as connection:
+            while True:
+                row = connection.execute(
+                    "SELECT statement FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1",
+                    {"collections": None if collections is None else list(collections)},
+                ).fetchone()
+                if row is None:
+                    return made
+                connection.execute(row[0])
+                made += 1
+
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
         return self._rows(
             CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
         )
+
+    # --- embedding spaces
+
+    def create_space(
+        self,
+        collection: str,
+        *,
+        model: str,
+        dimensions: int,
+        distance: str,
+        index_options: Mapping[str, Any],
+    ) -> int:
+        return int(
+            self._scalar(
+                """SELECT rag.create_space(%(collection)s, %(model)s, %(dimensions)s, %(distance)s,
+                   %(index_options)s)""",
+                collection=collection,
+                model=model,
+                dimensions=dimensions,
+                distance=distance,
+                index_options=Jsonb(index_options),
+            )
+        )
+
+    def list_spaces(self, collection: str | None = None) -> list[Space]:
+        return self._rows(
+            Space, "SELECT * FROM rag.list_spaces(%(collection)s)", collection=collection
+        )
+
+    def space_settings(self, collection: str, space_id: int | None = None) -> SpaceSettings:
+        return self._rows(
+            SpaceSettings,
+            "SELECT * FROM rag.space_settings(%(collection)s, %(space_id)s)",
+            collection=collection,
+            space_id=space_id,
+        )[0]
+
+    def compare_spaces(
+        self, collection: str, queries: Sequence[Mapping[str, Any]], limit: int
+    ) -> list[Compared]:
+        return self._rows(
+            Compared,
+            "SELECT * FROM rag.compare_spaces(%(collection)s, %(queries)s, %(limit)s)",
+            collection=collection,
+            queries=Jsonb(queries),
+            limit=limit,
+        )
+
+    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.activate_space(%(space_id)s, %(forced)s)",
+                space_id=space_id,
+                forced=forced,
+            )
+        )
+
+    def rollback_space(self, collection: str, *, forced: bool = False) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.rollback_space(%(collection)s, %(forced)s)",
+                collection=collection,
+                forced=forced,
+            )
+        )
+
+    def drop_space(self, space_id: int) -> None:
+        self._scalar("SELECT rag.drop_space(%(space_id)s)", space_id=space_id)
 
     def index_field(self, collection: str, field: str, type: str) -> None:
         self._scalar(
@@ -310,12 +440,15 @@ class Database:
             assert counts is not None
             return counts
 
-    def unfinished(self, collection: str, ids: Sequence[UUID]) -> list[Unfinished]:
+    def unfinished(
+        self, collection: str, ids: Sequence[UUID], versions: Sequence[int] | None = None
+    ) -> list[Unfinished]:
         return self._rows(
             Unfinished,
-            "SELECT * FROM rag.unfinished(%(collection)s, %(ids)s)",
+            "SELECT * FROM rag.unfinished(%(collection)s, %(ids)s::uuid[], %(versions)s::integer[])",
             collection=collection,
             ids=list(ids),
+            versions=None if versions is None else list(versions),
         )
 
     # --- jobs
@@ -356,14 +489,16 @@ class Database:
                 {"job_id": job.job_id, "lease": job.lease, "limit": limit},
             ).fetchall()
 
-    def store_chunks(self, job: Job, version: int, chunks: Sequence[Mapping[str, Any]]) -> str:
+    def store_chunks(self, job: Job, work: IngestWork, chunks: Sequence[Mapping[str, Any]]) -> str:
         return str(
             self._scalar(
-                "SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s)",
+                """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s,
+                   embedded_space => %(space_id)s)""",
                 job_id=job.job_id,
                 lease=job.lease,
-                version=version,
+                version=work.document_version,
                 chunks=Jsonb(chunks),
+                space_id=work.space_id,
             )
         )
 
@@ -568,10 +703,13 @@ class Database:
         per_document: int | None = None,
         boosts: Sequence[Mapping[str, Any]] | None = None,
         duplicates: bool | None = None,
+        space_id: int | None = None,
     ) -> list[Hit]:
         return self._rows(
             Hit,
-            """SELECT * FROM rag.search(%(collection)s, %(query)s, %(embedding)s, result_limit => %(limit)s,
+            """SELECT * FROM rag.search(
+                   CASE WHEN %(space_id)s::integer IS NULL THEN %(collection)s
+                        ELSE rag.expect_space(%(collection)s, %(space_id)s) END, %(query)s, %(embedding)s, result_limit => %(limit)s,
                metadata_filter => %(filter)s, vector_weight => %(vector_weight)s,
                keyword_weight => %(keyword_weight)s, fusion => %(fusion)s, rrf_k => %(rrf_k)s,
                candidate_limit => %(candidate_limit)s, diversity => %(diversity)s,
@@ -590,6 +728,7 @@ class Database:
             per_document=per_document,
             boosts=None if boosts is None else Jsonb(list(boosts)),
             duplicates=duplicates,
+            space_id=space_id,
         )
 
 

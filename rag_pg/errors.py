@@ -6,6 +6,8 @@
     │   └── InvalidQuery        limit out of range, query too long, malformed filter
     ├── NotFound                an unknown collection, document or job
     ├── CollectionMismatch      a collection exists with other settings (model, dimensions, …)
+    │   └── SpaceChanged        another embedding space was activated meanwhile
+    ├── NotReady                documents not searchable in time, an embedding space not complete
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, server too old, pgvector missing
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
@@ -30,12 +32,14 @@ __all__ = [
     "LeaseLost",
     "ModelUnavailable",
     "NotFound",
+    "NotReady",
     "ProviderAuth",
     "ProviderError",
     "ProviderTimeout",
     "RagError",
     "RateLimited",
     "SchemaMismatch",
+    "SpaceChanged",
     "UnsupportedFile",
 ]
 
@@ -62,6 +66,14 @@ class NotFound(RagError, LookupError):
 
 class CollectionMismatch(RagError):
     """A collection exists with other settings."""
+
+
+class SpaceChanged(CollectionMismatch):
+    """Another embedding space was activated since the collection was opened."""
+
+
+class NotReady(RagError):
+    """Documents are not searchable in time, or an embedding space is not complete."""
 
 
 class SchemaMismatch(RagError):
@@ -111,4 +123,6 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG004": InvalidQuery,
     "RG005": LeaseLost,
     "RG006": SchemaMismatch,
+    "RG007": NotReady,
+    "RG008": SpaceChanged,
 }

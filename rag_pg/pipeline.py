@@ -115,8 +115,10 @@ class Pipeline:
                 for job in jobs:
                     self.heartbeat.release(job)
                 raise
-            if tasks or not jobs:
+            if tasks:
                 return tasks
+            if not jobs and not self.database.queue_backlog(self.heartbeat.collections):
+                return []
         return []
 
     def _prepare(self, job: Job) -> Task | None:
@@ -139,13 +141,13 @@ class Pipeline:
 
     def _embed_batch(self, batch: Sequence[Task], storer: ThreadPoolExecutor) -> None:
         """Embed a batch's texts, those of collections with the same model together."""
-        collections: dict[str, list[Task]] = {}
+        spaces: dict[tuple[str, int | None], list[Task]] = {}
         for task in batch:
-            collections.setdefault(task.job.collection_name, []).append(task)
+            spaces.setdefault((task.job.collection_name, task.space_id), []).append(task)
         groups: dict[int, tuple[Embedder, list[Task]]] = {}
-        for name, tasks in collections.items():
+        for (name, space_id), tasks in spaces.items():
             try:
-                embedder = self.tools.embedder_of(name)
+                embedder = self.tools.embedder_of(name, space_id)
             except DatabaseUnavailable:
                 raise
             except Exception as exc:

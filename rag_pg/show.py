@@ -52,15 +52,18 @@ def print_answer(answer: Answer) -> None:
 
 
 @contextmanager
-def show_progress() -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls."""
+def show_progress(noun: str = "documents") -> Iterator[Callable[[int, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls.
+
+    noun: what is counted.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
         TextColumn("embedding"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("documents, {task.fields[chunks]} chunks"),
+        TextColumn(noun + ", {task.fields[chunks]} chunks embedded"),
         TimeElapsedColumn(),
         console=err,
         transient=True,

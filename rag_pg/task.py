@@ -28,28 +28,30 @@ class Task:
     """
 
     job: Job
+    space_id: int | None  # whose model embeds the texts; None: the active one's
     texts: Sequence[str]
     store: Callable[[Sequence[Vectors]], int]
 
 
 @dataclass(slots=True)
 class Tools:
-    """What tasks are made with: the database, the embedder of a collection, its splitter."""
+    """What tasks are made with: the database, the embedder of a collection's space, its splitter."""
 
     database: Database
-    embedder_of: Callable[[str], Embedder]
-    splitters: dict[str, Splitter] = field(default_factory=dict)
+    embedder_of: Callable[[str, int | None], Embedder]
+    splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
-        if job.collection_name not in self.splitters:
-            embedder = self.embedder_of(job.collection_name)
-            self.splitters[job.collection_name] = Splitter.from_settings(
+        key = (work.space_id, repr(work.chunking))
+        if key not in self.splitters:
+            embedder = self.embedder_of(job.collection_name, work.space_id)
+            self.splitters[key] = Splitter.from_settings(
                 work.chunking,
                 embedder.count_tokens,
                 embed=embedder.embed_documents,
                 longest=embedder.max_tokens,
             )
-        return self.splitters[job.collection_name]
+        return self.splitters[key]
 
 
 def ingest(tools: Tools, job: Job) -> Task | None:
@@ -66,9 +68,9 @@ def ingest(tools: Tools, job: Job) -> Task | None:
 
     def store(vectors: Sequence[Vectors]) -> int:
         chunks = _chunks(spans, dict(zip(places, vectors, strict=True)))
-        return int(tools.database.store_chunks(job, work.document_version, chunks) == "stored")
+        return int(tools.database.store_chunks(job, work, chunks) == "stored")
 
-    return Task(job, [texts[i] for i in places], store)
+    return Task(job, work.space_id, [texts[i] for i in places], store)
 
 
 def embed(tools: Tools, job: Job) -> Task | None:
@@ -84,7 +86,7 @@ def embed(tools: Tools, job: Job) -> Task | None:
         tools.database.fail_job(job, None, retry_in=0, count_attempt=False)
         return 0
 
-    return Task(job, [text for _, text in pairs], store)
+    return Task(job, job.space_id, [text for _, text in pairs], store)
 
 
 KINDS: dict[str, Callable[[Tools, Job], Task | None]] = {"ingest": ingest, "embed": embed}

@@ -30,7 +30,8 @@ class Worker:
     """Works the queue of some or all collections with the embedders it is handed.
 
     Args:
-        embedder_of: returns the embedder of a collection by name, checked against what it stores.
+        embedder_of: returns the embedder of a collection's space (by name and space id; None: the active
+            one), checked against what it stores.
         concurrency: how many pipelines embed side by side; more than one helps where a provider is waited for.
         lease_seconds: how long a job is held without a heartbeat.
         on_progress: called with (documents stored, chunks embedded) since the last call.
@@ -39,7 +40,7 @@ class Worker:
     def __init__(
         self,
         database: Database,
-        embedder_of: Callable[[str], Embedder],
+        embedder_of: Callable[[str, int | None], Embedder],
         *,
         collections: Sequence[str] | None = None,
         concurrency: int = 1,
@@ -166,6 +167,7 @@ class Worker:
         while not self.stop.is_set():
             try:
                 self.database.maintain()
+                self.database.build_indexes(self._heartbeat.collections)
             except RagError as exc:
                 log.warning("maintenance was put off: %s", exc)
             self.stop.wait(MAINTAIN_SECONDS)

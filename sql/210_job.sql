@@ -1,42 +1,43 @@
 CREATE OR REPLACE FUNCTION rag.queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
-                                          job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL)
+                                          job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
+                                         for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, priority, run_at)
-    SELECT for_collection, d.id, job_kind, job_priority, coalesce(job_run_at, clock_timestamp())
+    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, space_id, priority, run_at)
+    SELECT for_collection, d.id, job_kind, for_space, job_priority, coalesce(job_run_at, clock_timestamp())
     FROM (SELECT DISTINCT u.id FROM unnest(for_documents) AS u (id) ORDER BY u.id) AS d
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL
     DO UPDATE SET priority = greatest(j.priority, excluded.priority),
                   run_at = least(j.run_at, excluded.run_at),
                   attempts = 0;
     DELETE FROM rag.jobs AS j
     WHERE j.collection_id = for_collection AND j.document_id = ANY (for_documents) AND j.kind = job_kind
-        AND j.state = 'dead';
+        AND j.space_id IS NOT DISTINCT FROM for_space AND j.state = 'dead';
     PERFORM pg_notify('rag_jobs', '');
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_jobs(integer, uuid[], text, integer, timestamptz) IS
+COMMENT ON FUNCTION rag.queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
 $$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before; NULL: now.
 
-A document has at most one waiting job of a kind; a dead one of an earlier text is replaced.$$;
+for_space: of kind embed, the space whose vectors are wanted. A document has at most one waiting job of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.queue_job(for_collection integer, for_document uuid, job_kind text,
-                                         job_priority integer DEFAULT 0)
+                                         job_priority integer DEFAULT 0, for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag.queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority);
+    PERFORM rag.queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority, for_space => for_space);
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer) IS
+COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer, integer) IS
 $$rag.queue_jobs for one document, to be worked at once.$$;
 
 
@@ -82,7 +83,7 @@ CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1, lease_seco
                                          collections text[] DEFAULT NULL, worker_name text DEFAULT NULL,
                                          kinds text[] DEFAULT NULL)
 RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
-               document_id uuid, attempts integer)
+               document_id uuid, attempts integer, space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
@@ -182,9 +183,10 @@ BEGIN
             attempts = j.attempts + 1,
             worker = worker_name
         WHERE j.job_id = ANY (_taken)
-        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at
+        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at,
+                  j.space_id
     )
-    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts
+    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts, t.space_id
     FROM taken AS t
     JOIN rag.collections AS c USING (collection_id)
     ORDER BY t.priority DESC, t.run_at, t.job_id;
@@ -198,7 +200,7 @@ Two takers never share a job. Collections with jobs of the same priority share t
 of one does not hold up the others; within a collection the longest due comes first. A job whose lease expired is
 simply taken again; one that was lost as often as its max_attempts is dead. Jobs of a collection whose provider is
 over its budget stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
-then store with the lease.$$;
+then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
@@ -335,7 +337,7 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM rag.jobs AS j
                WHERE j.collection_id = _job.collection_id AND j.document_id = _job.document_id
-                   AND j.kind = _job.kind AND j.state = 'waiting' AND j.lease IS NULL) THEN
+                   AND j.kind = _job.kind AND j.space_id IS NOT DISTINCT FROM _job.space_id AND j.state = 'waiting' AND j.lease IS NULL) THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         RETURN 'superseded';
     END IF;
@@ -401,10 +403,10 @@ BEGIN
         WHERE j.job_id = ANY (_chosen) AND j.state = 'dead'
         RETURNING j.*
     )
-    INSERT INTO rag.jobs (job_id, collection_id, document_id, kind, priority, max_attempts, errors, created_at)
-    SELECT r.job_id, r.collection_id, r.document_id, r.kind, r.priority, r.max_attempts, r.errors, r.created_at
+    INSERT INTO rag.jobs (job_id, collection_id, document_id, kind, space_id, priority, max_attempts, errors, created_at)
+    SELECT r.job_id, r.collection_id, r.document_id, r.kind, r.space_id, r.priority, r.max_attempts, r.errors, r.created_at
     FROM risen AS r
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
     GET DIAGNOSTICS _retried = ROW_COUNT;
     PERFORM pg_notify('rag_jobs', '');
     RETURN _retried + _hurried;

@@ -313,3 +313,48 @@ def test_help_is_quick_to_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_another_model_is_built_compared_activated_and_rolled_back(
+    cli: Run, handbook: Path, tmp_path: Path
+) -> None:
+    with FakeGemini() as gemini:
+        environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}
+        old = "gemini:gemini-embedding-001:64"
+        lines(cli("add", "handbook", "--model", old, "--json", **environment))
+        (first,) = lines(cli("spaces", "--json"))
+        assert (first["state"], first["share"], first["index_state"]) == ("active", 1, "ready")
+        model = "gemini:gemini-embedding-001:32"
+        (queued,) = lines(
+            cli("reembed", "docs", "--model", model, "--no-wait", "--json", **environment)
+        )
+        assert (queued["state"], queued["embedded"]) == ("building", 0)
+        second = str(queued["space_id"])
+        one_line(cli("spaces", "docs", "--activate", second), 1, "chunks have no vector yet")
+        done = cli("reembed", "docs", "--model", model, **environment)
+        assert done.returncode == 0, done.stderr
+        assert f"space {second} ({model}) is building: 2 of 2 chunks embedded" in done.stdout
+        assert f"rag-pg spaces docs --activate {second}" in done.stderr
+        (tmp_path / "queries.jsonl").write_text(
+            '{"query": "reset my password", "relevant": ["handbook/password.md"]}\n\n'
+        )
+        compared = cli("spaces", "docs", "--compare", "queries.jsonl", "--json", **environment)
+        assert [row["overlap"] for row in lines(compared)] == [1, 1]
+        assert all(row["recall"] == 1 for row in lines(compared))
+        shown = cli("spaces", "docs", "--compare", "queries.jsonl", **environment)
+        assert "nDCG@10" in shown.stdout
+        states = lines(cli("spaces", "docs", "--activate", second, "--json"))
+        assert [row["state"] for row in states] == ["retired", "active"]
+        (hit,) = lines(cli("search", "holiday", "-n", "1", "--json", **environment))
+        assert hit["vector_rank"] is not None
+        assert "retired" in cli("spaces", "docs").stdout
+        states = lines(cli("spaces", "docs", "--rollback", "--json"))
+        assert [row["state"] for row in states] == ["active", "retired"]
+        assert len(lines(cli("spaces", "docs", "--drop", second, "--json"))) == 1
+        chunking = '{"max_tokens": 32}'
+        (cut,) = lines(cli("rechunk", "docs", "--chunking", chunking, "--json", **environment))
+        assert cut == {"collection": "docs", "documents": 2}
+    one_line(cli("spaces", "docs", "--drop", "99"), 2, "has no space 99; it has")
+    one_line(cli("spaces", "--rollback"), 2, "name a collection")
+    one_line(cli("rechunk", "docs", "--chunking", "x"), 2, "the chunking is not JSON")
+    one_line(cli("reembed", "nope", "--model", "minilm"), 1, "there is no collection 'nope'")

@@ -198,11 +198,11 @@ def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Data
     put(rag, 8)
     asked = []
 
-    def embedder_of(collection: str) -> Embedder:
+    def embedder_of(collection: str, space_id: int | None) -> Embedder:
         asked.append(collection)
         if len(asked) > 1:  # the first is the splitter's
             raise DatabaseUnavailable("gone")
-        return rag.embedder_of(collection)
+        return rag.embedder_of(collection, space_id)
 
     with pytest.raises(DatabaseUnavailable):
         Worker(database, embedder_of).drain()

@@ -338,10 +338,12 @@ def test_jobs_that_back_off_can_be_hurried(database: Database) -> None:
 def test_deleting_a_document_cancels_its_jobs(database: Database, connection: Connection) -> None:
     put(database, "running", "dead", "waiting")
     running, dead = take(database, 2)
+    work = database.read_job(running)
+    assert work is not None
     database.fail_job(dead, "x", permanent=True)
     for uri in ("running", "dead", "waiting"):
         assert database.delete_document("c", uri)
     assert states(connection) == []
     assert database.extend_jobs([running], 60) == [running.job_id]
     with pytest.raises(LeaseLost):
-        database.store_chunks(running, 1, [])
+        database.store_chunks(running, work, [])
