@@ -145,7 +145,7 @@ class Pipeline:
         groups: dict[int, tuple[Embedder, list[Task]]] = {}
         for name, tasks in collections.items():
             try:
-                embedder = self.tools.embedder_of(name)
+                embedder = self.tools.embedder(name)
             except DatabaseUnavailable:
                 raise
             except Exception as exc:

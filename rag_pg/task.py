@@ -7,6 +7,7 @@ do. It may raise: the failure is recorded with the job.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,10 +41,16 @@ class Tools:
     database: Database
     embedder_of: Callable[[str], Embedder]
     splitters: dict[str, Splitter] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def embedder(self, collection: str) -> Embedder:
+        """The embedder of a collection; pipelines that ask at once do not open it twice."""
+        with self.lock:
+            return self.embedder_of(collection)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
         if job.collection_name not in self.splitters:
-            embedder = self.embedder_of(job.collection_name)
+            embedder = self.embedder(job.collection_name)
             settings = {"max_tokens": min(DEFAULT_TOKENS, embedder.max_tokens), **work.chunking}
             self.splitters[job.collection_name] = Splitter.from_settings(
                 settings, embedder.count_tokens
