@@ -147,7 +147,7 @@ class Pipeline:
         groups: dict[int, tuple[Embedder, list[Task]]] = {}
         for (name, space_id), tasks in spaces.items():
             try:
-                embedder = self.tools.embedder_of(name, space_id)
+                embedder = self.tools.embedder(name, space_id)
             except DatabaseUnavailable:
                 raise
             except Exception as exc:

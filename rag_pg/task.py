@@ -7,6 +7,7 @@ do. It may raise: the failure is recorded with the job.
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,11 +41,17 @@ class Tools:
     database: Database
     embedder_of: Callable[[str, int | None], Embedder]
     splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def embedder(self, collection: str, space_id: int | None) -> Embedder:
+        """The embedder of a space, opened once although pipelines ask for it side by side."""
+        with self.lock:
+            return self.embedder_of(collection, space_id)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
         key = (work.space_id, repr(work.chunking))
         if key not in self.splitters:
-            embedder = self.embedder_of(job.collection_name, work.space_id)
+            embedder = self.embedder(job.collection_name, work.space_id)
             self.splitters[key] = Splitter.from_settings(
                 work.chunking,
                 embedder.count_tokens,

@@ -56,10 +56,13 @@ COMMENT ON FUNCTION rag.add_error(jsonb, integer, text) IS
 $$A job's history with one more failure; the last 20 are kept.$$;
 
 
+-- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by the indexes made for it.
+
 CREATE OR REPLACE FUNCTION rag.bury_lost_jobs()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
 DECLARE
     _now timestamptz := clock_timestamp();
@@ -86,6 +89,7 @@ RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, coll
                document_id uuid, attempts integer, space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -247,6 +251,7 @@ CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[], leas
 RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
 BEGIN
     -- A locked one is being stored or deleted just now.
@@ -287,6 +292,7 @@ CREATE OR REPLACE FUNCTION rag.finish_jobs(job_ids bigint[], leases uuid[])
 RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
 DECLARE
     _finished bigint[];

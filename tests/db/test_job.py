@@ -224,8 +224,8 @@ def test_priority_goes_before_fairness(database: Database, connection: Connectio
 
 
 def test_the_claim_walks_its_index(database: Database, connection: Connection) -> None:
-    queue_up(connection, "c", 20_000)
-    connection.execute("ANALYZE rag.jobs")
+    queue_up(connection, "c", 20_000)  # never analyzed, as a queue that has just filled
+    connection.execute("SELECT pg_stat_force_next_flush()")
     connection.execute("SELECT pg_stat_reset()")
     for _ in range(10):
         assert len(take(database, 50)) == 50
