@@ -61,7 +61,7 @@ bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and
 	@$(PIP) install -e ".[bench]"
 	$(BIN)/python bench/keyword.py
 
-bench-peers: $(VENV)/.test ## hybrid search beside LangChain's, LlamaIndex's, Haystack's, LanceDB's and SQL by hand (needs RAG_PG_EVAL_DATA)
+bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/peers.py
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
