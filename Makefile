@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion bench-peers stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -76,6 +76,9 @@ bench-kinds: $(VENV)/.test ## recall, size and build time of each kind of vector
 
 bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/fusion.py
+
+bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/peers.py
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py
