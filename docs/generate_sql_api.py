@@ -55,13 +55,30 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "unfinished",
         ),
     ),
+    "Sources": (
+        "A source is a table of the application's own that a collection follows.",
+        ("attach_source", "list_sources", "sync_source", "detach_source"),
+    ),
+    "Requests": (
+        "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
+        "take and answer requests.",
+        ("search_text", "ask", "embed_query", "take_request", "answer_request"),
+    ),
     "Text": (
         "What a worker in another language has to compute in exactly the same way.",
         ("embedded_text", "content_hash", "document_id"),
     ),
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does.",
-        ("version", "api_version", "set_fingerprint", "maintain", "remove_dropped"),
+        (
+            "version",
+            "api_version",
+            "doctor",
+            "set_fingerprint",
+            "maintain",
+            "remove_dropped",
+            "follow_sources",
+        ),
     ),
 }
 TYPES = ("hit", "document_info")

@@ -332,6 +332,23 @@ def jobs(
     out.print(table)
 
 
+@app.command()
+def doctor(json_: Json = False, dsn: Dsn = None) -> None:
+    """Health: what is wrong and what to do about it; exit 1 when a check fails."""
+    with _rag(dsn) as rag:
+        findings = rag.database.doctor()
+    if json_:
+        for finding in findings:
+            _json(finding)
+    else:
+        table = Table("check", "status", "what was found", "what to do")
+        for f in findings:
+            table.add_row(*map(escape, (f.check, f.status, f.detail, f.remedy or "")))
+        out.print(table)
+    if any(finding.status == "fail" for finding in findings):
+        raise SystemExit(1)
+
+
 # --- the database
 
 

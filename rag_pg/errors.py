@@ -9,6 +9,7 @@
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, server too old, pgvector missing
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
+    ├── NoAnswer                no worker answered a request in time, or it could not
     ├── ModelUnavailable        weights or a library are missing
     └── ProviderError           an embedding or language model provider failed
         ├── ProviderAuth        no key, or a key that is refused
@@ -29,6 +30,7 @@ __all__ = [
     "InvalidQuery",
     "LeaseLost",
     "ModelUnavailable",
+    "NoAnswer",
     "NotFound",
     "ProviderAuth",
     "ProviderError",
@@ -76,6 +78,10 @@ class LeaseLost(RagError):
     """A job's lease expired, or its document changed while it was being processed."""
 
 
+class NoAnswer(RagError):
+    """No worker answered a request in time, or it could not."""
+
+
 class ModelUnavailable(RagError):
     """Weights or a library are missing."""
 
@@ -111,4 +117,5 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG004": InvalidQuery,
     "RG005": LeaseLost,
     "RG006": SchemaMismatch,
+    "RG009": NoAnswer,
 }

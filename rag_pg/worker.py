@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from rag_pg.attend import Answerer, Attendant
 from rag_pg.db import Database, IngestWork
 from rag_pg.errors import (
     CollectionMismatch,
@@ -65,6 +66,7 @@ class Worker:
     Args:
         embedder_of: returns the embedder of a collection by name, checked against what it stores.
         on_progress: called with (documents stored, chunks embedded) since the last call.
+        answerers: what answers requests, by their kind; `run` attends to them beside the queue.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class Worker:
         collections: Sequence[str] | None = None,
         lease_seconds: float = 60.0,
         on_progress: Callable[[int, int], None] | None = None,
+        answerers: Mapping[str, Answerer] | None = None,
     ) -> None:
         self.database = database
         self.embedder_of = embedder_of
@@ -83,6 +86,9 @@ class Worker:
         self.on_progress = on_progress or (lambda documents, chunks: None)
         self.name = f"{socket.gethostname()}:{os.getpid()}"
         self.stop = threading.Event()
+        self.attendant = Attendant(
+            database, answerers or {}, name=self.name, collections=collections
+        )
         self._held: dict[int, Job] = {}
         self._splitters: dict[str, Splitter] = {}
 
@@ -91,6 +97,13 @@ class Worker:
 
         A database that goes away is waited for; everything else that fails is recorded with its job.
         """
+        self.attendant.start()
+        try:
+            self._run()
+        finally:
+            self.attendant.close()
+
+    def _run(self) -> None:
         delay = 1.0
         maintain_at = time.monotonic()
         while not self.stop.is_set():
@@ -121,6 +134,7 @@ class Worker:
         Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
         """
         claimed = 0
+        self.attendant.follow()
         with (
             self._heartbeat(),
             ThreadPoolExecutor(1, "rag-pg-feed") as feeder,

@@ -323,6 +323,7 @@ BEGIN
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
     END LOOP;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
+    PERFORM rag.forget_sources(_id);
 END
 $$;
 

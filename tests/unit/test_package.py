@@ -14,7 +14,7 @@ PACKAGE = Path(rag_pg.__file__).parent
 LAYERS = (
     ("errors", "models"),
     ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
-    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
+    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy", "attend"),
     ("gemini", "load", "split", "extractive"),
     ("embed", "llm", "rerank", "answer", "worker", "ingest"),
     ("collection",),
