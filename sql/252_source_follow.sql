@@ -12,15 +12,24 @@ SET bytea_output TO 'hex'
 AS $$
 DECLARE
     _source integer := TG_ARGV[0]::integer;
-    _nothing_waits boolean := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     _sql record;
-    _keys text[];
-    _query text;
+    _keys jsonb[];
     _reason text;
+    _allowed boolean;
+    _nothing_waited boolean;
+    _noted bigint;
 BEGIN
-    IF _nothing_waits THEN
-        PERFORM pg_notify('rag_sources', '');  -- only then: a NOTIFY makes the commits of all writers queue up
+    _allowed := CASE WHEN has_schema_privilege('rag', 'USAGE')  -- first: without it the table has no name
+                     THEN has_table_privilege('rag.source_changes', 'SELECT')
+                          AND has_table_privilege('rag.source_changes', 'INSERT') END;
+    IF _allowed IS NOT TRUE THEN
+        RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user, TG_RELID::regclass
+        USING ERRCODE = '42501',
+            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag.source_sql, '
+                   'rag.source_columns and rag.table_name';
     END IF;
+    _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
+    -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
     IF TG_OP <> 'TRUNCATE' THEN
         BEGIN
             _sql := rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb);
@@ -28,36 +37,35 @@ BEGIN
             _reason := SQLERRM;
         END;
     END IF;
-    IF _sql IS NOT NULL THEN
-        _keys := CASE TG_OP
-            WHEN 'INSERT' THEN ARRAY[format('SELECT %s AS key FROM new_rows AS t', _sql.key_sql)]
-            WHEN 'DELETE' THEN ARRAY[format('SELECT %s AS key FROM old_rows AS t', _sql.key_sql)]
-            ELSE ARRAY[
-                format('SELECT w.key FROM (
-                            SELECT %1$s AS key, hashtextextended(%2$s, 0) AS hash FROM old_rows AS t
-                            UNION ALL
-                            SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
-                        GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2',
-                       _sql.key_sql, _sql.watch_sql),
-                format('SELECT %1$s AS key FROM old_rows AS t UNION SELECT %1$s FROM new_rows AS t', _sql.key_sql)]
+    IF _sql IS NULL THEN
+        INSERT INTO rag.source_changes (source_id, reason) VALUES (_source, _reason);
+    ELSIF TG_OP = 'UPDATE' THEN
+        BEGIN
+            EXECUTE format(
+                'SELECT array_agg(u.key) FROM (
+                     SELECT w.key FROM (
+                         SELECT %1$s AS key, hashtextextended(%2$s, 0) AS hash FROM old_rows AS t
+                         UNION ALL
+                         SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
+                     GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2) AS u',
+                _sql.key_sql, _sql.watch_sql)
+            INTO _keys;
+        EXCEPTION WHEN OTHERS THEN  -- the condition: who follows will say so
+            EXECUTE format('SELECT array_agg(u.key) FROM (SELECT %1$s AS key FROM old_rows AS t
+                                                          UNION SELECT %1$s FROM new_rows AS t) AS u', _sql.key_sql)
+            INTO _keys;
         END;
-        FOREACH _query IN ARRAY _keys LOOP
-            BEGIN
-                EXECUTE format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, k.key FROM (%s) AS k', _query)
-                USING _source;
-                RETURN NULL;
-            EXCEPTION WHEN OTHERS THEN
-                _reason := SQLERRM;
-            END;
-        END LOOP;
+        INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key FROM unnest(_keys) AS k (key);
+    ELSE
+        EXECUTE format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM %s AS t', _sql.key_sql,
+                       CASE TG_OP WHEN 'INSERT' THEN 'new_rows' ELSE 'old_rows' END)
+        USING _source;
     END IF;
-    INSERT INTO rag.source_changes (source_id, reason) VALUES (_source, _reason);
+    GET DIAGNOSTICS _noted = ROW_COUNT;
+    IF _nothing_waited AND _noted > 0 THEN
+        PERFORM pg_notify('rag_sources', '');  -- only then: a NOTIFY makes the commits of all writers queue up
+    END IF;
     RETURN NULL;
-EXCEPTION WHEN insufficient_privilege THEN
-    RAISE EXCEPTION 'role % may not note the changes of table % for its collection: %', current_user,
-        rag.table_name(TG_RELID), SQLERRM
-    USING ERRCODE = SQLSTATE,
-        HINT = 'grant it the rights of a writing role, or those of a role that writes a source (see the documentation)';
 END
 $$;
 

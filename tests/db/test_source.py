@@ -391,14 +391,14 @@ def test_the_application_needs_few_rights_and_is_told_which(connection: Connecti
     )
     connection.execute("SET ROLE source_writer")
     with pytest.raises(
-        psycopg.errors.InsufficientPrivilege, match="permission denied for schema rag"
+        psycopg.errors.InsufficientPrivilege, match="source_writer may not note changes"
     ):
         insert(connection, 1)
     connection.execute(
         """RESET ROLE;
            GRANT USAGE ON SCHEMA rag TO source_writer;
            GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
-           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns TO source_writer;
+           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns, rag.table_name TO source_writer;
            SET ROLE source_writer"""
     )
     insert(connection, 1, 2)
