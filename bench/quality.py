@@ -23,7 +23,7 @@ from rag_pg.collection import Collection
 
 MEASURES = (nDCG @ 10, R @ 10, R @ 100)
 MODES = {"keyword": (0.0, 1.0), "vector": (1.0, 0.0), "hybrid": (0.5, 0.5)}
-LANGUAGES = {"de": "german", "es": "spanish", "fr": "french", "ru": "russian"}
+LANGUAGES = {"de": "german", "es": "spanish", "fr": "french", "ru": "russian", "zh": "simple"}
 
 
 def main() -> None:

@@ -24,7 +24,15 @@ TARGET = Path(__file__).parent / "sql-api.md"
 PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Collections": (
         "A collection is a corpus with one language, one chunking and one active embedding space.",
-        ("create_collection", "list_collections", "collection_stats", "drop_collection"),
+        (
+            "create_collection",
+            "list_collections",
+            "collection_stats",
+            "drop_collection",
+            "drop_vector_index",
+            "build_vector_index",
+            "index_progress",
+        ),
     ),
     "Documents": (
         "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
@@ -36,7 +44,24 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Search": (
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
-        ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
+        (
+            "search",
+            "search_keyword",
+            "search_vector",
+            "more_like",
+            "expand",
+            "explain_search",
+            "why_not",
+            "explain_keyword",
+            "score_keyword",
+            "boost",
+            "diversify",
+            "auto_weight",
+        ),
+    ),
+    "Filters": (
+        "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
+        ("index_field", "unindex_field", "list_fields", "field_index_statement", "compile_filter"),
     ),
     "Jobs": (
         "A job is one unit of queued work. Workers in any language use these functions.",
@@ -47,10 +72,13 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "chunks_to_embed",
             "store_embeddings",
             "extend_job",
+            "extend_jobs",
             "finish_job",
+            "finish_jobs",
             "fail_job",
             "retry_jobs",
             "list_jobs",
+            "explain_job",
             "job_stats",
             "unfinished",
         ),
@@ -63,6 +91,19 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
         "take and answer requests.",
         ("search_text", "ask", "embed_query", "take_request", "answer_request"),
+    ),
+    "Workers and budgets": (
+        "Workers say that they live. A budget limits what all of them together ask of a provider of models.",
+        (
+            "beat_worker",
+            "forget_worker",
+            "list_workers",
+            "set_budget",
+            "list_budgets",
+            "take_budget",
+            "block_provider",
+            "held_back",
+        ),
     ),
     "Text": (
         "What a worker in another language has to compute in exactly the same way.",

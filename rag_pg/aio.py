@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,6 +18,7 @@ from rag_pg.db import POOL_SIZE
 from rag_pg.ingest import Source
 from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document
 from rag_pg.rag import Rag
+from rag_pg.sync import SyncReport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -72,6 +74,10 @@ class AsyncCollection:
         """See Collection.add."""
         return await self._run(self._sync.add, *sources, wait=wait)
 
+    async def sync(self, folder: str | Path, *, wait: bool = True) -> SyncReport:
+        """See Collection.sync."""
+        return await self._run(self._sync.sync, folder, wait=wait)
+
     async def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
         """See Collection.add_chunks."""
         return await self._run(self._sync.add_chunks, chunks, wait=wait)
@@ -83,6 +89,10 @@ class AsyncCollection:
     async def ask(self, question: str, **options: Any) -> Answer:
         """See Collection.ask."""
         return await self._run(self._sync.ask, question, **options)
+
+    async def index_field(self, field: str, type: str) -> None:
+        """See Collection.index_field."""
+        await self._run(self._sync.index_field, field, type)
 
     async def delete(self, uri: str) -> bool:
         """See Collection.delete."""

@@ -30,6 +30,7 @@ from rag_pg.models import (
 )
 from rag_pg.rerank import SECONDS, LLMReranker, score_texts
 from rag_pg.split import embedded_text
+from rag_pg.sync import SyncReport, sync_folder
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
@@ -85,8 +86,8 @@ class Collection:
         """Put documents and work the queue until they are searchable.
 
         Args:
-            sources: paths of files and folders, and documents as mappings with the keys uri, content and
-                optionally title, metadata, media_type, language.
+            sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
+                and optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
             progress: called with (documents searchable, documents to do, chunks embedded).
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
@@ -114,9 +115,17 @@ class Collection:
         return AddReport(
             added=changed,
             unchanged=len(ids) - len(todo),
+            uris=tuple(ids.values()),
             failures=tuple(failures),
             removed_characters=removed,
         )
+
+    def sync(
+        self, folder: str | Path, *, wait: bool = True, progress: Progress | None = None
+    ) -> SyncReport:
+        """Bring the collection in step with a folder: add and update what changed, and delete the
+        documents of that folder whose files are gone; see `sync_folder`."""
+        return sync_folder(self, Path(folder), wait=wait, progress=progress)
 
     def _work(self, todo: set[UUID], progress: Progress | None) -> list[LoadFailure]:
         """Work this collection's queue until none of `todo` is pending; return what failed for good."""
@@ -164,6 +173,26 @@ class Collection:
         """Delete a document. False when there is none with that uri."""
         return self.rag.database.delete_document(self.name, uri)
 
+    # --- metadata fields
+
+    def index_field(self, field: str, type: str) -> None:
+        """Declare a metadata field, so that an index serves ranges and prefixes of it in filters.
+
+        Args:
+            field: a path as in filters, e.g. "year" or "author.name".
+            type: text, numeric, timestamptz or boolean.
+        Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
+        """
+        self.rag.database.index_field(self.name, field, type)
+
+    def unindex_field(self, field: str) -> bool:
+        """Take back a declaration. False when there was none."""
+        return self.rag.database.unindex_field(self.name, field)
+
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types."""
+        return self.rag.database.list_fields(self.name)
+
     # --- reading
 
     def search(
@@ -191,7 +220,8 @@ class Collection:
 
         Args:
             limit: 1 to 1000 hits.
-            filter: keep chunks whose metadata matches, e.g. {"lang": "en", "year": {"$gte": 2024}}.
+            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
+                be dates, decimals, UUIDs and sets. See docs/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
             fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
             candidate_limit: how many each leg contributes, and how many are reranked; default the larger of

@@ -16,7 +16,7 @@ import psycopg
 from pgvector import HalfVector
 from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
@@ -28,10 +28,12 @@ from rag_pg.errors import (
     RagError,
     SchemaMismatch,
 )
+from rag_pg.filters import plain_filter
 from rag_pg.models import CollectionInfo, CollectionStats, Document, Hit, Job, Vectors
 
 API_VERSION = 1
 CONNECT_SECONDS = 10
+PING_SECONDS = 2
 POOL_SIZE = 4
 T = TypeVar("T")
 
@@ -62,13 +64,18 @@ class Unfinished:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobCounts:
-    """Jobs of a collection; lag: seconds since the oldest unfinished one was due."""
+    """Jobs of a collection; lag: seconds since the oldest unfinished one was due; delayed: waiting
+    and not due yet; reason: why none is taken; rate: jobs a second of late; eta: seconds to the end."""
 
     collection_name: str
     waiting: int
     running: int
     dead: int
     lag: float
+    delayed: int
+    reason: str | None
+    rate: float
+    eta: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -129,11 +136,7 @@ class Database:
             return
         with _errors(), psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection:
             found = _api_version(connection)
-        if found != API_VERSION:
-            remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
-            raise SchemaMismatch(
-                f"schema rag has api version {found}, this program needs {API_VERSION}: {remedy}"
-            )
+        _check_api_version(found)
         self._pool.open(wait=False)
         self._opened = True
 
@@ -152,6 +155,13 @@ class Database:
         with (
             self.connection() as connection,
             connection.cursor(row_factory=class_row(cls)) as cursor,
+        ):
+            return cursor.execute(statement, values).fetchall()
+
+    def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=dict_row) as cursor,
         ):
             return cursor.execute(statement, values).fetchall()
 
@@ -210,6 +220,32 @@ class Database:
             CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
         )
 
+    def index_field(self, collection: str, field: str, type: str) -> None:
+        self._scalar(
+            "SELECT rag.index_field(%(collection)s, %(field)s, %(type)s)",
+            collection=collection,
+            field=field,
+            type=type,
+        )
+
+    def unindex_field(self, collection: str, field: str) -> bool:
+        return bool(
+            self._scalar(
+                "SELECT rag.unindex_field(%(collection)s, %(field)s)",
+                collection=collection,
+                field=field,
+            )
+        )
+
+    def list_fields(self, collection: str) -> dict[str, str]:
+        with self.connection() as connection:
+            return dict(
+                connection.execute(
+                    "SELECT field, type FROM rag.list_fields(%(collection)s)",
+                    {"collection": collection},
+                ).fetchall()
+            )
+
     # --- documents
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
@@ -264,7 +300,7 @@ class Database:
             Document,
             "SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s)",
             collection=collection,
-            filter=Jsonb(metadata_filter),
+            filter=Jsonb(plain_filter(metadata_filter)),
             limit=limit,
             after=after_uri,
         )
@@ -305,15 +341,23 @@ class Database:
     # --- jobs
 
     def take_jobs(
-        self, *, limit: int, lease_seconds: float, collections: Sequence[str] | None, worker: str
+        self,
+        *,
+        limit: int,
+        lease_seconds: float,
+        collections: Sequence[str] | None,
+        worker: str,
+        kinds: Sequence[str] | None = None,
     ) -> list[Job]:
         return self._rows(
             Job,
-            "SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s, %(collections)s::text[], %(worker)s)",
+            """SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s, %(collections)s::text[], %(worker)s,
+               %(kinds)s::text[])""",
             limit=limit,
             seconds=lease_seconds,
             collections=None if collections is None else list(collections),
             worker=worker,
+            kinds=None if kinds is None else list(kinds),
         )
 
     def read_job(self, job: Job) -> IngestWork | None:
@@ -364,6 +408,16 @@ class Database:
             )
         )
 
+    def extend_jobs(self, jobs: Sequence[Job], lease_seconds: float) -> list[int]:
+        """Return the ids of the jobs whose lease is lost."""
+        lost: list[int] = self._scalar(
+            "SELECT rag.extend_jobs(%(ids)s, %(leases)s, %(seconds)s)",
+            ids=[job.job_id for job in jobs],
+            leases=[job.lease for job in jobs],
+            seconds=lease_seconds,
+        )
+        return lost
+
     def finish_job(self, job: Job) -> None:
         self._scalar(
             "SELECT rag.finish_job(%(job_id)s, %(lease)s)", job_id=job.job_id, lease=job.lease
@@ -372,7 +426,7 @@ class Database:
     def fail_job(
         self,
         job: Job,
-        error: str,
+        error: str | None,
         *,
         retry_in: float | None = None,
         permanent: bool = False,
@@ -384,7 +438,7 @@ class Database:
                    %(permanent)s, %(count_attempt)s)""",
                 job_id=job.job_id,
                 lease=job.lease,
-                error=error.replace("\0", ""),
+                error=None if error is None else error.replace("\0", ""),
                 retry_in=retry_in,
                 permanent=permanent,
                 count_attempt=count_attempt,
@@ -399,22 +453,102 @@ class Database:
     def list_jobs(
         self, collection: str | None, state: str | None, limit: int
     ) -> list[dict[str, Any]]:
-        with self.connection() as connection, connection.cursor(
-            row_factory=psycopg.rows.dict_row
-        ) as cursor:  # fmt: skip
-            return cursor.execute(
-                "SELECT * FROM rag.list_jobs(%(collection)s, %(state)s, %(limit)s)",
-                {"collection": collection, "state": state, "limit": limit},
-            ).fetchall()
+        return self._dicts(
+            "SELECT * FROM rag.list_jobs(%(collection)s, %(state)s, %(limit)s)",
+            collection=collection,
+            state=state,
+            limit=limit,
+        )
 
-    def retry_jobs(self, collection: str | None, error_like: str | None) -> int:
+    def explain_job(self, job_id: int) -> dict[str, Any]:
+        return self._dicts("SELECT * FROM rag.explain_job(%(job_id)s)", job_id=job_id)[0]
+
+    def retry_jobs(
+        self,
+        collection: str | None,
+        error_like: str | None,
+        *,
+        kind: str | None = None,
+        uri_like: str | None = None,
+        job_ids: Sequence[int] | None = None,
+        include_waiting: bool = False,
+    ) -> int:
         return int(
             self._scalar(
-                "SELECT rag.retry_jobs(%(collection)s, %(error_like)s)",
+                """SELECT rag.retry_jobs(%(collection)s, %(error_like)s, %(kind)s, %(uri_like)s,
+                   %(job_ids)s::bigint[], %(include_waiting)s)""",
                 collection=collection,
                 error_like=error_like,
+                kind=kind,
+                uri_like=uri_like,
+                job_ids=None if job_ids is None else list(job_ids),
+                include_waiting=include_waiting,
             )
         )
+
+    # --- workers and budgets
+
+    def beat_worker(
+        self,
+        name: str,
+        *,
+        version: str,
+        collections: Sequence[str] | None,
+        concurrency: int,
+        held: int,
+        rates: Mapping[str, float],
+    ) -> None:
+        """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
+        found = self._scalar(
+            """SELECT rag.beat_worker(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
+               %(held)s, %(rates)s)""",
+            name=name,
+            version=version,
+            collections=None if collections is None else list(collections),
+            concurrency=concurrency,
+            held=held,
+            rates=Jsonb(rates),
+        )
+        _check_api_version(int(found))
+
+    def forget_worker(self, name: str) -> None:
+        self._scalar("SELECT rag.forget_worker(%(name)s)", name=name)
+
+    def list_workers(self) -> list[dict[str, Any]]:
+        return self._dicts("SELECT * FROM rag.list_workers()")
+
+    def take_budget(self, provider: str, requests: int, tokens: int) -> float:
+        """Return how many seconds to wait before asking again; 0: go."""
+        return float(
+            self._scalar(
+                "SELECT rag.take_budget(%(provider)s, %(requests)s, %(tokens)s)",
+                provider=provider,
+                requests=requests,
+                tokens=tokens,
+            )
+        )
+
+    def block_provider(self, provider: str, seconds: float, reason: str) -> None:
+        self._scalar(
+            "SELECT rag.block_provider(%(provider)s, %(seconds)s, %(reason)s)",
+            provider=provider,
+            seconds=seconds,
+            reason=reason.replace("\0", ""),
+        )
+
+    def reserve(self, connections: int) -> None:
+        """Let the pool hold at least so many connections."""
+        if connections > self._pool.max_size:
+            self._pool.resize(self._pool.min_size, connections)
+
+    def answers(self) -> bool:
+        """Whether the database can be reached now, by a connection of its own."""
+        try:
+            with psycopg.connect(self.dsn, connect_timeout=PING_SECONDS) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
 
     @contextmanager
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
@@ -500,7 +634,7 @@ class Database:
             query=query,
             embedding=None if embedding is None else HalfVector(embedding),
             limit=limit,
-            filter=Jsonb(metadata_filter),
+            filter=Jsonb(plain_filter(metadata_filter)),
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
             fusion=fusion,
@@ -568,6 +702,14 @@ def _api_version(connection: psycopg.Connection[Any]) -> int:
         ) from exc
     assert row is not None
     return int(row[0])
+
+
+def _check_api_version(found: int) -> None:
+    if found != API_VERSION:
+        remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
+        raise SchemaMismatch(
+            f"schema rag has api version {found}, this program needs {API_VERSION}: {remedy}"
+        )
 
 
 @contextmanager

@@ -146,7 +146,8 @@ class _GenAI:
         self, texts: Sequence[str], *, model: str, task: str, dimensions: int
     ) -> list[list[float]]:
         config = self._types.EmbedContentConfig(task_type=task, output_dimensionality=dimensions)
-        got = self._client.models.embed_content(model=model, contents=list(texts), config=config)
+        contents: list[Any] = list(texts)  # also images, where Pillow is installed
+        got = self._client.models.embed_content(model=model, contents=contents, config=config)
         return [list(embedding.values or ()) for embedding in got.embeddings or ()]
 
 

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
-from rag_pg.load import clean_text, find_files, load_file
-from rag_pg.models import LoadFailure
+from rag_pg.find import find_files
+from rag_pg.load import clean_text, load_documents, read_documents
+from rag_pg.models import Loaded, LoadFailure
 
-Source = str | Path | Mapping[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is read to its end, such as standard input; the suffix of `uri` says what it is."""
+
+    file: BinaryIO
+    uri: str
+
+
+Source = str | Path | Mapping[str, Any] | Stream
 
 
 def check_sources(sources: Sequence[Source]) -> None:
     for source in sources:
-        if not isinstance(source, str | Path | Mapping):
+        if not isinstance(source, str | Path | Mapping | Stream):
             raise InvalidInput(
                 f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with uri and content"
             )
@@ -49,23 +60,38 @@ def read_sources(
                 )
             )
             continue
-        found = find_files([Path(source)])
-        failures += found.failures
-        for path, uri in found.files:
-            try:
-                loaded = load_file(path, uri, max_bytes=max_bytes)
-            except InvalidInput as exc:
-                failures.append(LoadFailure(path=path, error=str(exc)))
+        for loaded in _load(source, max_bytes, failures):
+            if isinstance(loaded, LoadFailure):
+                failures.append(loaded)
                 continue
             if loaded.removed:
-                removed[uri] = loaded.removed
-            yield {
-                "uri": loaded.uri,
-                "title": loaded.title,
-                "content": loaded.content,
-                "media_type": loaded.media_type,
-                "metadata": dict(loaded.metadata),
-            }
+                removed[loaded.uri] = loaded.removed
+            yield as_document(loaded)
+
+
+def _load(
+    source: str | Path | Stream, max_bytes: int, failures: list[LoadFailure]
+) -> Iterator[Loaded | LoadFailure]:
+    if isinstance(source, Stream):
+        data = source.file.read(max_bytes + 1)
+        yield from read_documents(Path(source.uri), source.uri, data, max_bytes=max_bytes)
+        return
+    found = find_files([Path(source)])
+    failures += found.failures
+    for path, uri in found.files:
+        yield from load_documents(path, uri, max_bytes=max_bytes)
+
+
+def as_document(loaded: Loaded) -> Mapping[str, Any]:
+    """Return a loaded file as rag.put_documents takes it."""
+    document = {
+        "uri": loaded.uri,
+        "title": loaded.title,
+        "content": loaded.content,
+        "media_type": loaded.media_type,
+        "metadata": dict(loaded.metadata),
+    }
+    return document | ({"language": loaded.language} if loaded.language else {})
 
 
 def put(

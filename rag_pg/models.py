@@ -70,6 +70,7 @@ class Loaded:
     content: str
     media_type: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    language: str | None = None
     removed: int = 0
 
 
@@ -83,12 +84,14 @@ class LoadFailure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
-    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'."""
+    """A chunk before it is stored: text == document[start:stop]; heading is a path, 'A > B'.
+    parent: start and stop of the larger piece it was cut from, by the method small-to-big."""
 
     start: int
     stop: int
     text: str
     heading: str = ""
+    parent: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,10 +115,12 @@ class Document:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddReport:
-    """What `Collection.add` did: counts of documents, and what failed, each with its reason."""
+    """What `Collection.add` did: counts of documents, the uris of those that were read, and what
+    failed, each with its reason."""
 
     added: int = 0
     unchanged: int = 0
+    uris: Sequence[str] = ()
     failures: Sequence[LoadFailure] = ()
     removed_characters: Mapping[str, int] = field(default_factory=dict)
 

@@ -107,7 +107,7 @@ class Rag:
                 sentence-transformers:<model>, gemini:<model>, or a name of your own when you bring vectors.
             language: text search configuration, default english. distance: cosine (default), l2 or ip.
             dimensions: only for a model that rag_pg does not run; otherwise the model gives it.
-            chunking: {"max_tokens": 256, "overlap": 0.12}.
+            chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.
             index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.
         Raises: CollectionMismatch when it exists with other settings than those given.
         """
@@ -127,7 +127,14 @@ class Rag:
             )
             found = self._find(name)
             assert found is not None
-        _compare(found, model=model, language=language, distance=distance, dimensions=dimensions)
+        _compare(
+            found,
+            model=model,
+            language=language,
+            distance=distance,
+            dimensions=dimensions,
+            chunking=chunking,
+        )
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
             self.embedder_of(name)
         return Collection(self, found)
@@ -226,7 +233,12 @@ def _compare(found: CollectionInfo, **given: object) -> None:
 
 def _fitting(embedder: Embedder, chunking: Mapping[str, Any]) -> Embedder:
     """Refuse chunking that the embedder cannot read or the splitter does not know."""
-    Splitter.from_settings(chunking, embedder.count_tokens)
+    Splitter.from_settings(
+        chunking,
+        embedder.count_tokens,
+        embed=embedder.embed_documents,
+        longest=embedder.max_tokens,
+    )
     wanted = chunking.get("max_tokens", 0)
     if wanted > embedder.max_tokens:
         raise InvalidInput(

@@ -30,11 +30,11 @@ class Section:
 
 
 def divide(units: Iterable[Unit]) -> list[Section]:
-    """Return the sections of a text. A heading with nothing under it but deeper headings belongs
-    to the first section of those."""
+    """Return the sections of a text: they begin at headings, and where the path changes. A heading
+    with nothing under it but deeper headings belongs to the first section of those."""
     sections: list[Section] = []
     for unit in units:
-        if not sections or (unit.kind == "heading" and not _leads_to(sections[-1], unit)):
+        if not sections or _begins(sections[-1], unit):
             sections.append(Section(path=unit.path, floor=0))
         section = sections[-1]
         section.path, section.floor = unit.path, max(0, len(unit.path) - 1)
@@ -54,7 +54,7 @@ def join(
     for section in sections:
         last = joined[-1] if joined else None
         if last is not None and min(last.tokens, section.tokens) < small:
-            path = _shared(last.path, section.path)
+            path = shared(last.path, section.path)
             if len(path) >= last.floor and last.tokens + section.tokens <= rooms[path]:
                 last.path = path
                 for unit in section.units:
@@ -64,11 +64,14 @@ def join(
     return joined
 
 
-def _leads_to(section: Section, heading: Unit) -> bool:
-    return section.bare and heading.path[: len(section.path)] == section.path
+def _begins(section: Section, unit: Unit) -> bool:
+    if unit.kind != "heading":
+        return unit.path != section.path
+    return not (section.bare and unit.path[: len(section.path)] == section.path)
 
 
-def _shared(left: HeadingPath, right: HeadingPath) -> HeadingPath:
+def shared(left: HeadingPath, right: HeadingPath) -> HeadingPath:
+    """Return the beginning that two paths have in common."""
     pairs = zip(left, right, strict=False)
     depth = next((number for number, (one, other) in enumerate(pairs) if one != other), None)
     return left[:depth] if depth is not None else left[: min(len(left), len(right))]

@@ -69,7 +69,7 @@ def split_sentences(text: str) -> list[Sentence]:
     for start, stop, kind in _blocks(text):
         if kind != "code":
             found += [
-                Sentence(start=a, stop=b, text=text[a:b], kind=kind)
+                _sentence(text, a, b, kind)
                 for a, b in _cut(text, start, stop)
                 if _SAYS_SOMETHING.search(text, a, b)
             ]
@@ -79,6 +79,13 @@ def split_sentences(text: str) -> list[Sentence]:
         elif stop - start <= LONGEST_CODE:
             found.append(Sentence(start=start, stop=stop, text=text[start:stop], kind="code"))
     return found
+
+
+def _sentence(text: str, start: int, stop: int, kind: Kind) -> Sentence:
+    """The sentence without white space around it, of whatever kind."""
+    said = text[start:stop].strip()
+    begin = text.index(said, start)
+    return Sentence(start=begin, stop=begin + len(said), text=said, kind=kind)
 
 
 def _introduces(sentence: Sentence, gap: str, length: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -82,3 +82,23 @@ def size_of(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def duration_of(seconds: float) -> str:
+    """Return a time for people: 45 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def print_fields(fields: Mapping[str, object]) -> None:
+    """Print what has a value, a line each; a list of objects has a line for each of them."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        if isinstance(value, list):
+            for item in value:
+                out.print(f"{name:{width}}  {' · '.join(map(str, item.values()))}", markup=False)
+        elif value is not None:
+            out.print(f"{name:{width}}  {value}", markup=False)

@@ -1,36 +1,47 @@
 """Cuts a text into chunks for embedding: text in, spans out, nothing else is touched.
 
-A text is divided into sections by its headings, a section into blocks (outline.py), and blocks
-are packed into chunks that fill the model's limit. Code and tables are kept whole while they fit;
-prose is cut between sentences (semantic-text-splitter), with some overlap. Every block is counted
-once in the model's own tokens, and every chunk once more together with the header it is embedded
-under: that count is never above the maximum.
+A text is divided into sections by its headings, or by its classes and functions, a section into
+blocks (outline*.py), and blocks are packed into chunks that fill the model's limit (pack.py). Code
+and tables are kept whole while they fit; prose is cut between sentences, with some overlap. Other
+methods regroup the sections first (regroup.py). Every block is counted once in the model's own
+tokens, and every chunk once more together with the header it is embedded under: that count is never
+above the maximum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, reduce
+from itertools import groupby
 
+from rag_pg.chunking import OVERLAPPING, Chunking
 from rag_pg.errors import InvalidInput
-from rag_pg.models import Span
+from rag_pg.header import Header
+from rag_pg.header import embedded_text as embedded_text
+from rag_pg.languages import CUT_BY_FUNCTION, GRAMMARS
+from rag_pg.models import Span, Vectors
 from rag_pg.outline import Block, outline_markdown, outline_plain
+from rag_pg.outline_code import outline_code, require_grammar
+from rag_pg.outline_turns import outline_turns
 from rag_pg.pack import Chunk, Packer
-from rag_pg.sections import HeadingPath, divide, join
+from rag_pg.regroup import by_sentence, by_topic, fixed_windows
+from rag_pg.sections import HeadingPath, Section, divide, join, shared
+
+log = logging.getLogger(__name__)
 
 _CHARACTERS_PER_TOKEN = 16  # at most: a tokenizer may count a megabyte without spaces as one word
 _SMALL = 0.25  # of the maximum: sections below it are joined with their neighbours
 
 
-def embedded_text(title: str, heading: str, content: str) -> str:
-    """Return what is embedded for a chunk: title, heading path and content, a line each.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Draft:
+    """A chunk that is not yet counted with its header."""
 
-    The title is left out where the heading path begins with it. In SQL: concat_ws(E'\\n',
-    CASE WHEN title <> '' AND heading <> title AND NOT starts_with(heading, title || ' > ')
-    THEN title END, nullif(heading, ''), nullif(content, '')).
-    """
-    if heading == title or heading.startswith(f"{title} > "):
-        title = ""
-    return "\n".join(part for part in (title, heading, content) if part)
+    heading: str
+    chunk: Chunk
+    parent: tuple[int, int] | None = None
 
 
 class Splitter:
@@ -38,45 +49,40 @@ class Splitter:
 
     Args:
         count_tokens: the lengths of texts in the model's tokens, special tokens included.
-        max_tokens: 16 to 8192. A token also counts for at most 16 characters, which bounds chunks
-            of base64, wide tables and the like.
-        overlap: 0 to 0.5, the share of a chunk that begins by repeating the end of the prose
-            before it, from the sentence start nearest to that share. Sections never overlap.
-        method: "text" ignores Markdown, "markdown" always reads it, "auto" asks the media type.
-    Raises: InvalidInput naming the setting, its value and its range.
+        chunking: the settings; see `Chunking`.
+        embed: the embedder's embed_documents; only the method "semantic" needs it.
+    Raises: InvalidInput (the method needs what is not there).
     """
 
     def __init__(
         self,
         count_tokens: Callable[[Sequence[str]], list[int]],
+        chunking: Chunking | None = None,
         *,
-        max_tokens: int = 256,
-        overlap: float = 0.12,
-        method: str = "auto",
+        embed: Callable[[Sequence[str]], Vectors] | None = None,
     ) -> None:
-        _check("max_tokens", max_tokens, (int,), 16, 8192)
-        _check("overlap", overlap, (int, float), 0, 0.5)
-        if method not in ("auto", "text", "markdown"):
-            raise InvalidInput(f"chunking method is {method!r}; take auto, text or markdown")
+        self._chunking = chunking or Chunking()
         self._count = count_tokens
-        self._max = max_tokens
-        self._overlap = overlap
-        self._method = method
+        self._embed = embed
+        self._max = self._chunking.max_tokens
         self._special = count_tokens([""])[0]
+        self._header = Header(count_tokens, self._size, self._max)
+        if self._chunking.method == "code":
+            require_grammar(next(iter(GRAMMARS)))
+        if self._chunking.method == "semantic" and embed is None:
+            raise InvalidInput("the chunking method semantic needs an embedder; take another")
 
     @classmethod
     def from_settings(
-        cls, settings: Mapping[str, object], count_tokens: Callable[[Sequence[str]], list[int]]
+        cls,
+        settings: Mapping[str, object],
+        count_tokens: Callable[[Sequence[str]], list[int]],
+        *,
+        embed: Callable[[Sequence[str]], Vectors] | None = None,
+        longest: int = 8192,
     ) -> Splitter:
-        """Return a splitter with a collection's `chunking` settings; what is missing has defaults.
-
-        Raises: InvalidInput (an unknown key, a value of the wrong type or out of range).
-        """
-        if unknown := sorted(set(settings) - {"max_tokens", "overlap", "method"}):
-            raise InvalidInput(
-                f"unknown chunking setting {unknown[0]!r}; known: max_tokens, overlap, method"
-            )
-        return cls(count_tokens, **settings)  # type: ignore[arg-type]
+        """Return a splitter with a collection's `chunking` settings; see `Chunking.read`."""
+        return cls(count_tokens, Chunking.read(settings, longest), embed=embed)
 
     def split(self, text: str, *, media_type: str, title: str = "") -> list[Span]:
         """Return the chunks of `text`, in order; [] where there is nothing but white space.
@@ -84,46 +90,100 @@ class Splitter:
         Each span is free of white space at its ends, and only white space is left between spans.
         `heading` is the path of headings in force at the chunk's first line that is no heading,
         "Guide > Install"; small sections that were joined have the path they share. A path longer
-        than a quarter of `max_tokens` loses its outermost headings.
+        than a quarter of `max_tokens` loses its outermost headings. In code it is the names of
+        classes and functions, in a conversation the speaker where a chunk has only one.
 
         Raises: InvalidInput (the title leaves no room for content; see `short_title`).
         """
-        packer = Packer(text, self._size, overlap=self._overlap)
+        overlap = self._chunking.overlap if self._chunking.method in OVERLAPPING else 0
+        packer = Packer(text, self._size, overlap=overlap)
         sections = divide(packer.measure(self._outline(text, media_type)))
-        headings, rooms = self._headers(title, [section.path for section in sections])
+        headings, rooms = self._header.headings(title, [section.path for section in sections])
         drafts = [
-            (headings[section.path], chunk)
-            for section in join(sections, rooms, small=int(self._max * _SMALL))
-            for chunk in packer.pack(section.units, rooms[section.path])
+            replace(draft, heading=headings[path])
+            for path, draft in self._drafts(text, packer, sections, rooms)
         ]
         return self._verified(text, title, drafts, packer)
 
     def short_title(self, title: str) -> str:
         """Return `title`, cut between words to a quarter of `max_tokens` where it is longer."""
-        return self._shortened(title, self._max // 4)
+        return self._header.short(title)
 
     def _outline(self, text: str, media_type: str) -> list[Block]:
-        markdown = self._method == "markdown" or (
-            self._method == "auto" and media_type == "text/markdown"
-        )
-        return outline_markdown(text) if markdown else outline_plain(text)
+        method = self._chunking.method
+        if method == "fixed":
+            return []
+        if method == "conversation":
+            return outline_turns(text)
+        if method == "markdown" or (method != "text" and media_type == "text/markdown"):
+            return outline_markdown(text)
+        if method == "text" or media_type not in CUT_BY_FUNCTION:
+            return outline_plain(text)
+        try:
+            return outline_code(text, media_type)
+        except InvalidInput as exc:
+            if method == "code":
+                raise
+            _announce(media_type, str(exc))
+            return outline_plain(text)
 
-    def _verified(
-        self, text: str, title: str, drafts: list[tuple[str, Chunk]], packer: Packer
-    ) -> list[Span]:
+    def _drafts(
+        self,
+        text: str,
+        packer: Packer,
+        sections: list[Section],
+        rooms: Mapping[HeadingPath, int],
+    ) -> Iterator[tuple[HeadingPath, _Draft]]:
+        """Yield the chunks, each with its path, as the method wants them."""
+        method, chunking = self._chunking.method, self._chunking
+        small, more = int(self._max * _SMALL), 0
+        if method == "fixed":
+            for chunk in fixed_windows(text, self._size, rooms[()], chunking.overlap):
+                yield (), _draft(chunk)
+            return
+        if method == "conversation":
+            units = [unit for section in sections for unit in section.units]
+            room = min(rooms.values())
+            # A turn that has to be cut shares no chunk with another.
+            for _, run in groupby(units, lambda unit: unit.start if unit.tokens > room else -1):
+                for chunk in packer.pack(run, room):
+                    speakers = [unit.path for unit in chunk.units if unit.path]
+                    yield reduce(shared, speakers) if speakers else (), _draft(chunk)
+            return
+        if method == "small-to-big":
+            more = chunking.parent_tokens - self._max
+            small = int(chunking.parent_tokens * _SMALL)
+        if method != "sentence":
+            roomy = {path: room + more for path, room in rooms.items()}
+            sections = join(sections, roomy, small=small)
+        if method in ("sentence", "semantic"):
+            sections = by_sentence(packer, text, sections)
+        if method == "semantic" and self._embed is not None:
+            sections = by_topic(sections, rooms, text, self._embed, chunking.breakpoint)
+            sections = join(sections, rooms, small=small)
+        for section in sections:
+            room = rooms[section.path]
+            for chunk in packer.pack(section.units, room + more):
+                if method != "small-to-big":
+                    yield section.path, _draft(chunk)
+                    continue
+                for part in packer.pack(chunk.units, room):
+                    yield section.path, _draft(part, parent=(chunk.start, chunk.stop))
+
+    def _verified(self, text: str, title: str, drafts: list[_Draft], packer: Packer) -> list[Span]:
         """Return the drafts as spans, after making smaller those that exceed the maximum."""
         spans: list[Span] = []
         while drafts:
-            candidates = [_span(text, heading, chunk) for heading, chunk in drafts]
+            candidates = [_span(text, draft) for draft in drafts]
             counts = self._count(
                 [embedded_text(title, span.heading, span.text) for span in candidates]
             )
-            smaller: list[tuple[str, Chunk]] = []
-            for (heading, chunk), span, count in zip(drafts, candidates, counts, strict=True):
+            smaller: list[_Draft] = []
+            for draft, span, count in zip(drafts, candidates, counts, strict=True):
                 if count <= self._max or len(span.text) <= 1:
                     spans.append(span)
                 else:
-                    smaller.extend((heading, part) for part in packer.divide(chunk))
+                    smaller += [replace(draft, chunk=c) for c in packer.divide(draft.chunk)]
             drafts = smaller
         return _ordered(spans)
 
@@ -133,44 +193,6 @@ class Splitter:
             max(1, count - self._special, -(-len(text) // _CHARACTERS_PER_TOKEN))
             for text, count in zip(texts, self._count(texts), strict=True)
         ]
-
-    # --- headers ---------------------------------------------------------------------------------
-
-    def _headers(
-        self, title: str, paths: Sequence[HeadingPath]
-    ) -> tuple[dict[HeadingPath, str], dict[HeadingPath, int]]:
-        """Return, for every path and every path above it, the heading as it is stored, and how
-        many tokens the header leaves for content."""
-        known = sorted({path[:depth] for path in paths for depth in range(len(path) + 1)})
-        sizes = self._size([" > ".join(path) for path in known])
-        headings = [
-            " > ".join(path) if size <= self._max // 4 else self._short_heading(path)
-            for path, size in zip(known, sizes, strict=True)
-        ]
-        counts = self._count([embedded_text(title, heading, "x") for heading in headings])
-        rooms = [self._max - count + 1 for count in counts]
-        if min(rooms, default=self._max) < self._max // 8:
-            raise InvalidInput(
-                f"the title has {self._size([title])[0]} tokens, which leaves no room for content "
-                f"in chunks of {self._max}; shorten it, or raise the chunking setting max_tokens"
-            )
-        return dict(zip(known, headings, strict=True)), dict(zip(known, rooms, strict=True))
-
-    def _short_heading(self, path: tuple[str, ...]) -> str:
-        limit = self._max // 4
-        while len(path) > 1 and self._size([" > ".join(path)])[0] > limit:
-            path = path[1:]
-        return self._shortened(" > ".join(path), limit)
-
-    def _shortened(self, text: str, limit: int) -> str:
-        """Cut `text` to `limit` tokens, between words where there are any."""
-        while text and (tokens := self._size([text])[0]) > limit:
-            stop = min(len(text) * limit // tokens, len(text) - 1)
-            within = not (text[stop].isspace() or text[:stop].endswith(" "))
-            text = text[:stop].rstrip()
-            if within and " " in text:
-                text = text.rsplit(" ", 1)[0]
-        return text
 
 
 def _ordered(spans: list[Span]) -> list[Span]:
@@ -183,14 +205,32 @@ def _ordered(spans: list[Span]) -> list[Span]:
     return ordered
 
 
-def _span(text: str, heading: str, chunk: Chunk) -> Span:
-    content = text[chunk.start : chunk.stop]
-    start = chunk.start + len(content) - len(content.lstrip())
-    content = content.strip()
-    return Span(start=start, stop=start + len(content), text=content, heading=heading)
+def _draft(chunk: Chunk, *, parent: tuple[int, int] | None = None) -> _Draft:
+    return _Draft(heading="", chunk=chunk, parent=parent)
 
 
-def _check(key: str, value: object, types: tuple[type, ...], low: float, high: float) -> None:
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool) and low <= value <= high
-    if not fits or not isinstance(value, types):
-        raise InvalidInput(f"chunking {key} is {value!r}; it must be {low} to {high}")
+def _span(text: str, draft: _Draft) -> Span:
+    start, content = _stripped(text, draft.chunk.start, draft.chunk.stop)
+    parent = None
+    if draft.parent is not None:
+        first, whole = _stripped(text, *draft.parent)
+        parent = (first, first + len(whole))
+    return Span(
+        start=start,
+        stop=start + len(content),
+        text=content,
+        heading=draft.heading,
+        parent=parent,
+    )
+
+
+def _stripped(text: str, start: int, stop: int) -> tuple[int, str]:
+    """Return text[start:stop] without white space at its ends, and where it begins then."""
+    content = text[start:stop]
+    return start + len(content) - len(content.lstrip()), content.strip()
+
+
+@cache
+def _announce(media_type: str, reason: str) -> None:
+    """Say once per process that code is cut as text."""
+    log.warning("%s is cut as text: %s", media_type, reason)

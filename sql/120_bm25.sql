@@ -46,6 +46,22 @@ COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
 $$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a
 tsvector keeps at most 255 positions of a lexeme).$$;
 
+CREATE OR REPLACE FUNCTION rag.held_chunks(held bigint)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN greatest(1, -held)::integer;
+
+COMMENT ON FUNCTION rag.held_chunks(bigint) IS
+$$How many chunks a row of keyword_postings stands for: held is one posting or minus their number.$$;
+
+CREATE OR REPLACE FUNCTION rag.held_postings(held bigint, postings bigint[])
+RETURNS bigint[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN held >= 0 THEN ARRAY[held] ELSE postings END;
+
+COMMENT ON FUNCTION rag.held_postings(bigint, bigint[]) IS
+$$The exact postings of a row of keyword_postings; NULL where it has weights.$$;
+
 CREATE OR REPLACE FUNCTION rag.posting_saturation(
     posting bigint, mean_length double precision, tf_saturation double precision,
     length_weight double precision

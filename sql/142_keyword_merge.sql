@@ -11,7 +11,9 @@ AS $$
 DECLARE
     _taken integer;
     _merged integer := 0;
-    _first integer;
+    _block integer;
+    _first_open integer;
+    _full boolean;
 BEGIN
     IF NOT rag.lock_keyword(collection_key) THEN
         RETURN 0;
@@ -21,9 +23,8 @@ BEGIN
         EXIT WHEN _taken = 0;
         _merged := _merged + _taken;
         -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
-        FOR _first IN
-            SELECT CASE WHEN o.block < o.next_slot / rag.keyword_block_size()
-                        THEN o.block * rag.keyword_block_size() ELSE o.first_open END
+        FOR _block, _first_open, _full IN
+            SELECT o.block, o.first_open, o.block < o.next_slot / rag.keyword_block_size()
             FROM (
                 SELECT s.segment / rag.keyword_block_size() AS block, t.next_slot,
                        min(s.segment) AS first_open
@@ -36,7 +37,11 @@ BEGIN
             WHERE o.block < o.next_slot / rag.keyword_block_size()
                OR o.next_slot - o.first_open >= rag.keyword_seal_size()
         LOOP
-            PERFORM rag.seal_segments(collection_key, _first);
+            IF _full THEN
+                PERFORM rag.seal_block(collection_key, _block);
+            ELSE
+                PERFORM rag.seal_frequent(collection_key, _first_open);
+            END IF;
         END LOOP;
     END LOOP;
     RETURN _merged;
@@ -59,6 +64,7 @@ SET enable_nestloop = off    -- the planner knows no sizes of the steps below: h
 AS $$
 DECLARE
     _first integer;
+    _segment integer;
     _chunks bigint;
     _lengths bigint;
     _k1 double precision;
@@ -73,6 +79,12 @@ BEGIN
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
     _room := rag.keyword_block_size() - _first % rag.keyword_block_size();
+    SELECT coalesce(max(s.segment), _first)
+    INTO _segment
+    FROM rag.keyword_segments AS s
+    WHERE s.collection_id = collection_key
+      AND s.segment >= _first + _room - rag.keyword_block_size()
+      AND NOT s.sealed;
 
     -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.
     _seal := _room = rag.keyword_block_size() AND (
@@ -92,9 +104,8 @@ BEGIN
     ),
     taken AS (
         DELETE FROM rag.keyword_changes AS k
-        USING last_taken AS l
         WHERE k.collection_id = collection_key
-          AND k.chunk_id <= l.chunk_id
+          AND k.chunk_id <= (SELECT l.chunk_id FROM last_taken AS l)    -- looked up once
         RETURNING k.chunk_id, k.change, k.lexeme_count, k.lexemes
     ),
     net AS MATERIALIZED (
@@ -129,30 +140,32 @@ BEGIN
         GROUP BY 1
     ),
     counted AS MATERIALIZED (
-        SELECT n.word, n.chunks + i.chunks AS chunks
+        SELECT n.word, n.chunks
         FROM rag.chunk_counts(collection_key, ARRAY(
             SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag.keyword_frequent_from()
         )) AS n
-        JOIN inverted AS i ON i.word = n.word
     ),
     put_postings AS (
         INSERT INTO rag.keyword_postings
-            (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
-        SELECT collection_key, _first, i.word, i.chunks,
-               CASE WHEN n.word IS NULL THEN i.packed END, v.block_vector, v.block_idf, v.top_weight
-        FROM inverted AS i
-        CROSS JOIN state AS s
-        LEFT JOIN counted AS n ON n.word = i.word
-        LEFT JOIN LATERAL (
-            SELECT w.*
-            FROM rag.block_weights(
-                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks, s.chunks))),
+            (collection_id, segment, lexeme, held, postings, weights, idf, top)
+        SELECT collection_key, _segment, x.word, x.held, x.postings, x.weights, x.idf, x.top
+        FROM (
+            SELECT i.word, CASE WHEN i.chunks = 1 THEN i.packed[1] ELSE -i.chunks END AS held,
+                   CASE WHEN i.chunks > 1 THEN i.packed END AS postings,
+                   NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
+            FROM inverted AS i
+            WHERE i.word NOT IN (SELECT n.word FROM counted AS n)
+            UNION ALL
+            SELECT i.word, -i.chunks, NULL, v.block_vector, v.block_idf, v.top_weight
+            FROM counted AS n
+            JOIN inverted AS i ON i.word = n.word
+            CROSS JOIN (SELECT t.chunks, t.lengths FROM state AS t OFFSET 0) AS s
+            CROSS JOIN LATERAL rag.block_weights(
+                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
                 rag.mean_length(s.chunks, s.lengths), _k1, _b
-            ) AS w
-            WHERE n.word IS NOT NULL
-            OFFSET 0    -- or it would run for every lexeme, frequent or not
-        ) AS v ON true
-        ORDER BY i.word
+            ) AS v
+        ) AS x
+        ORDER BY x.word
     ),
     put_removed AS (
         INSERT INTO rag.keyword_removed AS t (collection_id, lexeme, chunk_count)
@@ -174,9 +187,10 @@ BEGIN
     put_segment AS (
         INSERT INTO rag.keyword_segments
             (collection_id, segment, sealed, average_length, k1, b)
-        SELECT collection_key, _first, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
+        SELECT collection_key, _segment, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
         FROM state AS s
         WHERE s.written > 0
+          AND _segment = _first
     ),
     put_totals AS (
         INSERT INTO rag.keyword_totals AS t (collection_id, chunk_count, length_sum, next_slot)
@@ -194,7 +208,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.merge_changes(integer) IS
-$$Moves fresh changes, at most as many as the open block has room for, into a new segment.
+$$Moves fresh changes, at most as many as the open block has room for, into its open segment.
 
 Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
 until compaction, harmless: a search only returns chunks that exist). A chunk written and deleted
@@ -209,11 +223,11 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT w.word, coalesce(held.chunks, 0) - coalesce(r.chunk_count, 0)
+    SELECT w.word, coalesce(held.chunks, 0)::bigint - coalesce(r.chunk_count, 0)
     FROM unnest(words) AS w (word)
     LEFT JOIN LATERAL (
         SELECT sum((
-            SELECT p.chunk_count
+            SELECT sum(rag.held_chunks(p.held))
             FROM rag.keyword_postings AS p
             WHERE p.collection_id = collection_key
               AND p.segment = s.segment

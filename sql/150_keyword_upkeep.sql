@@ -1,5 +1,6 @@
--- Sealing: open segments are folded into sealed ones, in which frequent lexemes are weights that
--- pgvector can add up. No score changes.
+-- Sealing: the postings of frequent lexemes become weights that pgvector can add up. No score changes.
+--   seal_frequent  every 4,000 slots of a growing block; rare lexemes stay as they are
+--   seal_block     when the block is full: one row per lexeme
 
 CREATE OR REPLACE FUNCTION rag.keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -40,7 +41,7 @@ COMMENT ON FUNCTION rag.block_weights(
 $$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and
 their top.$$;
 
-CREATE OR REPLACE FUNCTION rag.seal_segments(collection_key integer, first_slot integer)
+CREATE OR REPLACE FUNCTION rag.seal_frequent(collection_key integer, first_slot integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -48,101 +49,239 @@ SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
 DECLARE
-    _beyond integer := (first_slot / rag.keyword_block_size() + 1) * rag.keyword_block_size();
-    _chunks bigint;
-    _mean double precision;
-    _k1 double precision;
-    _b double precision;
+    _block integer := first_slot / rag.keyword_block_size();
+    _basis record := rag.weight_basis(collection_key, _block);
 BEGIN
-    -- All weights of a block are computed with the same average length, k1 and b: its first seal's.
+    WITH words AS MATERIALIZED (
+        SELECT p.lexeme AS word
+        FROM rag.keyword_postings AS p
+        WHERE p.collection_id = collection_key
+          AND p.segment = first_slot
+        GROUP BY p.lexeme
+        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
+    ),
+    frequent AS MATERIALIZED (
+        SELECT f.word, f.idf
+        FROM rag.block_idfs(
+            collection_key, _block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
+        ) AS f
+    ),
+    pieces AS (
+        DELETE FROM rag.keyword_postings AS p
+        WHERE p.collection_id = collection_key
+          AND p.segment = first_slot
+          AND p.lexeme IN (SELECT w.word FROM words AS w)
+        RETURNING p.lexeme, rag.held_postings(p.held, p.postings) AS postings
+    ),
+    packed AS MATERIALIZED (
+        SELECT w.lexeme AS word, count(*)::integer AS chunks, array_agg(w.posting) AS postings
+        FROM (SELECT p.lexeme, unnest(p.postings) AS posting FROM pieces AS p) AS w
+        GROUP BY w.lexeme
+    )
+    INSERT INTO rag.keyword_postings
+        (collection_id, segment, lexeme, held, weights, idf, top)
+    SELECT collection_key, first_slot, p.word, -p.chunks, v.block_vector, v.block_idf, v.top_weight
+    FROM packed AS p
+    JOIN frequent AS f ON f.word = p.word
+    CROSS JOIN LATERAL rag.block_weights(
+        p.postings, f.idf, _basis.average_length, _basis.k1, _basis.b
+    ) AS v
+    ORDER BY p.word;
+
+    UPDATE rag.keyword_segments AS s
+    SET sealed = true,
+        average_length = _basis.average_length,
+        k1 = _basis.k1,
+        b = _basis.b
+    WHERE s.collection_id = collection_key
+      AND s.segment = first_slot;
+END
+$$;
+
+COMMENT ON FUNCTION rag.seal_frequent(integer, integer) IS
+$$Seals the open segment first_slot of a block that still grows: the postings of frequent lexemes
+become weights, those of rare ones stay where they are.
+
+So a search need not add up many postings, and few rows are written twice. The caller holds
+rag.lock_keyword.$$;
+
+CREATE OR REPLACE FUNCTION rag.seal_block(collection_key integer, block integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET work_mem = '128MB'
+SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
+AS $$
+DECLARE
+    _first integer := block * rag.keyword_block_size();
+    _beyond integer := _first + rag.keyword_block_size();
+    _basis record := rag.weight_basis(collection_key, block);
+BEGIN
+    WITH words AS MATERIALIZED (
+        SELECT p.lexeme AS word
+        FROM rag.keyword_postings AS p
+        WHERE p.collection_id = collection_key
+          AND p.segment >= _first
+          AND p.segment < _beyond
+        GROUP BY p.lexeme
+        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
+            OR bool_or(p.weights IS NOT NULL)
+    ),
+    frequent AS MATERIALIZED (
+        SELECT f.word, f.idf
+        FROM rag.block_idfs(
+            collection_key, block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
+        ) AS f
+    ),
+    pieces AS (
+        DELETE FROM rag.keyword_postings AS p
+        WHERE p.collection_id = collection_key
+          AND p.segment >= _first
+          AND p.segment < _beyond
+        RETURNING p.lexeme, p.held, rag.held_postings(p.held, p.postings) AS postings,
+                  p.weights, p.idf, p.top
+    ),
+    earlier AS MATERIALIZED (
+        SELECT w.lexeme AS word, sum(rag.held_chunks(w.held))::integer AS chunks,
+               array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs, max(w.top / w.idf) AS top
+        FROM pieces AS w
+        WHERE w.weights IS NOT NULL
+        GROUP BY w.lexeme
+    ),
+    packed AS MATERIALIZED (
+        SELECT w.lexeme AS word, count(*)::integer AS chunks, array_agg(w.posting) AS postings
+        FROM (SELECT p.lexeme, unnest(p.postings) AS posting FROM pieces AS p) AS w
+        GROUP BY w.lexeme
+    )
+    INSERT INTO rag.keyword_postings
+        (collection_id, segment, lexeme, held, postings, weights, idf, top)
+    SELECT collection_key, _first, x.word, x.held, x.postings, x.weights, x.idf, x.top
+    FROM (
+        SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1] ELSE -p.chunks END AS held,
+               CASE WHEN p.chunks > 1 THEN p.postings END AS postings,
+               NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
+        FROM packed AS p
+        WHERE p.word NOT IN (SELECT w.word FROM words AS w)
+        UNION ALL
+        SELECT f.word, -coalesce(p.chunks, 0) - coalesce(e.chunks, 0), NULL, CASE
+                   WHEN e.word IS NULL THEN v.block_vector
+                   ELSE rag.joined_weights(v.block_vector, f.idf, e.vectors, e.idfs) END,
+               f.idf, greatest(v.top_weight, e.top * f.idf)
+        FROM frequent AS f
+        LEFT JOIN packed AS p ON p.word = f.word
+        LEFT JOIN earlier AS e ON e.word = f.word
+        CROSS JOIN LATERAL rag.block_weights(
+            p.postings, f.idf, _basis.average_length, _basis.k1, _basis.b
+        ) AS v
+    ) AS x
+    ORDER BY x.word;
+
+    DELETE FROM rag.keyword_segments AS s
+    WHERE s.collection_id = collection_key
+      AND s.segment >= _first
+      AND s.segment < _beyond;
+    INSERT INTO rag.keyword_segments
+        (collection_id, segment, sealed, average_length, k1, b)
+    VALUES (collection_key, _first, true, _basis.average_length, _basis.k1, _basis.b);
+END
+$$;
+
+COMMENT ON FUNCTION rag.seal_block(integer, integer) IS
+$$Folds the segments of a full block into one.
+
+Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
+rag.seal_frequent are added. The caller holds rag.lock_keyword.$$;
+
+CREATE OR REPLACE FUNCTION rag.joined_weights(
+    newest sparsevec, newest_idf real, vectors sparsevec[], idfs real[]
+)
+RETURNS sparsevec
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT sum(x.weights)
+        FROM (
+            SELECT newest::vector AS weights
+            WHERE newest IS NOT NULL
+            UNION ALL
+            SELECT CASE WHEN u.idf = newest_idf THEN u.weights::vector
+                   ELSE u.weights::vector * array_fill(
+                       (newest_idf / u.idf)::real, ARRAY[rag.keyword_block_size()]
+                   )::vector END
+            FROM unnest(vectors, idfs) AS u (weights, idf)
+        ) AS x
+    )::sparsevec;
+END
+$$;
+
+COMMENT ON FUNCTION rag.joined_weights(sparsevec, real, sparsevec[], real[]) IS
+$$One vector of a lexeme's weights in the parts of a block, all for the idf of the newest.$$;
+
+CREATE OR REPLACE FUNCTION rag.weight_basis(
+    collection_key integer, block integer,
+    OUT chunks bigint, OUT average_length double precision, OUT k1 double precision,
+    OUT b double precision
+)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
     SELECT t.chunk_count, coalesce(s.average_length, rag.mean_length(t.chunk_count, t.length_sum)),
            coalesce(s.k1, c.k1), coalesce(s.b, c.b)
-    INTO STRICT _chunks, _mean, _k1, _b
+    INTO STRICT chunks, average_length, k1, b
     FROM rag.keyword_totals AS t
     JOIN rag.collections AS c ON c.collection_id = t.collection_id
     LEFT JOIN LATERAL (
         SELECT x.average_length, x.k1, x.b
         FROM rag.keyword_segments AS x
         WHERE x.collection_id = t.collection_id
-          AND x.segment >= _beyond - rag.keyword_block_size()
-          AND x.segment < _beyond
+          AND x.segment / rag.keyword_block_size() = block
           AND x.sealed
         ORDER BY x.segment
         LIMIT 1
     ) AS s ON true
     WHERE t.collection_id = collection_key;
-
-    WITH pieces AS (
-        DELETE FROM rag.keyword_postings AS p
-        WHERE p.collection_id = collection_key
-          AND p.segment >= first_slot
-          AND p.segment < _beyond
-        RETURNING p.lexeme, p.chunk_count, p.postings, p.weights, p.idf, p.top
-    ),
-    sizes AS MATERIALIZED (
-        SELECT w.lexeme AS word, sum(w.chunk_count)::integer AS chunks,
-               bool_or(w.weights IS NOT NULL) AS weighed
-        FROM pieces AS w
-        GROUP BY w.lexeme
-    ),
-    packed AS MATERIALIZED (
-        SELECT w.lexeme AS word, array_agg(w.posting) AS postings
-        FROM (SELECT p.lexeme, unnest(p.postings) AS posting FROM pieces AS p) AS w
-        GROUP BY w.lexeme
-    ),
-    frequent AS MATERIALIZED (
-        SELECT n.word, greatest(0.01, rag.bm25_idf(
-                   _chunks, greatest(0, least(n.chunks, _chunks))
-               ))::real AS idf
-        FROM rag.chunk_counts(collection_key, ARRAY(
-            SELECT f.word FROM sizes AS f WHERE f.weighed OR f.chunks >= rag.keyword_frequent_from()
-        )) AS n
-    ),
-    earlier AS MATERIALIZED (
-        SELECT w.lexeme AS word, array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs,
-               max(w.top / w.idf) AS top
-        FROM pieces AS w
-        WHERE w.weights IS NOT NULL
-        GROUP BY w.lexeme
-    ),
-    weighed AS MATERIALIZED (
-        SELECT f.word, f.idf, greatest(v.top_weight, e.top * f.idf) AS top,
-               CASE WHEN e.word IS NULL THEN v.block_vector ELSE (
-                   SELECT sum(x.weights)
-                   FROM (
-                       SELECT v.block_vector::vector AS weights
-                       UNION ALL
-                       SELECT u.weights::vector * array_fill(
-                           (f.idf / u.idf)::real, ARRAY[rag.keyword_block_size()])::vector
-                       FROM unnest(e.vectors, e.idfs) AS u (weights, idf)
-                   ) AS x
-               )::sparsevec END AS weights
-        FROM frequent AS f
-        LEFT JOIN packed AS p ON p.word = f.word
-        LEFT JOIN earlier AS e ON e.word = f.word
-        CROSS JOIN LATERAL rag.block_weights(p.postings, f.idf, _mean, _k1, _b) AS v
-    )
-    INSERT INTO rag.keyword_postings
-        (collection_id, segment, lexeme, chunk_count, postings, weights, idf, top)
-    SELECT collection_key, first_slot, z.word, z.chunks,
-           CASE WHEN w.word IS NULL THEN p.postings END, w.weights, w.idf, w.top
-    FROM sizes AS z
-    LEFT JOIN weighed AS w ON w.word = z.word
-    LEFT JOIN packed AS p ON p.word = z.word
-    ORDER BY z.word;
-
-    DELETE FROM rag.keyword_segments AS s
-    WHERE s.collection_id = collection_key
-      AND s.segment >= first_slot
-      AND s.segment < _beyond;
-    INSERT INTO rag.keyword_segments
-        (collection_id, segment, sealed, average_length, k1, b)
-    VALUES (collection_key, first_slot, true, _mean, _k1, _b);
 END
 $$;
 
-COMMENT ON FUNCTION rag.seal_segments(integer, integer) IS
-$$Folds the segments from first_slot to the end of its block into one sealed segment.
+COMMENT ON FUNCTION rag.weight_basis(integer, integer) IS
+$$What all weights of a block are computed with: average length, k1 and b as of its first seal.
 
-Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
-earlier seals are added, rescaled to today's idf. The caller holds rag.lock_keyword.$$;
+chunks: the live merged chunks of the collection.$$;
+
+CREATE OR REPLACE FUNCTION rag.block_idfs(
+    collection_key integer, block integer, total bigint, words text[]
+)
+RETURNS TABLE (word text, idf real)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET enable_nestloop = on
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT n.word, CASE WHEN rag.weights_hold(i.idf, e.idf) THEN e.idf ELSE i.idf END
+    FROM rag.chunk_counts(collection_key, words) AS n
+    CROSS JOIN LATERAL (
+        SELECT greatest(0.01, rag.bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS idf
+    ) AS i
+    LEFT JOIN LATERAL (
+        SELECT min((
+            SELECT max(p.idf)
+            FROM rag.keyword_postings AS p
+            WHERE p.collection_id = collection_key
+              AND p.segment = s.segment
+              AND p.lexeme = n.word COLLATE "C"
+        )) AS idf
+        FROM rag.keyword_segments AS s
+        WHERE s.collection_id = collection_key
+          AND s.segment / rag.keyword_block_size() = block
+          AND s.sealed
+    ) AS e ON true;
+END
+$$;
+
+COMMENT ON FUNCTION rag.block_idfs(integer, integer, bigint, text[]) IS
+$$The idf for which weights of these lexemes are computed: today's, or that of earlier weights in the
+block if it has drifted little.$$;

@@ -32,7 +32,6 @@ BEGIN
             )) AS idf
         ) AS i
         WHERE t.collection_id = collection_key
-          AND s.sealed
           AND p.idf IS NOT NULL
           AND NOT rag.weights_hold(i.idf, p.idf)
         LIMIT row_limit
@@ -131,7 +130,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.chunk_count
+        RETURNING p.lexeme, rag.held_chunks(p.held) AS chunk_count
     ),
     live AS MATERIALIZED (
         SELECT c.chunk_id, c.lexeme_count, c.lexemes

@@ -250,8 +250,11 @@ COMMENT ON FUNCTION rag.create_collection(text, text, integer, text, regconfig, 
 $$Make a collection, its partitions and its first embedding space. Returns the collection's id.
 
 Idempotent with equal settings; error RG003 names the difference otherwise.
-name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions: 1 to 16000. distance: cosine, l2 or ip. language: default text search configuration.
-chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method": "auto"}.
+name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions: 1 to 16000. distance:
+cosine, l2 or ip. language: default text search configuration.
+chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method": "auto"}; methods:
+auto (by media type), text, markdown, code, conversation, fixed, sentence, semantic ("breakpoint": 0 to 1, default
+0.9), small-to-big ("parent_tokens", default 512; max_tokens then defaults to 64).
 index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw (halfvec, to 4000 dimensions),
 binary (HNSW over one bit a dimension, ten times the candidates re-scored exactly: the default above 4000), exact (no index:
 every search compares every vector). Small collections are searched exactly whatever the kind: rag.exact_search_limit().$$;
@@ -322,6 +325,7 @@ BEGIN
     LOOP
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
     END LOOP;
+    DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     PERFORM rag.forget_sources(_id);
 END
@@ -355,6 +359,7 @@ BEGIN
             EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
                      FROM unnest(rag.collection_tables()) AS t (parent));
             PERFORM rag.clear_keyword(_collection_id);
+            DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;

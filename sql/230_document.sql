@@ -27,9 +27,14 @@ BEGIN
         RAISE EXCEPTION 'metadata of document ''%'' is a JSON %', document_uri, jsonb_typeof(_metadata)
         USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
     END IF;
-    IF NOT ready_made AND _media_type NOT IN ('text/plain', 'text/markdown', 'text/x-rst') THEN
+    IF NOT ready_made AND _media_type NOT IN (
+        'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
+        'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java', 'text/x-kotlin',
+        'text/x-lua', 'text/x-php', 'text/x-python', 'text/x-ruby', 'text/x-rust', 'text/x-scala', 'text/x-sh',
+        'text/x-sql', 'text/x-swift', 'text/x-toml', 'text/x-tsx', 'text/x-typescript', 'text/x-yaml') THEN
         RAISE EXCEPTION 'document ''%'' has media type %', document_uri, quote_literal(_media_type)
-        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst; convert others first';
+        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst, application/json, and source '
+            'code such as text/x-python; convert others first';
     END IF;
 
     _id := rag.document_id(into_collection.name, document_uri);
@@ -102,7 +107,9 @@ $$Insert a document, or update the one with that uri. Returns its id.
 Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no job, and changed
 metadata alone takes effect at once. The old chunks stay searchable until the new ones are ready.
 title: kept to 200 characters, as it is embedded with every chunk.
-media_type: text/plain, text/markdown or text/x-rst. language: where it is not the collection's.$$;
+media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code: text/javascript and text/x-
+with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust, scala, sh, sql, swift, toml, tsx, typescript, yaml.
+language: where it is not the collection's.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
@@ -314,31 +321,31 @@ AS $$
 DECLARE
     _id integer := (rag.require_collection(list_documents.collection)).collection_id;
 BEGIN
-    RETURN QUERY
-    SELECT d.document_id, d.uri, d.title, CASE WHEN only_uri IS NOT NULL THEN d.content END, d.media_type, d.language,
-           d.metadata, d.version,
-           (SELECT count(*) FROM rag.chunks AS c WHERE c.collection_id = _id AND c.document_id = d.document_id),
-           CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
-           j.error, d.created_at, d.updated_at
-    FROM rag.documents AS d
-    LEFT JOIN LATERAL (
-        SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
-        WHERE x.collection_id = _id AND x.document_id = d.document_id
-        ORDER BY x.state DESC  -- waiting before dead
-        LIMIT 1
-    ) AS j ON true
-    WHERE d.collection_id = _id AND d.metadata @> coalesce(metadata_filter, '{}')
-        AND d.uri > coalesce(after_uri, '')
-        AND (only_uri IS NULL OR d.uri = only_uri)
-    ORDER BY d.uri
-    LIMIT result_limit;
+    RETURN QUERY EXECUTE format($sql$
+        SELECT c.document_id, c.uri, c.title, CASE WHEN $3 IS NOT NULL THEN c.content END, c.media_type, c.language,
+               c.metadata, c.version,
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
+               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+               j.error, c.created_at, c.updated_at
+        FROM rag.documents AS c
+        LEFT JOIN LATERAL (
+            SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
+            WHERE x.collection_id = $1 AND x.document_id = c.document_id
+            ORDER BY x.state DESC  -- waiting before dead
+            LIMIT 1
+        ) AS j ON true
+        WHERE c.collection_id = $1 AND c.uri > coalesce($2, '') AND ($3 IS NULL OR c.uri = $3) AND (%s)
+        ORDER BY c.uri
+        LIMIT $4
+        $sql$, coalesce((rag.compile_filter(_id, coalesce(metadata_filter, '{}'))).condition, 'true'))
+    USING _id, after_uri, only_uri, result_limit;
 END
 $$;
 
 COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
 $$Documents by uri, without their content. Next page: after_uri => the last uri of this one.
 
-metadata_filter: keep documents whose metadata contains it. state: ready, pending (work is queued) or failed, with its error.$$;
+metadata_filter: keep documents whose metadata pass it (docs/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)

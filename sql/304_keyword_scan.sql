@@ -1,38 +1,14 @@
 -- The search: which chunks may be among the best, and then their exact scores.
---   1 fresh chunks are scored one by one (rag.best_of)
---   2 postings of rare lexemes are added up (rag.keyword_lists)
---   3 the best of those are scored: their worst score is the bar that others must reach
---   4 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
+--   1 a filter that few chunks pass: those are listed and scored, and that is all (rag.rank_listed)
+--   2 fresh chunks are scored one by one (rag.best_of)
+--   3 postings of rare lexemes are added up (rag.keyword_lists)
+--   4 the best of those are scored: their worst score is the bar that others must reach
+--   5 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
 --     are added by pgvector, 16,000 slots at a time (rag.block_scores, rag.scan_blocks)
---   5 what reached the bar is scored, highest bound first, until the bar is above the next bound
-
-CREATE OR REPLACE FUNCTION rag.filter_chunks(
-    collection_key integer, chunk_keys bigint[], filter_sql text
-)
-RETURNS bigint[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _kept bigint[];
-BEGIN
-    IF filter_sql IS NULL THEN
-        RETURN chunk_keys;
-    END IF;
-    EXECUTE format(
-        'SELECT array_agg(c.chunk_id) FROM unnest($2) AS k (chunk_key) JOIN rag.chunks AS c'
-        ' ON c.collection_id = $1 AND c.chunk_id = k.chunk_key WHERE (%s)', filter_sql
-    ) INTO _kept USING collection_key, chunk_keys;
-    RETURN _kept;
-END
-$$;
-
-COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
-$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
+--   6 what reached the bar is scored, highest bound first, until the bar is above the next bound
 
 CREATE OR REPLACE FUNCTION rag.best_of(
-    query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer,
-    filter_sql text
+    query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer
 )
 RETURNS rag.scored_chunk[]
 LANGUAGE plpgsql STABLE
@@ -48,9 +24,7 @@ BEGIN
                 FROM unnest(best) AS h
                 UNION
                 SELECT s
-                FROM rag.score_chunks(
-                    query, rag.filter_chunks(query.collection_key, chunk_keys, filter_sql)
-                ) AS s
+                FROM rag.score_chunks(query, chunk_keys) AS s
             ) AS u
             ORDER BY (u.hit).score DESC, (u.hit).chunk_id
             LIMIT result_limit
@@ -59,28 +33,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.best_of(
-    rag.keyword_query, rag.scored_chunk[], bigint[], integer, text
-) IS
-$$The result_limit best of `best` (scored before) and the given chunks (scored now, if the filter lets
-them).$$;
-
-CREATE OR REPLACE FUNCTION rag.chunks_of_slots(collection_key integer, slots integer[])
-RETURNS bigint[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (
-        SELECT array_agg(s.chunk_id)
-        FROM unnest(slots) AS w (slot)
-        JOIN rag.keyword_slots AS s
-            ON s.collection_id = collection_key AND s.slot = w.slot
-    );
-END
-$$;
-
-COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[]) IS $$The chunks that hold these slots.$$;
+COMMENT ON FUNCTION rag.best_of(rag.keyword_query, rag.scored_chunk[], bigint[], integer) IS
+$$The result_limit best of `best` (scored before) and the given chunks (scored now).$$;
 
 CREATE OR REPLACE FUNCTION rag.keyword_lists(
     query rag.keyword_query, required text[],
@@ -98,13 +52,14 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT s.segment, t.factor, t.word = ANY (required) AS needed, p.postings, p.idf, p.top,
+        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed,
+               p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag.keyword_segments AS s
         CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
         CROSS JOIN LATERAL (
-            SELECT x.postings, x.idf, x.top
+            SELECT rag.held_postings(x.held, x.postings) AS postings, x.idf, x.top
             FROM rag.keyword_postings AS x
             WHERE x.collection_id = _collection
               AND x.segment = s.segment
@@ -114,14 +69,15 @@ BEGIN
         WHERE s.collection_id = _collection
     ),
     segments AS MATERIALIZED (
-        SELECT h.segment, count(*) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
+        SELECT h.segment,
+               count(DISTINCT h.word) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
                max(h.drift) AS drift, max(h.drift) * sum(h.top * h.factor / h.idf) / 1000 AS bound,
                sum(h.factor - h.idf) FILTER (
                    WHERE h.factor > h.idf AND rag.weights_hold(h.factor, h.idf)
                ) AS slack
         FROM hit AS h
         GROUP BY h.segment
-        HAVING count(*) FILTER (WHERE h.needed) = cardinality(required)
+        HAVING count(DISTINCT h.word) FILTER (WHERE h.needed) = cardinality(required)
     ),
     rare AS (
         SELECT (u.packed >> 32)::integer AS slot, u.segment,
@@ -210,7 +166,7 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
                 )::vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            CROSS JOIN LATERAL (  -- OFFSET 0: always by the primary key, also before the first ANALYZE
+            CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
                 SELECT k.weights, k.idf
                 FROM rag.keyword_postings AS k
                 WHERE k.collection_id = query.collection_key AND k.segment = segment_key

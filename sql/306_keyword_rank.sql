@@ -25,11 +25,11 @@ BEGIN
             query, _best,
             rag.chunks_of_slots(query.collection_key, ARRAY(
                 SELECT slots[o.place] FROM unnest(_order[_next:_next + _step - 1]) AS o (place)
-            )),
-            result_limit, filter_sql
+            ), filter_sql),
+            result_limit
         );
         _next := _next + _step;
-        _step := least(2 * _step, 2000);
+        _step := least(_next / 2 + 20, 2000);
     END LOOP;
     RETURN _best;
 END
@@ -40,7 +40,7 @@ COMMENT ON FUNCTION rag.settle(
 ) IS
 $$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.
 
-first_step: how many at first; the number doubles from batch to batch.$$;
+first_step: how many at first; later batches are half as many as all before.$$;
 
 CREATE OR REPLACE FUNCTION rag.sample_cut(
     query rag.keyword_query, segment_key integer, rare_vector sparsevec, highest double precision,
@@ -66,7 +66,7 @@ BEGIN
             _high := _middle;
         ELSE
             _low := _middle;
-            EXIT WHEN _passed < 4 * wanted;
+            EXIT WHEN _passed < 2 * wanted;
         END IF;
     END LOOP;
     RETURN _low;
@@ -123,66 +123,22 @@ COMMENT ON FUNCTION rag.strong_terms(rag.keyword_query, double precision) IS
 $$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
 allowance.$$;
 
-CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _slots integer[];
-BEGIN
-    SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
-    INTO _slots
-    FROM rag.keyword_totals AS t
-    CROSS JOIN generate_series(1::bigint, 200) AS g (part)
-    WHERE t.collection_id = collection_key;
-    RETURN (1 + coalesce(cardinality(rag.filter_chunks(
-        collection_key, rag.chunks_of_slots(collection_key, _slots), filter_sql
-    )), 0)) / 201.0;
-END
-$$;
-
-COMMENT ON FUNCTION rag.filter_share(integer, text) IS
-$$Roughly which share of a collection's chunks passes a filter, from a sample of 200.$$;
-
-CREATE OR REPLACE FUNCTION rag.few_matches(collection_key integer, filter_sql text, at_most integer)
-RETURNS bigint[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-SET enable_seqscan = off
-AS $$
-DECLARE
-    _found bigint[];
-BEGIN
-    EXECUTE format(
-        'SELECT array_agg(f.chunk_id) FROM (SELECT c.chunk_id FROM rag.chunks AS c'
-        ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
-    ) INTO _found USING collection_key, at_most + 1;
-    IF cardinality(_found) > at_most THEN
-        RETURN NULL;
-    END IF;
-    RETURN coalesce(_found, '{}');
-END
-$$;
-
-COMMENT ON FUNCTION rag.few_matches(integer, text, integer) IS
-$$All chunks that pass a filter which an index serves, if there are at most at_most; otherwise NULL.$$;
-
-CREATE OR REPLACE FUNCTION rag.rank_keyword(
-    collection_key integer, query_text text, result_limit integer DEFAULT 10,
-    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+CREATE OR REPLACE FUNCTION rag.rank_prepared(
+    query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
+    filter_indexed boolean
 )
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _q rag.keyword_query := rag.prepare_keyword(collection_key, query_text);
+    _q rag.keyword_query := query;
+    _key integer := query.collection_key;
     _condition text := filter_sql;
     _matching tsquery;
     _required text[] := '{}';
     _share double precision := 1;
-    _few bigint[];
+    _listed rag.scored_chunk[];
     _lists record;
     _seeds integer := result_limit + 20;
     _wanted integer;                    -- candidates among which result_limit should pass the filter
@@ -206,7 +162,7 @@ BEGIN
     END IF;
 
     IF match <> 'any' THEN
-        _matching := rag.match_query(collection_key, query_text, match);
+        _matching := rag.match_query(_key, query_text, match);
         _required := rag.required_words(_q.lexemes, _matching);
         IF numnode(_matching) = 0 OR _required IS NULL THEN
             RETURN;
@@ -216,31 +172,35 @@ BEGIN
     END IF;
 
     IF filter_sql IS NOT NULL THEN
-        _share := rag.filter_share(collection_key, filter_sql);
-        IF filter_indexed AND _share < 0.03 THEN
-            _few := rag.few_matches(
-                collection_key, filter_sql, 1500 + (_q.chunk_count / 1000)::integer
+        _share := rag.filter_share(_key, filter_sql);
+        IF rag.list_pays(_q, _share, result_limit, filter_indexed) THEN
+            _listed := rag.rank_listed(
+                _q, filter_sql, _matching, result_limit, filter_indexed,
+                (4 * _share * _q.chunk_count)::integer + 1000
             );
-            IF _few IS NOT NULL THEN
-                RETURN QUERY
-                SELECT b.chunk_id, b.score
-                FROM unnest(rag.best_of(_q, _best, _few, result_limit, _condition)) AS b;
+            IF _listed IS NOT NULL THEN
+                RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
                 RETURN;
             END IF;
         END IF;
     END IF;
 
     _wanted := least((result_limit + 10) / _share, 4000)::integer;
+    IF _share < 0.3 THEN
+        _seeds := 0;                    -- too few of them would pass to make a bar
+    END IF;
 
     IF _q.fresh_chunks IS NOT NULL THEN
-        _best := rag.best_of(_q, _best, _q.fresh_chunks, result_limit, _condition);
+        _best := rag.best_of(
+            _q, _best, rag.filter_chunks(_key, _q.fresh_chunks, _condition), result_limit
+        );
     END IF;
 
     _lists := rag.keyword_lists(_q, _required);
-    IF _lists.rare_slots IS NOT NULL THEN
+    IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag.best_of(_q, _best, rag.chunks_of_slots(
-            collection_key, _lists.rare_slots[1:_seeds]
-        ), result_limit, _condition);
+            _key, _lists.rare_slots[1:_seeds], _condition
+        ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
 
@@ -281,7 +241,7 @@ BEGIN
     IF _scan.segments IS NOT NULL THEN
         _cut := rag.sample_cut(
             _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
-            greatest(result_limit + 10, 3 * _wanted / cardinality(_scan.segments))
+            greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments))
         );
         -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
         _strong := rag.strong_terms(_q, rag.weak_share() * greatest(_bar, _cut / 1000));
@@ -311,8 +271,31 @@ BEGIN
 END
 $$;
 
+COMMENT ON FUNCTION rag.rank_prepared(
+    rag.keyword_query, text, integer, text, text, boolean
+) IS
+$$rag.rank_keyword of a query that rag.prepare_keyword made of query_text.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_keyword(
+    collection_key integer, query_text text, result_limit integer DEFAULT 10,
+    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+)
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT r.chunk_id, r.score
+    FROM rag.rank_prepared(
+        rag.prepare_keyword(collection_key, query_text), query_text, result_limit, filter_sql,
+        match, filter_indexed
+    ) AS r;
+END
+$$;
+
 COMMENT ON FUNCTION rag.rank_keyword(integer, text, integer, text, text, boolean) IS
 $$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
-serves it, so that its matches can be listed when they are few. match: any, all, phrase or web.$$;
+serves it, so that its matches are cheap to list (rag.list_pays). match: any, all, phrase or web.$$;

@@ -41,9 +41,13 @@ DECLARE
     _wanted bigint[] := explain_keyword.chunk_ids;
 BEGIN
     IF _wanted IS NULL THEN
+        PERFORM rag.check_query(query_text, result_limit, metadata_filter);
         _wanted := ARRAY(
             SELECT r.chunk_id
-            FROM rag.rank_keyword(_id, query_text, result_limit, (rag.compile_filter(_id, metadata_filter)).condition, match) AS r
+            FROM rag.compile_filter(_id, metadata_filter) AS f
+            CROSS JOIN LATERAL rag.rank_keyword(
+                _id, query_text, result_limit, f.condition, match, f.indexed
+            ) AS r
         );
     END IF;
     RETURN QUERY

@@ -43,6 +43,19 @@ $$;
 COMMENT ON FUNCTION rag.nearness(rag.spaces) IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
 
+CREATE OR REPLACE FUNCTION rag.has_index(space rag.spaces)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN to_regclass(format('rag.%I', 'embeddings_' || space.space_id || '_hnsw')) IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag.has_index(rag.spaces) IS
+$$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index has taken the index away.$$;
+
 CREATE OR REPLACE FUNCTION rag.plan_vector(
     collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
     OUT method text, OUT chunk_keys bigint[], OUT share double precision
@@ -56,7 +69,7 @@ DECLARE
 BEGIN
     SELECT t.chunk_count INTO _count FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
     _count := coalesce(_count, 0);
-    IF _count <= coalesce(_exact, rag.exact_search_limit()) OR space.index_options ->> 'kind' = 'exact' THEN
+    IF _count <= coalesce(_exact, rag.exact_search_limit()) OR NOT rag.has_index(space) THEN
         method := 'exact';
         RETURN;
     ELSIF filter_sql IS NULL THEN
@@ -66,7 +79,7 @@ BEGIN
     share := rag.filter_share(collection_key, filter_sql);
     _exact := coalesce(_exact, rag.exact_match_limit(share));
     IF filter_indexed AND share * _count < 2 * _exact THEN
-        chunk_keys := rag.few_matches(collection_key, filter_sql, _exact);
+        chunk_keys := rag.list_indexed_matches(collection_key, filter_sql, NULL, _exact);
     END IF;
     method := CASE
         WHEN chunk_keys IS NOT NULL THEN 'matches'
@@ -199,7 +212,8 @@ BEGIN
             RETURN;
         END IF;
         IF filter_indexed THEN
-            _plan.chunk_keys := rag.few_matches(collection_key, filter_sql, rag.exact_match_limit(0));
+            _plan.chunk_keys := rag.list_indexed_matches(
+                collection_key, filter_sql, NULL, rag.exact_match_limit(0));
         END IF;
     END IF;
     RETURN QUERY

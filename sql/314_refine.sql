@@ -14,18 +14,23 @@ DECLARE
     _add double precision;
     _multiply double precision;
     _weight double precision;
+    _half_life double precision;    -- seconds
 BEGIN
     FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b ORDER BY b.ordinality LOOP
         IF _boost ? 'recency' THEN
             _weight := coalesce((_boost ->> 'weight')::double precision, 0.5);
+            _half_life := extract(epoch FROM (_boost ->> 'half_life')::interval);
             SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1) ORDER BY k.place)
             INTO _scores
             FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
             LEFT JOIN LATERAL (
-                SELECT 0.5 ^ (greatest(0, extract(epoch FROM now() - rag.as_timestamptz(
-                    c.metadata #> rag.field_steps(_boost ->> 'recency')
-                ))) / extract(epoch FROM (_boost ->> 'half_life')::interval))::double precision AS freshness
-                FROM rag.chunks AS c
+                SELECT CASE WHEN d.age IS NOT NULL THEN 0.5 ^ (greatest(0, d.age) / _half_life) END AS freshness
+                FROM rag.chunks AS c,
+                LATERAL (
+                    SELECT extract(epoch FROM now() - rag.as_timestamptz(
+                        c.metadata #> rag.field_steps(_boost ->> 'recency')
+                    ))::double precision AS age
+                ) AS d
                 WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
                 OFFSET 0
             ) AS r ON true;

@@ -17,6 +17,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _query rag.keyword_query;
     _vector_ids bigint[] := '{}';
     _distances double precision[] := '{}';
     _keyword_ids bigint[] := '{}';
@@ -35,11 +36,11 @@ BEGIN
         ) WITH ORDINALITY AS r (chunk_id, distance, place);
     END IF;
     IF request.query_text IS NOT NULL THEN
+        _query := rag.prepare_keyword(request.collection_key, request.query_text);
         SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.score ORDER BY r.place)
         INTO _keyword_ids, _scores
-        FROM rag.rank_keyword(
-            request.collection_key, request.query_text, candidate_count, request.filter_sql, 'any',
-            request.filter_indexed
+        FROM rag.rank_prepared(
+            _query, request.query_text, candidate_count, request.filter_sql, 'any', request.filter_indexed
         ) WITH ORDINALITY AS r (chunk_id, score, place);
     END IF;
     IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0 AND cardinality(_keyword_ids) > 0 THEN
@@ -51,9 +52,8 @@ BEGIN
         ) AS v;
         SELECT array_agg(k.chunk_id), array_agg(k.score)
         INTO _more_keyword_ids, _more_scores
-        FROM rag.score_keyword(
-            request.collection_key, request.query_text,
-            ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
+        FROM rag.score_chunks(
+            _query, ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
         ) AS k;
     END IF;
     RETURN QUERY
@@ -81,13 +81,70 @@ $$The candidates of a search, candidate_count from each leg, not yet scored.
 For weighted and auto fusion they are completed: each has its exact distance and its exact keyword score, whichever leg
 found it. A chunk without a vector has no distance, one without a word of the query no keyword score.$$;
 
-CREATE OR REPLACE FUNCTION rag.fuse(request rag.request, candidates rag.candidate[], vector_share double precision)
-RETURNS SETOF rag.candidate
+CREATE OR REPLACE FUNCTION rag.cosines(request rag.request, candidates rag.candidate[])
+RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces := rag.active_space(request.collection_key);
+BEGIN
+    RETURN ARRAY(
+        SELECT nullif(1 - CASE
+            WHEN c.vector_distance IS NULL THEN NULL
+            WHEN _space.distance = 'cosine' THEN c.vector_distance
+            ELSE (
+                SELECT e.embedding <=> request.query_embedding FROM rag.embeddings AS e
+                WHERE e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+            ) END, 'NaN')
+        FROM unnest(candidates) WITH ORDINALITY
+            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+        ORDER BY c.place
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.cosines(rag.request, rag.candidate[]) IS
+$$The cosine similarity of each candidate to the query, -1 to 1, whatever the collection's distance; NULL without a vector.$$;
+
+CREATE OR REPLACE FUNCTION rag.vector_share(request rag.request, candidates rag.candidate[])
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _cosine_lead double precision;
+    _keyword_lead double precision;
+BEGIN
+    SELECT max(v.cosine) - avg(v.cosine)
+    INTO _cosine_lead
+    FROM (
+        SELECT u.cosine FROM unnest(rag.cosines(request, candidates)) AS u (cosine)
+        WHERE u.cosine IS NOT NULL
+        ORDER BY u.cosine DESC LIMIT 10
+    ) AS v;
+    SELECT 1 - avg(k.score) / nullif(max(k.score), 0)
+    INTO _keyword_lead
+    FROM (
+        SELECT coalesce(c.keyword_score, 0) AS score FROM unnest(candidates) AS c ORDER BY 1 DESC LIMIT 10
+    ) AS k;
+    IF request.fusion = 'weighted' AND _cosine_lead IS NOT NULL AND _keyword_lead IS NOT NULL THEN
+        RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
+    END IF;
+    RETURN rag.auto_weight(_cosine_lead, _keyword_lead, request.vector_weight, request.keyword_weight);
+END
+$$;
+
+COMMENT ON FUNCTION rag.vector_share(rag.request, rag.candidate[]) IS
+$$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
+
+weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs' leads.$$;
+
+CREATE OR REPLACE FUNCTION rag.fuse(request rag.request, candidates rag.candidate[], vector_share double precision)
+RETURNS SETOF rag.candidate
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
 BEGIN
     IF request.fusion = 'rrf' THEN
         RETURN QUERY
@@ -105,11 +162,9 @@ BEGIN
            + (1 - vector_share) * coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
            s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
     FROM (
-        SELECT c.*, nullif(1 - CASE WHEN _space.distance = 'cosine' THEN c.vector_distance ELSE (
-            SELECT e.embedding <=> request.query_embedding FROM rag.embeddings AS e
-            WHERE e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-        ) END, 'NaN') AS similarity
-        FROM unnest(candidates) AS c
+        SELECT c.*
+        FROM unnest(candidates, rag.cosines(request, candidates))
+            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, similarity)
     ) AS s
     ORDER BY 2 DESC, 1;
 END
@@ -121,42 +176,6 @@ $$The candidates with their fused scores, best first.
 rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: vector_share * cosine similarity
 + (1 - vector_share) * keyword_score / (the query's best keyword score), whatever the collection's distance; a chunk that
 has no vector yet counts as the least similar candidate.$$;
-
-CREATE OR REPLACE FUNCTION rag.vector_share(request rag.request, candidates rag.candidate[])
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _scores double precision[];     -- keyword scores, best first
-    _nearest rag.candidate;
-    _share double precision;
-BEGIN
-    SELECT array_agg(c.keyword_score ORDER BY c.keyword_score DESC)
-    INTO _scores
-    FROM unnest(candidates) AS c
-    WHERE c.keyword_score > 0;
-    SELECT c.* INTO _nearest
-    FROM unnest(candidates) AS c
-    WHERE c.vector_distance IS NOT NULL
-    ORDER BY c.vector_distance, c.chunk_id
-    LIMIT 1;
-    IF _nearest.chunk_id IS NULL THEN
-        RETURN 0;
-    ELSIF _scores IS NULL THEN
-        RETURN 1;
-    ELSIF request.fusion = 'weighted' THEN
-        RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
-    END IF;
-    _share := rag.auto_weight(coalesce(_scores[2], 0) / _scores[1], coalesce(_nearest.keyword_score, 0) / _scores[1]);
-    RETURN _share * request.vector_weight / (_share * request.vector_weight + (1 - _share) * request.keyword_weight);
-END
-$$;
-
-COMMENT ON FUNCTION rag.vector_share(rag.request, rag.candidate[]) IS
-$$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
-
-weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight, with the weights as factors of the legs.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_hybrid(request rag.request)
 RETURNS SETOF rag.candidate

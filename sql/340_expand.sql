@@ -13,16 +13,16 @@ AS $$
 DECLARE
     _id integer := (rag.require_collection(expand.collection)).collection_id;
 BEGIN
-    IF coalesce(upto, '') NOT IN ('window', 'section', 'document') THEN
+    IF coalesce(upto, '') NOT IN ('window', 'parent', 'section', 'document') THEN
         RAISE EXCEPTION 'unknown upto %', coalesce(quote_literal(upto), 'NULL') USING ERRCODE = 'RG004',
-        HINT = 'use window (before and after), section or document';
+        HINT = 'use window (before and after), parent, section or document';
     END IF;
     IF before IS NULL OR after IS NULL OR before NOT BETWEEN 0 AND 1000 OR after NOT BETWEEN 0 AND 1000 THEN
         RAISE EXCEPTION 'before % or after % is out of range', before, after USING ERRCODE = 'RG004', HINT = 'use 0 to 1000';
     END IF;
     RETURN QUERY
     WITH hit AS (
-        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, k.place
+        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent, k.place
         FROM unnest(chunk_ids) WITH ORDINALITY AS k (chunk_id, place),
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
@@ -38,6 +38,7 @@ BEGIN
             WHERE x.collection_id = _id AND x.document_id = h.document_id
               AND CASE upto
                   WHEN 'document' THEN true
+                  WHEN 'parent' THEN x.chunk_id = h.chunk_id OR x.metadata -> 'parent' = h.parent
                   WHEN 'section' THEN x.heading = h.heading OR (h.heading <> '' AND starts_with(x.heading, h.heading || ' > '))
                   ELSE x.ordinal BETWEEN h.ordinal - before AND h.ordinal + after END
             OFFSET 0
@@ -73,7 +74,7 @@ $$;
 COMMENT ON FUNCTION rag.expand(text, bigint[], integer, integer, text) IS
 $$The passages around chunks: neighbours that touch are merged into one passage, and nothing is said twice.
 
-upto: window (so many chunks before and after each), section (all chunks under its heading), or document. content is cut from
+upto: window (so many chunks before and after each), parent (what a chunk of method small-to-big was cut from), section (all chunks under its heading), or document. content is cut from
 the document by offsets, so overlapping chunks leave no repetition; chunks without offsets (brought ready-made), or older than
 their document, are joined. chunk_keys: the chunks of the passage in order. place: of the first of the given chunks that it contains; the
 passages come in that order. Ids that do not exist are left out.$$;

@@ -48,8 +48,8 @@ BEGIN
     ORDER BY c.name;
     RETURN QUERY
     SELECT 'waiting jobs', 'warn',
-           format('%s of collection %L are due, the oldest for %s', count(*), c.name,
-                  date_trunc('second', clock_timestamp() - min(j.run_at))),
+           format('%s of collection %L are due, the oldest for %s; workers alive: %s', count(*), c.name,
+                  date_trunc('second', clock_timestamp() - min(j.run_at)), (SELECT count(*) FROM rag.list_workers())),
            'start more workers (rag-pg worker), or look at what they log'
     FROM rag.jobs AS j
     JOIN rag.collections AS c ON c.collection_id = j.collection_id AND c.dropped_at IS NULL

@@ -48,6 +48,20 @@ dropped_at marks a dropped collection whose empty partitions await removal.'
 length and pooling; it is set by the first embedder that opens the collection.'
     """,
     """
+    CREATE TABLE rag.fields (
+        collection_id integer NOT NULL,
+        field text NOT NULL,
+        type text NOT NULL,
+        CONSTRAINT fields_pkey PRIMARY KEY (collection_id, field),
+        CONSTRAINT fields_type CHECK (type IN ('text', 'numeric', 'timestamptz', 'boolean'))
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.fields IS
+    'Metadata fields declared by rag.index_field, each with an index on the collection''s own partition of
+rag.chunks. field is a dotted path as rag.field_name writes it.'
+    """,
+    """
     CREATE TABLE rag.documents (
         collection_id integer NOT NULL,
         document_id uuid NOT NULL,
@@ -133,17 +147,67 @@ lexeme_count is the length of the chunk in BM25: the number of lexeme positions.
         CONSTRAINT jobs_state CHECK (state IN ('waiting', 'dead'))
     )
     """,
+    # Rows live for seconds: vacuum by number, not by share.
+    """
+    ALTER TABLE rag.jobs SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+                              autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000)
+    """,
     """
     CREATE UNIQUE INDEX jobs_one_waiting ON rag.jobs (collection_id, document_id, kind)
     WHERE state = 'waiting' AND lease IS NULL
     """,
-    "CREATE INDEX jobs_claim ON rag.jobs (priority DESC, run_at, job_id) WHERE state = 'waiting'",
+    """
+    CREATE INDEX jobs_claim ON rag.jobs (priority, collection_id, run_at, job_id)
+    WHERE state = 'waiting' AND lease IS NULL
+    """,
+    "CREATE INDEX jobs_leased ON rag.jobs (lease_expires_at) WHERE lease IS NOT NULL",
     "CREATE INDEX jobs_document ON rag.jobs (collection_id, document_id)",
     """
     COMMENT ON TABLE rag.jobs IS
     'Work that is not done: finished jobs are deleted. A job is running while its lease has not expired,
 and simply claimable again afterwards. errors is its history, oldest first. kind ingest: chunk a document and
 embed what is new; embed: embed the chunks of a document that have no vector.'
+    """,
+    """
+    CREATE TABLE rag.budgets (
+        provider text NOT NULL,
+        requests_per_minute integer,
+        tokens_per_minute bigint,
+        spend_cap double precision,
+        spend_period text NOT NULL DEFAULT 'day',
+        token_price double precision NOT NULL DEFAULT 1,
+        window_started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        window_requests bigint NOT NULL DEFAULT 0,
+        window_tokens bigint NOT NULL DEFAULT 0,
+        spent_since timestamptz NOT NULL DEFAULT clock_timestamp(),
+        spent double precision NOT NULL DEFAULT 0,
+        blocked_until timestamptz,
+        blocked_reason text,
+        CONSTRAINT budgets_pkey PRIMARY KEY (provider),
+        CONSTRAINT budgets_spend_period CHECK (spend_period IN ('day', 'total'))
+    ) WITH (fillfactor = 50)
+    """,
+    """
+    COMMENT ON TABLE rag.budgets IS
+    'What a provider of models may be asked, by all workers together. NULL is no limit; a provider without a row
+has none. window_*: used in the current minute. spent: in units, token_price of them per million tokens.'
+    """,
+    """
+    CREATE TABLE rag.workers (
+        worker text NOT NULL,
+        version text NOT NULL,
+        collections text[],
+        concurrency integer NOT NULL,
+        held integer NOT NULL,
+        rates jsonb NOT NULL,
+        started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        seen_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT workers_pkey PRIMARY KEY (worker)
+    ) WITH (fillfactor = 50)
+    """,
+    """
+    COMMENT ON TABLE rag.workers IS
+    'Workers that run, as their heartbeats report them. rates: jobs a second that each collection got of late.'
     """,
     """
     CREATE TABLE rag.installed (
@@ -247,7 +311,7 @@ leg, query_embedding where there is no vector leg. filter_*: as rag.compile_filt
 # The keyword index (exact BM25). A chunk's life here: keyword_changes (fresh), an open segment, a sealed segment.
 #   fresh    one small row per written or deleted chunk, not yet inverted
 #   open     inverted by a merge of a few hundred changes: exact postings
-#   sealed   16,000 slots folded into one segment: frequent lexemes become dense weights
+#   sealed   frequent lexemes become dense weights every 4,000 slots; a full block becomes one segment
 KEYWORD_INDEX = (
     """
     CREATE TABLE rag.keyword_changes (
@@ -285,30 +349,30 @@ compaction.$$
     CREATE TABLE rag.keyword_postings (
         collection_id integer NOT NULL,
         segment integer NOT NULL,
-        chunk_count integer NOT NULL,
+        held bigint NOT NULL,
         idf real,
         top real,
         lexeme text COLLATE "C" NOT NULL,
         postings bigint[],
         weights {vector}.sparsevec,
-        PRIMARY KEY (collection_id, segment, lexeme) WITH (fillfactor = 100),
-        CHECK ((postings IS NULL) <> (weights IS NULL))
+        CHECK (num_nonnulls(postings, weights) = (held < 0)::integer)
     ) PARTITION BY LIST (collection_id)
     """,
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN postings SET STORAGE EXTERNAL
     """,
+    "CREATE INDEX ON rag.keyword_postings (collection_id, segment, lexeme) WITH (fillfactor = 100)",
     """
     ALTER TABLE rag.keyword_postings ALTER COLUMN weights SET STORAGE EXTERNAL
     """,
     """
     COMMENT ON TABLE rag.keyword_postings IS
-$$Which chunks of a segment contain a lexeme (chunk_count of them, deleted ones included), in one
-of two forms.
+$$Which chunks of a segment contain a lexeme (deleted ones included), in one of three forms.
 
-postings: exact and for rare lexemes (and every lexeme of an open segment): one number per chunk,
-made
-by rag.posting(slot, length, frequency).
+held: the posting itself, made by rag.posting(slot, length, frequency), if there is one only: two
+rows in three are so, and an array costs 20 bytes more. Otherwise minus the number of chunks.
+postings: exact and for rare lexemes (and every lexeme of an open segment): an array of postings.
+A lexeme has one such row per merge until its block is full, one row afterwards.
 weights: for frequent lexemes of a sealed segment: position = slot within the block + 1, value =
 thousandths
 of the BM25 contribution, rounded up, as of when they were computed (idf here, average_length in

@@ -2,12 +2,15 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 
@@ -22,13 +25,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def cli(dsn: str, home: Path, tmp_path: Path) -> Run:
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, input: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
         settings = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home), "COLUMNS": "200"} | environment
         return subprocess.run(
             [sys.executable, "-m", "rag_pg", *arguments],
             env=clean | settings,
             cwd=tmp_path,
+            input=input,
             capture_output=True,
             text=True,
             timeout=120,
@@ -104,6 +110,69 @@ def test_a_queued_document_is_worked_by_worker_once(cli: Run, handbook: Path) ->
     assert lines(cli("jobs", "--json")) == []
 
 
+def test_jobs_are_explained_and_retried_by_filter(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    ids = [job["job_id"] for job in lines(cli("jobs", "--json"))]
+    (told,) = lines(cli("jobs", "--explain", str(ids[0]), "--json"))
+    assert (told["job"], told["state"]) == (ids[0], "waiting")
+    assert "rag-pg worker" in cli("jobs", "--explain", str(ids[0])).stdout
+    one_line(cli("jobs", "--explain", "999"), 1, "no job 999")
+    one_line(cli("jobs", "--error", "x"), 2, "--retry")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT rag.fail_job(job_id, lease, 'odd', permanent => true) FROM rag.take_jobs(9)"
+        )
+    assert (
+        len(lines(cli("jobs", "--retry", "--uri", "%password%", "--state", "dead", "--json"))) == 1
+    )
+    assert lines(cli("jobs", "--retry", "--error", "od%", "--state", "dead", "--json")) == []
+    (status,) = lines(cli("status", "--json"))
+    assert (status["pending"], status["eta"]) == (2, None)
+
+
+def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "status", "--watch", "--interval", "0.2", "--json"],
+        env=os.environ | {"RAG_PG_DSN": dsn},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stdout is not None
+        seen = [json.loads(watching.stdout.readline()) for _ in range(3)]
+        assert {row["pending"] for row in seen} == {2}
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stdout.close()
+    one_line(cli("status", "--watch", "--interval", "0"), 2, "interval 0")
+
+
+def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "worker", "--concurrency", "2", "--health", "0"],
+        env=os.environ | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert worker.stderr is not None
+        url = worker.stderr.readline().split()[-1]
+        with urllib.request.urlopen(url) as reply:
+            assert json.load(reply)["ok"] is True
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()
+        worker.wait()
+        worker.stderr.close()
+    one_line(cli("worker", "--once", "--concurrency", "0"), 2, "concurrency 0")
+
+
 def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
     (handbook / "empty.md").write_text("")
     (handbook / "binary.txt").write_bytes(bytes(range(256)) * 40)
@@ -126,13 +195,35 @@ def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> N
 
 def test_folders_and_types_without_a_loader_are_named(cli: Run, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
+    (tmp_path / "x.png").write_bytes(b"PNG")
     (tmp_path / "x.pdf").write_bytes(b"%PDF")
-    for path in ("empty", "x.pdf", "missing.md"):
+    for path in ("empty", "x.png", "x.pdf", "missing.md"):
         done = cli("add", path)
         assert done.returncode == 1
         (line,) = [x for x in done.stderr.splitlines() if x.startswith("failed:")]
         assert path in line
-    assert ".md" in cli("add", "x.pdf").stderr
+    assert ".md" in cli("add", "x.png").stderr
+
+
+def test_standard_input_patterns_and_chunking(cli: Run, handbook: Path) -> None:
+    cut = '{"method": "sentence"}'
+    piped = cli("add", "-", "--uri", "n/pipe.md", "--chunking", cut, input="# Pipes\n\nOne. Two.")
+    assert piped.returncode == 0, piped.stderr
+    assert lines(cli("add", "handbook/*.md", "--json"))[0]["added"] == 1
+    found = lines(cli("documents", "--json"))
+    assert [(d["uri"], d["title"]) for d in found] == [
+        ("handbook/password.md", "Passwords"),
+        ("n/pipe.md", "Pipes"),
+    ]
+    assert found[1]["chunks"] == 2
+
+
+def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
+    counts = {"collection": "docs", "changed": 2, "unchanged": 0, "deleted": 0, "failed": 0}
+    assert lines(cli("sync", "handbook", "--json")) == [counts]
+    (handbook / "holidays.txt").unlink()
+    done = cli("sync", "handbook")
+    assert done.stdout == "0 documents added or updated, 1 unchanged, 1 deleted, 0 failed\n"
 
 
 @pytest.mark.parametrize(
@@ -145,6 +236,8 @@ def test_folders_and_types_without_a_loader_are_named(cli: Run, tmp_path: Path) 
         (("jobs", "--state", "odd"), 2, ("odd", "waiting")),
         (("search", "x", "--mode", "odd"), 2, ("hybrid",)),
         (("search", "x", "--filter", "{odd"), 2, ("not JSON",)),
+        (("add", "-", "--chunking", "[1]"), 2, ("chunking is not a JSON object", "sentence")),
+        (("sync", "missing"), 2, ("missing is not a folder",)),
     ],
 )
 def test_mistakes_end_in_one_line(

@@ -66,6 +66,22 @@ def test_up_to_a_section_and_up_to_the_document(docs: Collection, connection: Co
     assert content.strip() == TEXT.strip()
 
 
+def test_a_small_chunk_leads_to_its_parent(rag: Rag, connection: Connection) -> None:
+    docs = rag.collection(
+        "docs", model="hash:32", chunking={"method": "small-to-big", "max_tokens": 24, "parent_tokens": 80},
+    )  # fmt: skip
+    docs.add({"uri": "book", "content": TEXT, "media_type": "text/markdown"})
+    parents = connection.execute(
+        "SELECT chunk_id, metadata -> 'parent' FROM rag.chunks ORDER BY ordinal"
+    ).fetchall()
+    chosen, parent = parents[5]
+    ((content, keys, _, start, stop),) = expand(connection, [chosen], ", upto => 'parent'")
+    assert keys == [i for i, p in parents if p == parent]
+    assert len(keys) > 1
+    assert content == TEXT[start:stop]
+    assert parent[0] <= start < stop <= parent[1]
+
+
 def test_chunks_older_than_their_document_are_joined(
     docs: Collection, connection: Connection
 ) -> None:

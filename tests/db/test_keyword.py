@@ -157,6 +157,46 @@ def test_a_read_only_transaction_can_search(connection: Connection) -> None:
         assert found(connection, "red fish", "web", filter={"x": 1}) == []
 
 
+def test_a_filter_is_listed_only_up_to_its_bound(connection: Connection) -> None:
+    put(connection, a="red fish", b="red", c="blue")
+
+    def listed(at_most: int, matching: str | None, indexed: bool) -> int | None:
+        (count,) = connection.execute(
+            """
+            SELECT cardinality(rag.rank_listed(
+                rag.prepare_keyword(c.collection_id, 'red'), 'true', %s::tsquery, 10, %s, %s
+            ))
+            FROM rag.collections AS c
+            """,
+            [matching, indexed, at_most],
+        ).fetchone() or (None,)
+        return count
+
+    for indexed in (True, False):
+        assert listed(3, None, indexed) == 2
+        assert listed(3, "fish", indexed) == 1
+        assert listed(2, None, indexed) is None
+
+
+def test_listing_pays_for_few_matches_only(connection: Connection) -> None:
+    put(connection, a="red fish")
+
+    def pays(chunks: int, share: float, indexed: bool = True) -> bool:
+        (answer,) = connection.execute(
+            """
+            SELECT rag.list_pays(q, %s, 10, %s)
+            FROM rag.collections AS c,
+                 jsonb_populate_record(rag.prepare_keyword(c.collection_id, 'red'), %s) AS q
+            """,
+            [share, indexed, json.dumps({"chunk_count": chunks, "chunk_counts": [chunks // 100]})],
+        ).fetchone() or (None,)
+        return bool(answer)
+
+    assert pays(100_000, 0.01) and pays(1_000_000, 0.01)
+    assert not pays(100_000, 0.5) and not pays(1_000_000, 0.1)
+    assert pays(100_000, 0.001, indexed=False) and not pays(100_000, 0.1, indexed=False)
+
+
 def test_maintenance_merges_and_compacts_without_changing_a_score(connection: Connection) -> None:
     put(connection, **{f"d{i}": f"red fish number{i} {'blue ' * (i % 7)}" for i in range(100)})
     scores = "SELECT uri, score FROM rag.search_keyword('k', 'red blue number7', 1000)"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -98,20 +99,41 @@ class Life:
         weights = dict(
             self.db.execute("SELECT * FROM rag.query_terms(%s, %s)", (self.key, query)).fetchall()
         )
-        found = self.db.execute(
-            "SELECT chunk_id, score FROM rag.rank_keyword(%s, %s, %s, %s)",
-            (
-                self.key,
-                query,
-                limit,
-                None if third is None else f"""c.metadata @> '{{"third": {third}}}'""",
-            ),
-        ).fetchall()
         wanted = self.oracle.search(
             weights, limit, lambda i: third is None or self.metadata[i] == third
         )
-        assert [i for i, _ in found] == [i for i, _ in wanted], (found, wanted)
-        assert [s for _, s in found] == pytest.approx([s for _, s in wanted], abs=1e-6)
+        condition = None if third is None else f"""c.metadata @> '{{"third": {third}}}'"""
+        ways = [("scanned", True)] if third is None else FILTERED_WAYS
+        for way, indexed in ways:
+            self.db.execute("SELECT set_config('test.way', %s, false)", (way,))
+            found = self.db.execute(
+                "SELECT chunk_id, score FROM rag.rank_keyword(%s, %s, %s, %s, 'any', %s)",
+                (self.key, query, limit, condition, indexed),
+            ).fetchall()
+            assert [i for i, _ in found] == [i for i, _ in wanted], (way, found, wanted)
+            assert [s for _, s in found] == pytest.approx([s for _, s in wanted], abs=1e-6)
+
+
+FILTERED_WAYS = [("listed", True), ("listed", False), ("scanned", True)]
+
+
+@contextmanager
+def chosen_way(dsn: str) -> Iterator[None]:
+    """rag.list_pays obeys the setting test.way: tiny collections would always be listed."""
+    with psycopg.connect(dsn, autocommit=True) as db:
+        (saved,) = db.execute("SELECT pg_get_functiondef('rag.list_pays'::regproc)").fetchone()
+        db.execute(
+            """
+            CREATE OR REPLACE FUNCTION rag.list_pays(
+                query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
+            )
+            RETURNS boolean LANGUAGE sql STABLE RETURN current_setting('test.way') = 'listed'
+            """
+        )
+        try:
+            yield
+        finally:
+            db.execute(saved)
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +141,7 @@ def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
     """Blocks of 8 slots and merges of 3 changes, so that a handful of chunks passes through every stage."""
     with (
         keyword_sizes(keyword_dsn, block=8, seal=4, merge=3, frequent=2),
+        chosen_way(keyword_dsn),
         psycopg.connect(keyword_dsn, autocommit=True) as db,
     ):
         yield db

@@ -154,3 +154,23 @@ def test_bad_limits_are_errors(large: Any, option: dict[str, int]) -> None:
     with pytest.raises(psycopg.Error, match="out of range") as caught:
         found(large[0], "hnsw", large[1][0], **option)
     assert caught.value.sqlstate == "RG004"
+
+
+def test_an_index_that_was_taken_away_can_be_built_again(
+    database: Database, connection: Connection
+) -> None:
+    rng = np.random.default_rng(1)
+    load(database, "c", rng.normal(size=(3000, 8)).astype(np.float32))
+    ask = "SELECT uri FROM rag.search_vector('c', %s, 5, exact_below => 0)"
+    register_vector(connection)
+    query = HalfVector(rng.normal(size=8).astype(np.float32))
+    with_index = connection.execute(ask, [query]).fetchall()
+    take, build = "SELECT rag.drop_vector_index('c')", "SELECT rag.build_vector_index('c')"
+    assert connection.execute(take).fetchone() == (True,)
+    assert connection.execute(take).fetchone() == (False,)
+    assert method(connection, "c", None) == "exact"
+    assert len(set(connection.execute(ask, [query]).fetchall()) & set(with_index)) >= 4
+    assert connection.execute(build).fetchone() == (True,)
+    assert connection.execute(build).fetchone() == (False,)
+    assert method(connection, "c", None) == "index"
+    assert connection.execute("SELECT * FROM rag.index_progress()").fetchall() == []

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
+from rag_pg.find import find_files
 from rag_pg.front_matter import split_front_matter
-from rag_pg.load import clean_text, find_files, load_file
+from rag_pg.load import clean_text, load_file
 from rag_pg.load_html import html_to_markdown
 from rag_pg.models import Loaded
 
@@ -257,10 +258,10 @@ def test_html_may_have_the_encoding_it_declares(tmp_path: Path) -> None:
     ("name", "data", "error", "message"),
     [
         (
-            "a.pdf",
-            b"%PDF",
+            "a.png",
+            b"PNG",
             UnsupportedFile,
-            r"a\.pdf: the type \.pdf cannot be loaded; supported: \.md, ",
+            r"a\.png: the type \.png cannot be loaded; supported: \.md, ",
         ),
         ("README", b"x", UnsupportedFile, "a file without a suffix cannot be loaded; supported"),
         ("a.txt", b"", InvalidInput, "is empty"),
@@ -400,16 +401,16 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_added_is_a_failure_and_the_rest_goes_on(tmp_path: Path) -> None:
-    make(tmp_path, "good/a.md", "images/b.png", "images/c.png", "report.pdf")
+    make(tmp_path, "good/a.md", "images/b.png", "images/c.png", "report.doc")
     (tmp_path / "empty").mkdir()
-    names = ["empty", "images", "report.pdf", "missing", "good"]
+    names = ["empty", "images", "report.doc", "missing", "good"]
     found = find_files([tmp_path / name for name in names])
     assert [path.name for path, _ in found.files] == ["a.md"]
     errors = [failure.error for failure in found.failures]
     assert [failure.path.name for failure in found.failures] == names[:4]
     assert "empty has no file of a supported type (.md, .markdown, .html" in errors[0]
     assert "it has 2 of other types" in errors[1]
-    assert "the type .pdf cannot be loaded; supported: .md" in errors[2]
+    assert "the type .doc cannot be loaded; supported: .md" in errors[2]
     assert "missing does not exist" in errors[3]
 
 

@@ -12,14 +12,19 @@ PACKAGE = Path(rag_pg.__file__).parent
 
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
-    ("errors", "models"),
-    ("config", "server", "schema", "db", "vectors", "words", "sentences", "outline", "decode", "load_html", "onnx_bert", "gemini_sdk"),
-    ("pack", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy", "attend"),
+    ("errors", "models", "languages"),
+    ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health"),
+    ("db", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
+    ("regroup", "header", "heartbeat", "throttle", "attend"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "rerank", "answer", "worker", "ingest"),
+    ("embed", "llm", "rerank", "answer", "task", "ingest", "sync"),
+    ("pipeline",),
+    ("worker",),
     ("collection",),
     ("rag",),
     ("aio", "show"),
+    ("command",),
+    ("cli_db", "cli_status", "cli_worker"),
     ("cli", "demo"),
     ("__main__",),
 )  # fmt: skip

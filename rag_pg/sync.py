@@ -1,0 +1,100 @@
+"""Keeps a collection in step with a folder: what changed goes in, what vanished goes out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pg.errors import InvalidInput
+from rag_pg.find import find_files, shown, uri_of
+from rag_pg.models import LoadFailure
+
+if TYPE_CHECKING:
+    from rag_pg.collection import Collection
+
+POLL_SECONDS = 2.0
+
+State = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncReport:
+    """What a sync did: counts of documents; `changed` are new or have a new text."""
+
+    changed: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    failures: Sequence[LoadFailure] = ()
+
+
+def sync_folder(
+    collection: Collection,
+    folder: Path,
+    *,
+    wait: bool = True,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> SyncReport:
+    """Add what is in `folder`, and delete the documents below its uri that are not there any more.
+
+    A document stays while its file, or a folder above that, cannot be read: so does all when the
+    folder holds nothing that can be loaded, as when a disk is not mounted.
+    Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
+    """
+    prefix = _prefix(folder)
+    stored = [one.uri for one in collection.documents() if one.uri.startswith(prefix)]
+    report = collection.add(folder, wait=wait, progress=progress)
+    present = set(report.uris)
+    unread = [uri_of(failure.path) for failure in report.failures]
+    gone = [
+        uri
+        for uri in stored
+        if uri not in present and not any(uri == one or uri.startswith(f"{one}/") for one in unread)
+    ]
+    deleted = sum(collection.delete(uri) for uri in gone)
+    return SyncReport(
+        changed=report.added,
+        unchanged=report.unchanged,
+        deleted=deleted,
+        failures=report.failures,
+    )
+
+
+def changes(
+    folder: Path, *, seconds: float = POLL_SECONDS, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Yield at once, and then whenever a file below `folder` was changed, added or removed; it is
+    looked at every few seconds."""
+    before: State | None = None
+    while True:
+        now = _state(folder)
+        if now != before:
+            yield
+            before = now
+        sleep(seconds)
+
+
+def _prefix(folder: Path) -> str:
+    if not folder.is_dir():
+        raise InvalidInput(f"{shown(folder)} is not a folder; name the folder to keep in step with")
+    uri = uri_of(folder)
+    if uri in (".", ".."):
+        raise InvalidInput(
+            f"the documents of {uri!r} cannot be told from others by their uris; "
+            f"name the folder by its path, such as {shown(folder.resolve())}"
+        )
+    return uri.rstrip("/") + "/"
+
+
+def _state(folder: Path) -> State:
+    """Return when each file was written last, and its size."""
+    state: State = {}
+    for path, uri in find_files([folder]).files:
+        try:
+            status = path.stat()
+        except OSError:  # it vanished just now
+            continue
+        state[uri] = (status.st_mtime_ns, status.st_size)
+    return state

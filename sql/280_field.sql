@@ -1,0 +1,248 @@
+-- Metadata fields: where a dotted path leads, what its value is as a type, and an index for it.
+--
+-- A filter always compares rag.as_<type>(value); declaring a field only puts a btree on that same expression. So a
+-- declaration changes how long a search takes, never what it finds. Changing an as_ function means REINDEX.
+
+CREATE OR REPLACE FUNCTION rag.as_numeric(value jsonb)
+RETURNS numeric
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN jsonb_typeof(value) = 'number' AND length(value::text) <= 1000 THEN value::numeric END;
+
+COMMENT ON FUNCTION rag.as_numeric(jsonb) IS
+$$A JSON number, or NULL: for any other value, and for a number of more than 1,000 characters, which no btree holds.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.as_boolean(value jsonb)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN jsonb_typeof(value) = 'boolean' THEN value::boolean END;
+
+COMMENT ON FUNCTION rag.as_boolean(jsonb) IS
+$$A JSON boolean, or NULL for any other value.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.as_text(value jsonb)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN jsonb_typeof(value) = 'string' THEN left(value #>> '{}', 500) END;
+
+COMMENT ON FUNCTION rag.as_text(jsonb) IS
+$$The first 500 characters of a JSON string (what a btree can hold), or NULL for any other value.
+
+Comparing them with fewer than 500 characters gives what comparing the whole string would.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.as_timestamptz(value jsonb)
+RETURNS timestamptz
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+AS $$  -- no search_path of its own: it runs once per row, and setting one doubles its cost
+DECLARE
+    _text text := value #>> '{}';
+    _shape text;
+    _zone text;
+BEGIN
+    IF jsonb_typeof(value) <> 'string' OR length(_text) NOT BETWEEN 10 AND 40 THEN
+        RETURN NULL;
+    END IF;
+    _shape := translate(_text, '012345678 ', '999999999T');
+    _zone := CASE WHEN _shape = '9999-99-99' THEN ''
+                  WHEN _shape LIKE '9999-99-99T99:99:99.9%' THEN ltrim(substr(_shape, 21), '9')
+                  WHEN _shape LIKE '9999-99-99T99:99:99%' THEN substr(_shape, 20)
+                  WHEN _shape LIKE '9999-99-99T99:99%' THEN substr(_shape, 17) END;
+    IF _zone IN ('', 'Z', '+99', '-99', '+99:99', '-99:99', '+9999', '-9999') THEN
+        _text := _text || CASE _zone WHEN '' THEN 'Z' ELSE '' END;
+        IF pg_input_is_valid(_text, 'timestamptz') THEN
+            RETURN _text::timestamptz;
+        END IF;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag.as_timestamptz(jsonb) IS
+$$A JSON string that is an ISO 8601 date, or a date and a time, as a point in time, or NULL for any other value.
+
+2024-02-29, 2024-02-29T12:30, 2024-02-29 12:30:05.25+02:00. Without an offset it is UTC; a date alone is its midnight.
+Immutable, because year, month, day and offset are given in full: no setting of the session has a say.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_steps(field text)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _steps text[];
+BEGIN
+    IF field !~ '^([^\\]|\\[\\.$])*$' THEN
+        RAISE EXCEPTION 'field % has a backslash that escapes nothing', quote_literal(left(field, 100))
+        USING ERRCODE = 'RG004', HINT = 'a backslash stands before a dot, a dollar sign or another backslash';
+    END IF;
+    SELECT array_agg(replace(replace(replace(s.step, '\d', '.'), '\e', '$'), '\b', '\') ORDER BY s.place)
+    INTO _steps
+    FROM unnest(CASE WHEN field = '' THEN '{""}' ELSE string_to_array(
+             replace(replace(replace(field, '\\', '\b'), '\.', '\d'), '\$', '\e'), '.') END)
+         WITH ORDINALITY AS s (step, place);
+    IF cardinality(_steps) > 32 THEN
+        RAISE EXCEPTION 'field % has % steps', quote_literal(left(field, 100)), cardinality(_steps)
+        USING ERRCODE = 'RG004', HINT = 'use at most 32; a dot that is part of a name is written \.';
+    END IF;
+    RETURN _steps;
+END
+$$;
+
+COMMENT ON FUNCTION rag.field_steps(text) IS
+$$A dotted path as the keys it leads through: author.name gives {author,name}.
+
+A dot, a dollar sign or a backslash that is part of a key stands after a backslash: v1\.0 gives {v1.0}.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_name(steps text[])
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.'), '$', '\$'), '.' ORDER BY s.place)
+        FROM unnest(steps) WITH ORDINALITY AS s (step, place));
+
+COMMENT ON FUNCTION rag.field_name(text[]) IS
+$$The dotted path of some keys: the inverse of rag.field_steps, so each field has one name.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_value(metadata_column text, steps text[])
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER BY s.place)
+                           FROM unnest(steps) WITH ORDINALITY AS s (step, place));
+
+COMMENT ON FUNCTION rag.field_value(text, text[]) IS
+$$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects only.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_expression(metadata_column text, steps text[], type text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN format('rag.as_%s(%s)%s', type, rag.field_value(metadata_column, steps),
+              CASE type WHEN 'text' THEN ' COLLATE "C"' END);
+
+COMMENT ON FUNCTION rag.field_expression(text, text[], text) IS
+$$The SQL expression of a field's value as text, numeric, timestamptz or boolean: what filters compare and what
+rag.index_field indexes.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_index(collection_key integer, field text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN format('chunks_%s_field_%s', collection_key, left(md5(field), 16));
+
+COMMENT ON FUNCTION rag.field_index(integer, text) IS
+$$The name of a declared field's index.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_index_statement(collection text, field text, type text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(field_index_statement.collection)).collection_id;
+    _steps text[];
+BEGIN
+    IF coalesce(field, '') = '' OR octet_length(field) > 500 THEN
+        RAISE EXCEPTION 'a field''s name has % bytes', coalesce(octet_length(field), 0)
+        USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
+    END IF;
+    IF type IS NULL OR type NOT IN ('text', 'numeric', 'timestamptz', 'boolean') THEN
+        RAISE EXCEPTION 'unknown field type %', quote_nullable(type)
+        USING ERRCODE = 'RG001', HINT = 'use text, numeric, timestamptz or boolean';
+    END IF;
+    _steps := rag.field_steps(field);
+    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((%s))',
+                  rag.field_index(_id, rag.field_name(_steps)), 'chunks_' || _id,
+                  rag.field_expression('metadata', _steps, type));
+END
+$$;
+
+COMMENT ON FUNCTION rag.field_index_statement(text, text, text) IS
+$$The statement that makes a field's index while others write; then rag.index_field has only to declare it.
+
+In psql: SELECT rag.field_index_statement('docs', 'year', 'numeric') \gexec
+It cannot run inside a transaction, so no function can run it for you.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.index_field(collection text, field text, type text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(index_field.collection)).collection_id;
+    _statement text := rag.field_index_statement(index_field.collection, index_field.field, index_field.type);
+    _name text := rag.field_name(rag.field_steps(index_field.field));
+    _index text := rag.field_index(_id, _name);
+    _before text;
+BEGIN
+    INSERT INTO rag.fields AS f (collection_id, field, type) VALUES (_id, _name, index_field.type)
+    ON CONFLICT DO NOTHING;
+    SELECT f.type INTO STRICT _before FROM rag.fields AS f WHERE f.collection_id = _id AND f.field = _name;
+    IF _before <> index_field.type THEN
+        RAISE EXCEPTION 'field % of collection ''%'' is declared %, not %', quote_literal(_name), index_field.collection,
+            _before, index_field.type
+        USING ERRCODE = 'RG003', HINT = 'call rag.unindex_field first to change it';
+    END IF;
+    IF EXISTS (SELECT FROM pg_index AS i
+               WHERE i.indexrelid = to_regclass(format('rag.%I', _index)) AND NOT i.indisvalid) THEN
+        EXECUTE format('DROP INDEX rag.%I', _index);  -- left behind by a CREATE INDEX CONCURRENTLY that failed
+    END IF;
+    IF to_regclass(format('rag.%I', _index)) IS NULL THEN
+        EXECUTE regexp_replace(_statement, '^CREATE INDEX CONCURRENTLY', 'CREATE INDEX');
+    END IF;
+    EXECUTE format('ANALYZE rag.%I', 'chunks_' || _id);
+END
+$$;
+
+COMMENT ON FUNCTION rag.index_field(text, text, text) IS
+$$Declare a metadata field, so that an index serves its ranges and prefixes and the planner knows its values.
+
+field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error RG003 when it is declared
+with another type. Values of other types stay as they are: no comparison of this type matches them.
+Writers of this collection wait while the index is made, a few seconds per 100,000 chunks; to let them pass, run what
+rag.field_index_statement returns first. Only the owner of the tables may do this.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.unindex_field(collection text, field text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(unindex_field.collection)).collection_id;
+    _name text := rag.field_name(rag.field_steps(unindex_field.field));
+BEGIN
+    DELETE FROM rag.fields AS f WHERE f.collection_id = _id AND f.field = _name;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('DROP INDEX IF EXISTS rag.%I', rag.field_index(_id, _name));
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION rag.unindex_field(text, text) IS
+$$Take back the declaration of a metadata field and drop its index. False when it was not declared.
+
+It waits for the searches of this collection that run, and new ones wait for it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_fields(collection text)
+RETURNS TABLE (field text, type text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(list_fields.collection)).collection_id;
+BEGIN
+    RETURN QUERY SELECT f.field, f.type FROM rag.fields AS f WHERE f.collection_id = _id ORDER BY f.field;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_fields(text) IS
+$$The declared metadata fields of a collection with their types, by name.$$;

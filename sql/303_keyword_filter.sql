@@ -1,0 +1,201 @@
+-- A filter inside the ranking, in one of two ways:
+--   many chunks pass   the scan's candidates are tested one by one (rag.filter_chunks,
+--                      rag.chunks_of_slots), and as many more are taken as rag.filter_share says
+--   few chunks pass    all of them are listed and those that hold a lexeme of the query scored
+--                      (rag.rank_listed); rag.list_pays decides
+
+CREATE OR REPLACE FUNCTION rag.filter_chunks(
+    collection_key integer, chunk_keys bigint[], filter_sql text
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _kept bigint[];
+BEGIN
+    IF filter_sql IS NULL THEN
+        RETURN chunk_keys;
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(c.chunk_id) FROM unnest($2) AS k (chunk_key) CROSS JOIN LATERAL ('
+        ' SELECT x.* FROM rag.chunks AS x'
+        ' WHERE x.collection_id = $1 AND x.chunk_id = k.chunk_key OFFSET 0) AS c WHERE (%s)',
+        filter_sql
+    ) INTO _kept USING collection_key, chunk_keys;
+    RETURN _kept;
+END
+$$;
+
+COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
+$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
+
+CREATE OR REPLACE FUNCTION rag.chunks_of_slots(
+    collection_key integer, slots integer[], filter_sql text
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _chunks bigint[];
+BEGIN
+    IF filter_sql IS NULL THEN
+        RETURN (
+            SELECT array_agg(s.chunk_id)
+            FROM unnest(slots) AS w (slot)
+            CROSS JOIN LATERAL (
+                SELECT k.chunk_id
+                FROM rag.keyword_slots AS k
+                WHERE k.collection_id = collection_key AND k.slot = w.slot
+                OFFSET 0
+            ) AS s
+        );
+    END IF;
+    EXECUTE format(
+        'SELECT array_agg(c.chunk_id) FROM unnest($2) AS w (slot)'
+        ' CROSS JOIN LATERAL (SELECT k.chunk_id FROM rag.keyword_slots AS k'
+        ' WHERE k.collection_id = $1 AND k.slot = w.slot OFFSET 0) AS s'
+        ' CROSS JOIN LATERAL (SELECT x.* FROM rag.chunks AS x'
+        ' WHERE x.collection_id = $1 AND x.chunk_id = s.chunk_id OFFSET 0) AS c WHERE (%s)',
+        filter_sql
+    ) INTO _chunks USING collection_key, slots;
+    RETURN _chunks;
+END
+$$;
+
+COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[], text) IS
+$$The chunks that hold these slots and pass a filter (as in rag.filter_chunks).
+
+OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
+
+CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _slots integer[];
+    _passed integer;
+    _sample integer;
+BEGIN
+    SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
+    INTO _slots
+    FROM rag.keyword_totals AS t
+    CROSS JOIN generate_series(1::bigint, 100) AS g (part)
+    WHERE t.collection_id = collection_key;
+    FOREACH _sample IN ARRAY '{40, 100}'::integer[] LOOP
+        _passed := coalesce(cardinality(rag.chunks_of_slots(
+            collection_key, _slots[1:_sample], filter_sql
+        )), 0);
+        EXIT WHEN _passed >= 3;
+    END LOOP;
+    RETURN (_passed + 0.5) / (_sample + 0.5);
+END
+$$;
+
+COMMENT ON FUNCTION rag.filter_share(integer, text) IS
+$$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
+fewer than 3 of the 40 pass. Never 0.$$;
+
+CREATE OR REPLACE FUNCTION rag.list_pays(
+    query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
+)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _chunks double precision := query.chunk_count;
+    _matching double precision;    -- share of chunks that hold a lexeme of the query
+    _list double precision;
+    _scan double precision;
+BEGIN
+    SELECT 1 - exp(sum(ln(1 - least(0.999, n.chunks / _chunks))))
+    INTO _matching
+    FROM unnest(query.chunk_counts) AS n (chunks);
+    -- Both in microseconds as measured; only their ratio matters.
+    _list := share * _chunks * (1.2 + 6 * _matching)
+             + CASE WHEN filter_indexed THEN 0 ELSE 0.25 * _chunks END;
+    _scan := 0.05 * _chunks + 12 * (result_limit + 10) / share;
+    RETURN _list < _scan;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_pays(rag.keyword_query, double precision, integer, boolean) IS
+$$Whether rag.rank_listed is cheaper than testing the candidates of a scan.
+
+Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per chunk
+of the collection where no index serves the filter. A scan costs per chunk of the collection, and
+per candidate: result_limit / share of them.$$;
+
+CREATE OR REPLACE FUNCTION rag.list_matches(
+    collection_key integer, filter_sql text, matching tsquery, at_most integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _listed bigint;
+    _chunks bigint[];
+BEGIN
+    EXECUTE format(
+        'SELECT count(*), array_agg(f.chunk_id) FILTER (WHERE $3 IS NULL OR f.lexemes @@ $3)'
+        ' FROM (SELECT c.chunk_id, c.lexemes FROM rag.chunks AS c'
+        ' WHERE c.collection_id = $1 AND (%s) LIMIT $2) AS f', filter_sql
+    ) INTO _listed, _chunks USING collection_key, at_most + 1, matching;
+    RETURN CASE WHEN _listed <= at_most THEN coalesce(_chunks, '{}') END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, integer) IS
+$$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most pass the filter.$$;
+
+CREATE OR REPLACE FUNCTION rag.list_indexed_matches(
+    collection_key integer, filter_sql text, matching tsquery, at_most integer
+)
+RETURNS bigint[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN rag.list_matches(collection_key, filter_sql, matching, at_most);
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_indexed_matches(integer, text, tsquery, integer) IS
+$$rag.list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_listed(
+    query rag.keyword_query, filter_sql text, matching tsquery, result_limit integer,
+    filter_indexed boolean, at_most integer
+)
+RETURNS rag.scored_chunk[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- Most chunks hold none of the query's lexemes: that is seen without computing a score.
+    _scoring tsquery := array_to_string(query.term_queries, ' | ')::tsquery;
+    _chunks bigint[];
+BEGIN
+    IF matching IS NOT NULL THEN
+        _scoring := _scoring && matching;
+    END IF;
+    IF filter_indexed THEN
+        _chunks := rag.list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
+    ELSE
+        _chunks := rag.list_matches(query.collection_key, filter_sql, _scoring, at_most);
+    END IF;
+    RETURN CASE WHEN _chunks IS NOT NULL THEN rag.best_of(query, '{}', _chunks, result_limit) END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.rank_listed(
+    rag.keyword_query, text, tsquery, integer, boolean, integer
+) IS
+$$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most do.
+
+matching: NULL, or what a chunk has to match besides.$$;

@@ -1,0 +1,349 @@
+"""Office files, tables, JSON, e-mail, source code: small real files, made by the libraries."""
+
+from __future__ import annotations
+
+import io
+import sys
+import zipfile
+from datetime import date, datetime
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rag_pg.errors import InvalidInput, UnsupportedFile
+from rag_pg.find import SUPPORTED
+from rag_pg.ingest import as_document
+from rag_pg.languages import CODE, CUT_BY_FUNCTION
+from rag_pg.load import load_documents, load_file, read_documents
+from rag_pg.models import Loaded, LoadFailure
+
+
+def read(name: str, data: bytes | str) -> Loaded:
+    (found,) = read_documents(Path(name), name, data.encode() if isinstance(data, str) else data)
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def refused(name: str, data: bytes) -> str:
+    (found,) = read_documents(Path(name), name, data)
+    assert isinstance(found, LoadFailure), found
+    assert "\n" not in found.error
+    return found.error
+
+
+# --- PDF -----------------------------------------------------------------------------------------
+
+
+def pdf(*pages: str, title: str = "", password: str = "") -> bytes:
+    """A PDF of lines of text, written with pypdf's own objects."""
+    from pypdf import PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+        }
+    )
+    for text in pages:
+        page = writer.add_blank_page(300, 300)
+        lines = "".join(f"({line}) Tj 0 -14 Td " for line in text.split("\n") if line)
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 20 250 Td {lines}ET".encode())
+        page[NameObject("/Resources")] = DictionaryObject(
+            {NameObject("/Font"): DictionaryObject({NameObject("/F1"): font})}
+        )
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    if title:
+        writer.add_metadata({"/Title": title, "/Author": "Ann"})
+    if password:
+        writer.encrypt(password, algorithm="RC4-128")
+    file = io.BytesIO()
+    writer.write(file)
+    return file.getvalue()
+
+
+def test_pages_of_a_pdf_are_sections() -> None:
+    loaded = read("a/report.pdf", pdf("One line\nanother", "", "Third page", title="The report"))
+    assert loaded.content == "# Page 1\n\nOne line\nanother\n\n# Page 3\n\nThird page"
+    assert (loaded.title, loaded.media_type) == ("The report", "text/markdown")
+    assert loaded.metadata == {"pages": 3, "author": "Ann"}
+
+
+def test_a_pdf_that_cannot_be_read_says_why() -> None:
+    assert "report.pdf is no .pdf file that can be read" in refused(
+        "report.pdf", b"%PDF-1.4 broken"
+    )
+    assert "has no text on its 1 pages, only images: run OCR" in refused("scan.pdf", pdf(""))
+    assert "is encrypted: remove its password" in refused("secret.pdf", pdf("x", password="key"))
+    assert read("open.pdf", pdf("text")).title == "open"
+
+
+# --- Office --------------------------------------------------------------------------------------
+
+
+def docx() -> bytes:
+    from docx import Document
+
+    document = Document()
+    document.core_properties.title, document.core_properties.author = "Handbook", "Ann"
+    document.add_heading("Guide", 0)
+    document.add_heading("Install", 2)
+    document.add_paragraph("Run it.")
+    document.add_paragraph("first", style="List Bullet")
+    table = document.add_table(2, 2)
+    for place, text in enumerate(("a", "b|c", "1", "2")):
+        table.cell(place // 2, place % 2).text = text
+    document.add_paragraph("")
+    file = io.BytesIO()
+    document.save(file)
+    return file.getvalue()
+
+
+def test_word_keeps_headings_lists_and_tables() -> None:
+    loaded = read("handbook.docx", docx())
+    assert loaded.content == (
+        "# Guide\n\n## Install\n\nRun it.\n\n- first\n\n| a | b\\|c |\n| --- | --- |\n| 1 | 2 |"
+    )
+    assert (loaded.title, loaded.metadata) == ("Handbook", {"author": "Ann"})
+
+
+def test_slides_are_sections_with_their_notes() -> None:
+    from pptx import Presentation
+
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+    slide.shapes.title.text = "Plan"
+    slide.placeholders[1].text = "Do it\nwell"
+    slide.notes_slide.notes_text_frame.text = "Smile"
+    presentation.slides.add_slide(presentation.slide_layouts[6])
+    other = presentation.slides.add_slide(presentation.slide_layouts[6])
+    grid = other.shapes.add_table(1, 2, 0, 0, 9, 9).table
+    grid.cell(0, 0).text, grid.cell(0, 1).text = "x", "y"
+    file = io.BytesIO()
+    presentation.save(file)
+    loaded = read("talk.pptx", file.getvalue())
+    assert loaded.content == (
+        "# Slide 1: Plan\n\nDo it\nwell\n\nNotes: Smile\n\n# Slide 3\n\n| x | y |\n| --- | --- |"
+    )
+
+
+def test_sheets_are_lists_of_rows_that_name_their_columns() -> None:
+    from openpyxl import Workbook
+
+    workbook = Workbook()
+    sheet = workbook.active
+    assert sheet is not None
+    sheet.title = "Staff"
+    for row in (["Name", "Since", None], [None], ["Ann", date(2024, 5, 1), "x"], ["Bob", 3.0, ""]):
+        sheet.append(row)
+    sheet.append(["Eve", datetime(2024, 5, 1, 9, 30)])
+    workbook.create_sheet("Empty")
+    file = io.BytesIO()
+    workbook.save(file)
+    assert read("staff.xlsx", file.getvalue()).content == (
+        "# Staff\n\n- Name: Ann; Since: 2024-05-01; x\n- Name: Bob; Since: 3\n"
+        "- Name: Eve; Since: 2024-05-01 09:30:00"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".pptx", ".xlsx"])
+def test_a_damaged_office_file_says_so(suffix: str) -> None:
+    assert f"a{suffix} is no {suffix} file that can be read" in refused(f"a{suffix}", b"PK broken")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("x.xml", "<x/>")
+    assert "that can be read" in refused(f"a{suffix}", archive.getvalue())
+
+
+def test_a_file_that_unpacks_to_far_more_is_refused() -> None:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("word/document.xml", b" " * 101_000_000)
+    assert "unpacks to 101,000,000 bytes" in refused("bomb.docx", archive.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("name", "library"), [("a.pdf", "pypdf"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")]
+)  # fmt: skip
+def test_without_its_library_a_file_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, name: str, library: str
+) -> None:
+    data = docx()
+    monkeypatch.setitem(sys.modules, library, None)
+    error = refused(name, data)
+    assert f"{name} needs the library {library}" in error
+    assert 'pip install "rag-pg[files]"' in error
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.binary(max_size=200), suffix=st.sampled_from(SUPPORTED))
+def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> None:
+    for found in read_documents(Path(f"any{suffix}"), "any", data):
+        if isinstance(found, LoadFailure):
+            assert "\n" not in found.error and "any" in found.error
+        else:
+            assert found.content.strip() and found.title
+
+
+# --- tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "content"),
+    [
+        ("a.csv", 'name,city\nAnn,"Oslo, old\ntown"\n\nBob,\n', "- name: Ann; city: Oslo, old town\n- name: Bob"),
+        ("a.csv", "name;city\nAnn;Oslo\n", "- name: Ann; city: Oslo"),
+        ("a.csv", 'a,b\n"say ""hi""",2,3\n', '- a: say "hi"; b: 2; 3'),
+        ("a.csv", "word\none\ntwo\n", "- word: one\n- word: two"),
+        ("a.csv", "only,names\n", "- only; names"),
+        ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
+    ],
+)  # fmt: skip
+def test_rows_say_their_columns_names(name: str, text: str, content: str) -> None:
+    loaded = read(name, text)
+    assert (loaded.content, loaded.media_type) == (content, "text/markdown")
+
+
+def test_a_table_that_cannot_be_read_says_so() -> None:
+    text = 'a,b\n"' + "x" * 200_000 + '",1\n'
+    assert "a.csv is no table that can be read: field larger" in refused("a.csv", text.encode())
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+RECORDS = [
+    '{"uri": "a", "content": "Text", "title": "T", "metadata": {"lang": "en"}, "year": 2024}',
+    '{"uri": "b", "content": "# B", "media_type": "text/markdown", "language": "german"}',
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.jsonl", "\n".join(RECORDS) + "\n\n"), ("a.json", "[" + ",\n".join(RECORDS) + "]")],
+)
+def test_json_records_with_uri_and_content_are_documents(name: str, text: str) -> None:
+    first, second = read_documents(Path(name), name, text.encode())
+    assert isinstance(first, Loaded) and isinstance(second, Loaded)
+    assert as_document(first) == {
+        "uri": "a",
+        "title": "T",
+        "content": "Text",
+        "media_type": "text/plain",
+        "metadata": {"lang": "en", "year": 2024},
+    }
+    assert as_document(second)["language"] == "german"
+    assert second.media_type == "text/markdown"
+
+
+def test_a_bad_record_is_a_failure_and_the_others_are_documents() -> None:
+    lines = [
+        RECORDS[0],
+        "{broken",
+        '"text"',
+        '{"uri": "c"}',
+        '{"uri": 1, "content": "x"}',
+        RECORDS[1],
+    ]
+    found = list(read_documents(Path("d.jsonl"), "d", "\n".join(lines).encode()))
+    assert [one.uri for one in found if isinstance(one, Loaded)] == ["a", "b"]
+    errors = [one.error for one in found if isinstance(one, LoadFailure)]
+    assert "d.jsonl, line 2 is not JSON" in errors[0]
+    assert "d.jsonl, line 3 is a str; write an object with uri and content" in errors[1]
+    assert "d.jsonl, line 4: content is missing or of the wrong type" in errors[2]
+    assert "d.jsonl, line 5: uri is missing or of the wrong type" in errors[3]
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", "[]", '[{"uri": "a"}]', "not json", '""'])
+def test_other_json_is_one_document_as_it_is(text: str) -> None:
+    for name in ("a.json", "a.jsonl"):
+        loaded = read(name, text)
+        assert (loaded.content, loaded.media_type) == (text, "application/json")
+
+
+# --- e-mail --------------------------------------------------------------------------------------
+
+
+def mail(subtype: str = "plain") -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"], message["From"] = "Grüße aus Oslo", "Ann <ann@example.org>"
+    message["To"], message["Date"] = "bob@example.org", "Wed, 01 May 2024 09:30:00 +0200"
+    message.set_content("Hello <b>Bob</b>,\n\nsee you.\n", subtype=subtype)
+    return message
+
+
+def test_a_mail_has_its_subject_as_title_and_its_headers_as_metadata() -> None:
+    message = mail()
+    message.add_attachment(b"PDF", maintype="application", subtype="pdf", filename="a.pdf")
+    loaded = read("m.eml", message.as_bytes())
+    assert (loaded.title, loaded.media_type) == ("Grüße aus Oslo", "text/plain")
+    assert loaded.content == "Hello <b>Bob</b>,\n\nsee you.\n"
+    assert loaded.metadata == {
+        "from": "Ann <ann@example.org>",
+        "to": "bob@example.org",
+        "date": "2024-05-01T09:30:00+02:00",
+        "attachments": ["a.pdf"],
+    }
+
+
+def test_a_mail_in_html_becomes_markdown() -> None:
+    loaded = read("m.eml", mail("html").as_bytes())
+    assert (loaded.content, loaded.media_type) == ("Hello **Bob**,\nsee you.", "text/markdown")
+
+
+def test_odd_mails_are_read() -> None:
+    assert read("m.eml", b"Subject: Only this\n\n").content == "Only this"
+    assert read("m.eml", b"Date: never\nSubject: =?x?\n\nbody").content == "body"
+    latin = b"Content-Type: text/plain; charset=none\n\nGr\xfc\xdfe"
+    assert read("m.eml", latin).content == "Grüße"
+    assert "is empty" in refused("m.eml", b"From: a\n\n")
+
+
+# --- source code ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("a/load.py", "text/x-python"),
+        ("a/x.TSX", "text/x-tsx"),
+        ("a/x.h", "text/x-c"),
+        ("a/x.hpp", "text/x-c++"),
+        ("a/x.sql", "text/x-sql"),
+        ("a/x.rb", "text/x-ruby"),
+    ],
+)
+def test_source_code_is_kept_as_it_is_under_its_file_name(name: str, media_type: str) -> None:
+    loaded = read(name, "x = 1\n")
+    assert (loaded.content, loaded.media_type) == ("x = 1\n", media_type)
+    assert loaded.title == Path(name).name
+
+
+def test_the_database_takes_every_type_that_is_loaded() -> None:
+    text = (Path(__file__).parents[2] / "sql" / "230_document.sql").read_text()
+    for media_type in {*CODE.values(), *CUT_BY_FUNCTION}:
+        assert f"'{media_type}'" in text
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def test_a_file_gives_its_documents_or_its_failure(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text("\n".join(RECORDS))
+    assert len(list(load_documents(path, "d"))) == 2
+    (failure,) = load_documents(path, "d", max_bytes=10)
+    assert isinstance(failure, LoadFailure) and "the limit is 10" in failure.error
+    (missing,) = load_documents(tmp_path / "gone.md", "gone")
+    assert isinstance(missing, LoadFailure) and "does not exist" in missing.error
+    with pytest.raises(UnsupportedFile, match="is no .pdf file"):
+        (tmp_path / "a.pdf").write_bytes(b"x")
+        load_file(tmp_path / "a.pdf", "a.pdf")
+    with pytest.raises(InvalidInput, match="is empty"):
+        (tmp_path / "a.csv").write_text("\n")
+        load_file(tmp_path / "a.csv", "a.csv")
