@@ -105,6 +105,15 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "space_settings",
         ),
     ),
+    "Sources": (
+        "A source is a table of the application's own that a collection follows.",
+        ("attach_source", "list_sources", "sync_source", "detach_source"),
+    ),
+    "Requests": (
+        "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
+        "take and answer requests.",
+        ("search_text", "ask", "embed_query", "take_request", "answer_request"),
+    ),
     "Workers and budgets": (
         "Workers say that they live. A budget limits what all of them together ask of a provider of models.",
         (
@@ -127,10 +136,12 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "version",
             "api_version",
+            "doctor",
             "set_fingerprint",
             "maintain",
             "pending_indexes",
             "remove_dropped",
+            "follow_sources",
         ),
     ),
 }

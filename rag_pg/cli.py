@@ -13,7 +13,7 @@ from rich.table import Table
 
 from rag_pg.cli_db import db
 from rag_pg.cli_space import rechunk, reembed, spaces
-from rag_pg.cli_status import jobs, status
+from rag_pg.cli_status import doctor, jobs, status
 from rag_pg.cli_worker import worker
 from rag_pg.command import (
     Dsn,
@@ -43,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(db, name="db")
-for command in (worker, status, jobs, reembed, rechunk, spaces):
+for command in (worker, status, jobs, doctor, reembed, rechunk, spaces):
     app.command()(command)
 
 

@@ -49,6 +49,22 @@ def status(
             pass
 
 
+def doctor(json_: Json = False, dsn: Dsn = None) -> None:
+    """Health: what is wrong and what to do about it; exit 1 when a check fails."""
+    with opened(dsn) as rag:
+        findings = rag.database.doctor()
+    if json_:
+        for finding in findings:
+            print_json(finding)
+    else:
+        table = Table("check", "status", "what was found", "what to do")
+        for f in findings:
+            table.add_row(*map(escape, (f.check, f.status, f.detail, f.remedy or "")))
+        out.print(table)
+    if any(finding.status == "fail" for finding in findings):
+        raise SystemExit(1)
+
+
 def _show(rag: Rag, as_json: bool) -> None:
     rows = _rows(rag)
     if as_json:

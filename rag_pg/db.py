@@ -115,6 +115,26 @@ class LoadCounts:
     queued: Sequence[UUID]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
+
+    check: str
+    status: str
+    detail: str
+    remedy: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What rag.take_request hands to a worker: somebody waits for the answer."""
+
+    request_id: int
+    kind: str
+    collection_name: str
+    arguments: Mapping[str, Any]
+
+
 class Database:
     """rag_pg's functions as methods. Opens nothing until `open`."""
 
@@ -666,13 +686,47 @@ class Database:
         return True
 
     @contextmanager
-    def listen(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own that hears of new jobs; NOTIFY does not pass transaction poolers."""
+    def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
+        transaction poolers."""
         with _errors(), psycopg.connect(
             self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS
         ) as connection:  # fmt: skip
-            connection.execute("LISTEN rag_jobs")
+            for channel in channels or ("rag_jobs",):
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield connection
+
+    # --- requests and sources
+
+    def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:
+        rows = self._rows(
+            Request,
+            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::text[])",
+            worker=worker,
+            collections=None if collections is None else list(collections),
+        )
+        return rows[0] if rows else None
+
+    def answer_request(
+        self, request_id: int, result: Mapping[str, Any] | None, error: str | None
+    ) -> None:
+        self._scalar(
+            "SELECT rag.answer_request(%(request_id)s, %(result)s, %(error)s)",
+            request_id=request_id,
+            result=None if result is None else Jsonb(result),
+            error=error,
+        )
+
+    def follow_sources(self, collections: Sequence[str] | None = None) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.follow_sources(collections => %(collections)s::text[])",
+                collections=None if collections is None else list(collections),
+            )
+        )
+
+    def doctor(self) -> list[Finding]:
+        return self._rows(Finding, "SELECT * FROM rag.doctor()")
 
     # --- search
 

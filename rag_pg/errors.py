@@ -11,6 +11,7 @@
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, server too old, pgvector missing
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
+    ├── NoAnswer                no worker answered a request in time, or it could not
     ├── ModelUnavailable        weights or a library are missing
     └── ProviderError           an embedding or language model provider failed
         ├── ProviderAuth        no key, or a key that is refused
@@ -31,6 +32,7 @@ __all__ = [
     "InvalidQuery",
     "LeaseLost",
     "ModelUnavailable",
+    "NoAnswer",
     "NotFound",
     "NotReady",
     "ProviderAuth",
@@ -88,6 +90,10 @@ class LeaseLost(RagError):
     """A job's lease expired, or its document changed while it was being processed."""
 
 
+class NoAnswer(RagError):
+    """No worker answered a request in time, or it could not."""
+
+
 class ModelUnavailable(RagError):
     """Weights or a library are missing."""
 
@@ -125,4 +131,5 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG006": SchemaMismatch,
     "RG007": NotReady,
     "RG008": SpaceChanged,
+    "RG009": NoAnswer,
 }

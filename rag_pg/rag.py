@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
@@ -155,7 +156,22 @@ class Rag:
         for name in collections or ():
             if self._find(name) is None:
                 raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
-        return Worker(self.database, self.writing_embedder_of, collections=collections, **options)
+        answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
+        return Worker(
+            self.database,
+            self.writing_embedder_of,
+            collections=collections,
+            answerers=answerers,
+            **options,
+        )
+
+    def _answer_embed_query(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
+
+    def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        target = self.collection(collection)
+        answer = target.ask(asked["question"], limit=asked["limit"], filter=asked["filter"])
+        return asdict(answer)
 
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""

@@ -7,11 +7,12 @@ import os
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from rag_pg import __version__
+from rag_pg.attend import Answerer, Attendant
 from rag_pg.db import Database
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, RagError
 from rag_pg.heartbeat import Heartbeat
@@ -35,6 +36,7 @@ class Worker:
         concurrency: how many pipelines embed side by side; more than one helps where a provider is waited for.
         lease_seconds: how long a job is held without a heartbeat.
         on_progress: called with (documents stored, chunks embedded) since the last call.
+        answerers: what answers requests, by their kind; `run` attends to them beside the queue.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Worker:
         concurrency: int = 1,
         lease_seconds: float = 60.0,
         on_progress: Callable[[int, int], None] | None = None,
+        answerers: Mapping[str, Answerer] | None = None,
     ) -> None:
         if not 1 <= concurrency <= 64:
             raise InvalidInput(f"concurrency {concurrency} is out of range; use 1 to 64")
@@ -56,6 +59,9 @@ class Worker:
         self.lease_seconds = lease_seconds
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.stop = threading.Event()
+        self.attendant = Attendant(
+            database, answerers or {}, name=self.name, collections=collections
+        )
         self._report = on_progress or (lambda documents, chunks: None)
         self._reporting = threading.Lock()
         self._heartbeat = Heartbeat(
@@ -90,10 +96,12 @@ class Worker:
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
+            self.attendant.start()
             try:
                 self._listen(running)
             finally:
                 self.stop.set()
+                self.attendant.close()
                 self._wake()
             for thread in running:
                 thread.result()
@@ -105,6 +113,7 @@ class Worker:
         Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
         """
         self._reserve()
+        self.attendant.follow()
         with self._heartbeat.beating(at_once=False):
             if self.concurrency == 1:
                 claimed = self._pipelines[0].drain()
@@ -177,7 +186,8 @@ class Worker:
             self._report(documents, chunks)
 
     def _reserve(self) -> None:
-        self.database.reserve(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
+        # feeders and storers, heart, maintenance; the attendant's answers and its follower
+        self.database.reserve(2 * self.concurrency + 5)
 
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:

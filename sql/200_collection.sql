@@ -380,6 +380,7 @@ BEGIN
     DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
+    PERFORM rag.forget_sources(_id);
 END
 $$;
 
