@@ -96,6 +96,7 @@ class Worker:
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
+            self.database.reserve(2 * self.concurrency + 5)  # the attendant's answers and follower
             self.attendant.start()
             try:
                 self._listen(running)
@@ -186,8 +187,7 @@ class Worker:
             self._report(documents, chunks)
 
     def _reserve(self) -> None:
-        # feeders and storers, heart, maintenance; the attendant's answers and its follower
-        self.database.reserve(2 * self.concurrency + 5)
+        self.database.reserve(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
 
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:
