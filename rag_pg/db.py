@@ -108,7 +108,10 @@ class Database:
         """
         if self._opened:
             return
-        with _errors(), psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection:
+        with (
+            database_errors(),
+            psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection,
+        ):
             found = _api_version(connection)
         if found != API_VERSION:
             remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
@@ -126,7 +129,7 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """A pooled connection; its errors are translated."""
-        with _errors(), self._pool.connection() as connection:
+        with database_errors(), self._pool.connection() as connection:
             yield connection
 
     def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
@@ -426,7 +429,7 @@ class Database:
     @contextmanager
     def listen(self) -> Iterator[psycopg.Connection[Any]]:
         """A connection of its own that hears of new jobs; NOTIFY does not pass transaction poolers."""
-        with _errors(), psycopg.connect(
+        with database_errors(), psycopg.connect(
             self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS
         ) as connection:  # fmt: skip
             connection.execute("LISTEN rag_jobs")
@@ -544,7 +547,7 @@ def _api_version(connection: psycopg.Connection[Any]) -> int:
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
+def database_errors() -> Iterator[None]:
     """Turn what psycopg raises into rag_pg's errors: the message, then the remedy."""
     try:
         yield
