@@ -323,7 +323,7 @@ class _Reader:
     ) -> None:
         self._layout = layout
         self._source = table.removesuffix("_store").removesuffix("_embedding")
-        self._key = key
+        self._key = () if uri_key else key
         self._uri_keys = (uri_key,) if uri_key else layout.uri_keys
         self._wanted = sample
         self._random = random.Random(0)

@@ -58,10 +58,10 @@ def print_adopted(report: AdoptReport) -> None:
     lines = {
         "layout": report.layout,
         "rows": report.rows,
-        "skipped": f"{sum(report.skipped.values())}" + (f": {skipped}" if skipped else ""),
+        "skipped": skipped or "none",
         "documents": report.documents,
         "chunks": report.chunks,
-        "vectors": f"{report.vectors} of {report.dimensions} dimensions, {report.without_vector} chunks without",
+        "vectors": f"{report.vectors} of {report.dimensions} dimensions, {count_of(report.without_vector, 'chunk')} without",
     }
     if report.overlap is not None:
         lines["overlap@10"] = f"{report.overlap:.3f}, of {count_of(report.sampled, 'vector')}"
