@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-keyword bench-chunking stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion bench-peers stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -57,6 +57,9 @@ bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG
 bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
 	$(BIN)/python bench/ingest.py
 
+bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and its latency
+	$(BIN)/python bench/jobs.py
+
 bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
 	@$(PIP) install -e ".[bench]"
 	$(BIN)/python bench/keyword.py
@@ -64,6 +67,18 @@ bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and
 bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (needs RAG_PG_EVAL_DATA)
 	@$(PIP) install -e ".[bench]"
 	$(BIN)/python bench/chunking.py
+
+bench-filtered: $(VENV)/.test ## recall and time of vector search under filters, beside plain pgvector (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/filtered.py
+
+bench-kinds: $(VENV)/.test ## recall, size and build time of each kind of vector index (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/kinds.py
+
+bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/fusion.py
+
+bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/peers.py
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py

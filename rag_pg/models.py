@@ -123,6 +123,7 @@ class AddReport:
     uris: Sequence[str] = ()
     failures: Sequence[LoadFailure] = ()
     removed_characters: Mapping[str, int] = field(default_factory=dict)
+    document_ids: Sequence[UUID] = ()  # for `search(…, wait_for=…)`
 
 
 # --- collections -----------------------------------------------------------------------------
@@ -140,13 +141,55 @@ class CollectionInfo:
     language: str
     chunking: Mapping[str, Any]
     fingerprint: str | None
+    space_id: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Space:
+    """An embedding space: state building, active or retired; `embedded` of `chunks` have their vector,
+    `share` of them; `waiting` and `failed` are its embed jobs; index_state is ready, building, missing,
+    invalid or none."""
+
+    space_id: int
+    collection_name: str
+    model: str
+    dimensions: int
+    distance: str
+    state: str
+    embedded: int
+    chunks: int
+    share: float
+    waiting: int
+    failed: int
+    bytes: int
+    index_state: str
+    fingerprint: str | None
+    created_at: datetime
+    activated_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceComparison:
+    """What one space finds for a set of queries, on average: `overlap` with the active space's first hits,
+    `rank_difference` of those that both have; `recall` and `ndcg` where queries have judgements.
+    `hits` are the chunk ids by query, in the order asked."""
+
+    space_id: int
+    model: str
+    state: str
+    share: float
+    overlap: float | None
+    rank_difference: float | None
+    recall: float | None
+    ndcg: float | None
+    hits: Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectionStats:
     """Counts of documents and chunks; embedded: chunks with a vector in the active space;
     pending and failed: jobs waiting or running, and dead; bytes on disk; lag: seconds since
-    the oldest waiting job was due, 0 when nothing waits."""
+    the oldest put that is not searchable yet, 0 when all are."""
 
     collection: str
     documents: int
@@ -172,6 +215,7 @@ class Job:
     collection_name: str
     document_id: UUID
     attempts: int
+    space_id: int | None = None  # of an embed job
 
 
 # --- search --------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
@@ -115,7 +116,7 @@ class Rag:
         if found is None:
             model = model or DEFAULT_MODEL
             if dimensions is None:
-                dimensions = _fitting(self.embedder(model), chunking or {}).dimensions
+                dimensions = self.check_chunking(model, chunking or {}).dimensions
             self.database.create_collection(
                 name,
                 model=model,
@@ -138,6 +139,10 @@ class Rag:
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
             self.embedder_of(name)
         return Collection(self, found)
+
+    def check_chunking(self, model: str, chunking: Mapping[str, Any]) -> Embedder:
+        """The embedder of that name, when it reads chunks of that size. Raises InvalidInput."""
+        return _fitting(self.embedder(model), chunking)
 
     def collections(self) -> list[CollectionInfo]:
         """Return every collection's settings, by name."""
@@ -197,7 +202,22 @@ class Rag:
         for name in collections or ():
             if self._find(name) is None:
                 raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
-        return Worker(self.database, self.writing_embedder_of, collections=collections, **options)
+        answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
+        return Worker(
+            self.database,
+            self.writing_embedder_of,
+            collections=collections,
+            answerers=answerers,
+            **options,
+        )
+
+    def _answer_embed_query(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
+
+    def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
+        target = self.collection(collection)
+        answer = target.ask(asked["question"], limit=asked["limit"], filter=asked["filter"])
+        return asdict(answer)
 
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""
@@ -220,29 +240,34 @@ class Rag:
             self._rerankers[name] = open_reranker(name, llm=llm, open_llm=open_llm)
         return self._rerankers[name]
 
-    def embedder_of(self, collection: str) -> Embedder:
-        """The embedder of a collection, checked against what the collection stores."""
-        info = self._find(collection)
-        if info is None:
-            raise NotFound(f"there is no collection {collection!r}")
-        embedder = self.embedder(info.model)
-        if embedder.dimensions != info.dimensions:
+    def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
+        """The embedder of a collection's space (None: the active one), checked against what it stores."""
+        space = self.database.space_settings(collection, space_id)
+        embedder = self.embedder(space.model)
+        if embedder.dimensions != space.dimensions:
             raise CollectionMismatch(
-                f"model {info.model!r} gives {embedder.dimensions} dimensions, collection "
-                f"{collection!r} stores {info.dimensions}; use the model that made it, or a new collection"
+                f"model {space.model!r} gives {embedder.dimensions} dimensions, collection "
+                f"{collection!r} stores {space.dimensions}; use the model that made it, or a new collection"
             )
-        if info.fingerprint not in (None, embedder.fingerprint):
+        if space.fingerprint not in (None, embedder.fingerprint):
             raise CollectionMismatch(
-                f"collection {collection!r} holds vectors of {info.fingerprint}, this embedder is "
+                f"collection {collection!r} holds vectors of {space.fingerprint}, this embedder is "
                 f"{embedder.fingerprint}; open it with the same weights and settings, or use a new collection"
             )
         return embedder
 
-    def writing_embedder_of(self, collection: str) -> Embedder:
-        """As `embedder_of`, and the first that writes a collection's vectors is pinned as theirs."""
-        embedder = self.embedder_of(collection)
-        self.database.set_fingerprint(collection, embedder.fingerprint)
+    def writing_embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
+        """As `embedder_of`, and the first that writes a space's vectors is pinned as theirs."""
+        embedder = self.embedder_of(collection, space_id)
+        self.database.set_fingerprint(collection, embedder.fingerprint, space_id)
         return embedder
+
+    def info(self, collection: str) -> CollectionInfo:
+        """A collection's settings as they are now. Raises NotFound."""
+        found = self._find(collection)
+        if found is None:
+            raise NotFound(f"there is no collection {collection!r}")
+        return found
 
     def _find(self, name: str) -> CollectionInfo | None:
         return next((c for c in self.database.list_collections() if c.name == name), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -75,15 +75,18 @@ def print_adopted(report: AdoptReport) -> None:
 
 
 @contextmanager
-def show_progress() -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls."""
+def show_progress(noun: str = "documents") -> Iterator[Callable[[int, int, int], None]]:
+    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls.
+
+    noun: what is counted.
+    """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
         TextColumn("embedding"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("documents, {task.fields[chunks]} chunks"),
+        TextColumn(noun + ", {task.fields[chunks]} chunks embedded"),
         TimeElapsedColumn(),
         console=err,
         transient=True,
@@ -105,3 +108,23 @@ def size_of(count: float) -> str:
             return f"{count:.0f} {unit}"
         count /= 1000
     return f"{count:.1f} TB"
+
+
+def duration_of(seconds: float) -> str:
+    """Return a time for people: 45 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def print_fields(fields: Mapping[str, object]) -> None:
+    """Print what has a value, a line each; a list of objects has a line for each of them."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        if isinstance(value, list):
+            for item in value:
+                out.print(f"{name:{width}}  {' · '.join(map(str, item.values()))}", markup=False)
+        elif value is not None:
+            out.print(f"{name:{width}}  {value}", markup=False)

@@ -81,31 +81,50 @@ $$Make the partition parent_key and attach it. ATTACH passes beside open readers
 CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
-LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION rag.index_statement(of_space rag.spaces, beside_writers boolean DEFAULT false)
+RETURNS text
+LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _partition text := format('embeddings_%s', of_space.space_id);
+    _vector text := (SELECT format('%I', n.nspname) FROM pg_extension AS x
+                     JOIN pg_namespace AS n ON n.oid = x.extnamespace WHERE x.extname = 'vector');
+BEGIN
+    RETURN format(
+        'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
+        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, _partition || '_hnsw', _partition,
+        CASE of_space.index_options ->> 'kind'
+            WHEN 'binary' THEN format('(%1$s.binary_quantize(embedding::%1$s.halfvec(%2$s))::bit(%2$s)) %1$s.bit_hamming_ops',
+                                      _vector, of_space.dimensions)
+            WHEN 'hnsw' THEN format('(embedding::%1$s.halfvec(%2$s)) %1$s.halfvec_%3$s_ops',
+                                    _vector, of_space.dimensions, of_space.distance) END,
+        (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
+END
+$$;
+
+COMMENT ON FUNCTION rag.index_statement(rag.spaces, boolean) IS
+$$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension).
+
+beside_writers: CONCURRENTLY, outside a transaction.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
 BEGIN
     IF of_space.index_options ->> 'kind' <> 'exact' THEN
-        EXECUTE format(
-            'CREATE INDEX IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
-            _partition || '_hnsw', _partition,
-            CASE of_space.index_options ->> 'kind'
-                WHEN 'binary' THEN format('(binary_quantize(embedding::halfvec(%s))::bit(%1$s)) bit_hamming_ops',
-                                          of_space.dimensions)
-                ELSE format('(embedding::halfvec(%s)) halfvec_%s_ops', of_space.dimensions, of_space.distance) END,
-            (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
+        EXECUTE rag.index_statement(of_space);
     END IF;
 END
 $$;
 
 COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
-$$Make the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension); none for exact.$$;
+$$Make the HNSW index of an embedding space; none for kind exact.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer)
+CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer, indexed boolean DEFAULT true)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
@@ -120,57 +139,42 @@ BEGIN
     IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
         EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);
     END IF;
-    CALL rag.build_index(_space);
+    IF indexed THEN
+        CALL rag.build_index(_space);
+    END IF;
 END
 $$;
 
-COMMENT ON PROCEDURE rag.open_space(integer) IS
-$$Make the partition of an embedding space, with its check of dimensions and its index.$$;
+COMMENT ON PROCEDURE rag.open_space(integer, boolean) IS
+$$Make the partition of an embedding space, with its check of dimensions and, if indexed, its index.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.create_collection(
-    name text,
-    model text DEFAULT 'minilm',
-    dimensions integer DEFAULT 384,
-    distance text DEFAULT 'cosine',
-    language regconfig DEFAULT 'english',
-    chunking jsonb DEFAULT '{}',
-    index_options jsonb DEFAULT '{}')
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
+CREATE OR REPLACE FUNCTION rag.space_options(model text, dimensions integer, distance text, index_options jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _options jsonb := jsonb_build_object(
-        'kind', CASE WHEN create_collection.dimensions > 4000 THEN 'binary' ELSE 'hnsw' END,
-        'm', 16, 'ef_construction', 64, 'k1', 1.2, 'b', 0.75) || coalesce(create_collection.index_options, '{}');
-    _chunking jsonb := coalesce(create_collection.chunking, '{}');
-    _language text := create_collection.language::text;
-    _collection rag.collections;
-    _space rag.spaces;
-    _space_id integer;
-    _parent text;
+        'kind', CASE WHEN dimensions > 4000 THEN 'binary' ELSE 'hnsw' END,
+        'm', 16, 'ef_construction', 64, 'k1', 1.2, 'b', 0.75) || coalesce(index_options, '{}');
     _differs text;
 BEGIN
-    IF coalesce(create_collection.name, '') !~ '^[^\s/]{1,100}$' THEN
-        RAISE EXCEPTION 'collection name % is not usable', coalesce(quote_literal(create_collection.name), 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
+    IF coalesce(model, '') = '' THEN
+        RAISE EXCEPTION 'an embedding space needs a model' USING ERRCODE = 'RG001',
+        HINT = 'model names what makes the vectors, e.g. minilm';
     END IF;
-    IF coalesce(create_collection.model, '') = '' OR _language IS NULL THEN
-        RAISE EXCEPTION 'a collection needs a model and a language' USING ERRCODE = 'RG001',
-        HINT = 'model names what makes the vectors, e.g. minilm; language is a text search configuration, e.g. english';
-    END IF;
-    IF create_collection.dimensions NOT BETWEEN 1 AND 16000 OR create_collection.dimensions IS NULL THEN
-        RAISE EXCEPTION 'dimensions % is out of range', coalesce(create_collection.dimensions::text, 'NULL')
+    IF dimensions NOT BETWEEN 1 AND 16000 OR dimensions IS NULL THEN
+        RAISE EXCEPTION 'dimensions % is out of range', coalesce(dimensions::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 16000, as the model gives';
     END IF;
-    IF rag.distance_operator(create_collection.distance) IS NULL THEN
-        RAISE EXCEPTION 'unknown distance %', coalesce(quote_literal(create_collection.distance), 'NULL')
+    IF rag.distance_operator(distance) IS NULL THEN
+        RAISE EXCEPTION 'unknown distance %', coalesce(quote_literal(distance), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use cosine, l2 or ip';
     END IF;
-    IF jsonb_typeof(_chunking) <> 'object' OR jsonb_typeof(_options) <> 'object' THEN
-        RAISE EXCEPTION 'chunking and index_options must be JSON objects' USING ERRCODE = 'RG001',
-        HINT = 'for example {"max_tokens": 256} and {"m": 16}';
+    IF jsonb_typeof(_options) <> 'object' THEN
+        RAISE EXCEPTION 'index_options is a JSON %', jsonb_typeof(index_options) USING ERRCODE = 'RG001',
+        HINT = 'use a JSON object, e.g. {"m": 16}';
     END IF;
     SELECT string_agg(k, ', ') INTO _differs
     FROM jsonb_object_keys(_options) AS k WHERE k NOT IN ('kind', 'm', 'ef_construction', 'k1', 'b');
@@ -182,8 +186,8 @@ BEGIN
         RAISE EXCEPTION 'unknown index kind %', _options -> 'kind' USING ERRCODE = 'RG001',
         HINT = 'use hnsw (to 4000 dimensions), binary (HNSW over one bit a dimension, re-scored) or exact (no index)';
     END IF;
-    IF _options ->> 'kind' = 'hnsw' AND create_collection.dimensions > 4000 THEN
-        RAISE EXCEPTION 'an hnsw index holds at most 4000 dimensions, not %', create_collection.dimensions
+    IF _options ->> 'kind' = 'hnsw' AND dimensions > 4000 THEN
+        RAISE EXCEPTION 'an hnsw index holds at most 4000 dimensions, not %', dimensions
         USING ERRCODE = 'RG001', HINT = 'use {"kind": "binary"} (the default there) or {"kind": "exact"}';
     END IF;
     SELECT string_agg(format('%s = %s', o.key, o.value), ', ') INTO _differs
@@ -201,6 +205,50 @@ BEGIN
             _options ->> 'ef_construction', _options ->> 'm'
         USING ERRCODE = 'RG001', HINT = 'raise ef_construction or lower m';
     END IF;
+    RETURN _options;
+END
+$$;
+
+COMMENT ON FUNCTION rag.space_options(text, integer, text, jsonb) IS
+$$The index options of an embedding space with their defaults; error RG001 where a setting of the space is unusable.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.create_collection(
+    name text,
+    model text DEFAULT 'minilm',
+    dimensions integer DEFAULT 384,
+    distance text DEFAULT 'cosine',
+    language regconfig DEFAULT 'english',
+    chunking jsonb DEFAULT '{}',
+    index_options jsonb DEFAULT '{}')
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _options jsonb;
+    _chunking jsonb := coalesce(create_collection.chunking, '{}');
+    _language text := create_collection.language::text;
+    _collection rag.collections;
+    _space rag.spaces;
+    _space_id integer;
+    _parent text;
+    _differs text;
+BEGIN
+    IF coalesce(create_collection.name, '') !~ '^[^\s/]{1,100}$' THEN
+        RAISE EXCEPTION 'collection name % is not usable', coalesce(quote_literal(create_collection.name), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
+    END IF;
+    IF _language IS NULL THEN
+        RAISE EXCEPTION 'a collection needs a language' USING ERRCODE = 'RG001',
+        HINT = 'language is a text search configuration, e.g. english';
+    END IF;
+    IF jsonb_typeof(_chunking) <> 'object' THEN
+        RAISE EXCEPTION 'chunking is a JSON %', jsonb_typeof(_chunking) USING ERRCODE = 'RG001',
+        HINT = 'use a JSON object, e.g. {"max_tokens": 256}';
+    END IF;
+    _options := rag.space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
+                                  create_collection.index_options);
 
     INSERT INTO rag.collections AS c (name, language, chunking, k1, b)
     VALUES (create_collection.name, _language, _chunking,
@@ -226,14 +274,14 @@ BEGIN
                  THEN format('index_options are %s, not %s', _space.index_options, _options) END);
         IF _differs <> '' THEN
             RAISE EXCEPTION 'collection ''%'' exists with other settings: %', create_collection.name, _differs
-            USING ERRCODE = 'RG003', HINT = 'use another name, or drop the collection and add its documents again';
+            USING ERRCODE = 'RG003', HINT = 'use another name; rag.create_space changes the model, rag.set_chunking the chunking';
         END IF;
         RETURN _collection.collection_id;
     END IF;
 
-    INSERT INTO rag.spaces AS s (collection_id, model, dimensions, distance, index_options, state)
+    INSERT INTO rag.spaces AS s (collection_id, model, dimensions, distance, index_options, state, activated_at)
     VALUES (_collection.collection_id, create_collection.model, create_collection.dimensions,
-            create_collection.distance, _options, 'active')
+            create_collection.distance, _options, 'active', now())
     RETURNING s.space_id INTO _space_id;
     FOREACH _parent IN ARRAY rag.collection_tables() LOOP
         CALL rag.attach_partition(_parent, _collection.collection_id);
@@ -262,13 +310,14 @@ every search compares every vector). Small collections are searched exactly what
 
 CREATE OR REPLACE FUNCTION rag.list_collections()
 RETURNS TABLE (collection_id integer, name text, model text, dimensions integer, distance text,
-               language text, chunking jsonb, fingerprint text)
+               language text, chunking jsonb, fingerprint text, space_id integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking, s.fingerprint
+    SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking, s.fingerprint,
+           s.space_id
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -280,7 +329,7 @@ COMMENT ON FUNCTION rag.list_collections() IS
 $$Every collection with its settings and its active embedding space, by name.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text)
+CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text, of_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -288,6 +337,9 @@ AS $$
 DECLARE
     _space rag.spaces := rag.active_space((rag.require_collection(collection)).collection_id);
 BEGIN
+    IF of_space <> _space.space_id THEN
+        _space := rag.require_space(of_space);
+    END IF;
     IF _space.fingerprint = embedder_fingerprint THEN
         RETURN;
     END IF;
@@ -304,8 +356,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_fingerprint(text, text) IS
-$$Pin the exact embedder of a collection's active space, or error RG003 when another one made its vectors.$$;
+COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
+$$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another one made its vectors.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_collection(name text)
@@ -327,6 +379,8 @@ BEGIN
     END LOOP;
     DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
+    PERFORM rag.forget_sources(_id);
 END
 $$;
 
@@ -347,6 +401,16 @@ DECLARE
     _patience text := current_setting('lock_timeout');
 BEGIN
     PERFORM set_config('lock_timeout', '50ms', true);
+    FOR _space_id IN
+        SELECT s.space_id FROM rag.spaces AS s WHERE s.dropped_at IS NOT NULL FOR UPDATE SKIP LOCKED
+    LOOP
+        BEGIN
+            EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
+            DELETE FROM rag.spaces AS s WHERE s.space_id = _space_id;
+        EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN
+            NULL;
+        END;
+    END LOOP;
     FOR _collection_id IN
         SELECT c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NOT NULL FOR UPDATE SKIP LOCKED
     LOOP
@@ -360,6 +424,7 @@ BEGIN
             PERFORM rag.clear_keyword(_collection_id);
             DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
+            DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
         EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN
@@ -372,7 +437,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.remove_dropped() IS
-$$Drop the empty partitions of dropped collections; returns how many collections are gone for good.
+$$Drop the empty partitions of dropped collections and spaces; returns how many collections are gone for good.
 
 Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
 them. Workers call it when idle.$$;

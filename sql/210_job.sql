@@ -1,37 +1,107 @@
-CREATE OR REPLACE FUNCTION rag.queue_job(for_collection integer, for_document uuid, job_kind text,
-                                         job_priority integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION rag.queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
+                                          job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
+                                         for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, priority)
-    VALUES (for_collection, for_document, job_kind, job_priority)
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL
+    INSERT INTO rag.jobs AS j (collection_id, document_id, kind, space_id, priority, run_at)
+    SELECT for_collection, d.id, job_kind, for_space, job_priority, coalesce(job_run_at, clock_timestamp())
+    FROM (SELECT DISTINCT u.id FROM unnest(for_documents) AS u (id) ORDER BY u.id) AS d
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL
     DO UPDATE SET priority = greatest(j.priority, excluded.priority),
                   run_at = least(j.run_at, excluded.run_at),
                   attempts = 0;
     DELETE FROM rag.jobs AS j
-    WHERE j.collection_id = for_collection AND j.document_id = for_document AND j.kind = job_kind
-        AND j.state = 'dead';
+    WHERE j.collection_id = for_collection AND j.document_id = ANY (for_documents) AND j.kind = job_kind
+        AND j.space_id IS NOT DISTINCT FROM for_space AND j.state = 'dead';
     PERFORM pg_notify('rag_jobs', '');
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer) IS
-$$Queue work on a document (kind ingest or embed) and wake the workers when the transaction commits.
+COMMENT ON FUNCTION rag.queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
+$$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before; NULL: now.
 
-A document has at most one waiting job of a kind; a dead one of an earlier text is replaced.$$;
+for_space: of kind embed, the space whose vectors are wanted. A document has at most one waiting job of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1, lease_seconds double precision DEFAULT 60,
-                                         collections text[] DEFAULT NULL, worker_name text DEFAULT NULL)
-RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
-               document_id uuid, attempts integer)
+CREATE OR REPLACE FUNCTION rag.queue_job(for_collection integer, for_document uuid, job_kind text,
+                                         job_priority integer DEFAULT 0, for_space integer DEFAULT NULL)
+RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
+BEGIN
+    PERFORM rag.queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority, for_space => for_space);
+END
+$$;
+
+COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer, integer) IS
+$$rag.queue_jobs for one document, to be worked at once.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.add_error(history jsonb, attempt integer, error text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN jsonb_array_length(history) < 20 THEN history ELSE history - 0 END
+        || jsonb_build_object('at', clock_timestamp(), 'attempt', attempt, 'error', left(error, 2000));
+END
+$$;
+
+COMMENT ON FUNCTION rag.add_error(jsonb, integer, text) IS
+$$A job's history with one more failure; the last 20 are kept.$$;
+
+
+-- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by the indexes made for it.
+
+CREATE OR REPLACE FUNCTION rag.bury_lost_jobs()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+DECLARE
+    _now timestamptz := clock_timestamp();
+BEGIN
+    UPDATE rag.jobs AS j
+    SET state = 'dead', lease = NULL, lease_expires_at = NULL,
+        errors = rag.add_error(j.errors, j.attempts, format(
+            'worker %s did not finish before its lease expired', coalesce(j.worker, '?')))
+    WHERE j.job_id = ANY (ARRAY(
+        SELECT x.job_id FROM rag.jobs AS x
+        WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND x.attempts >= x.max_attempts
+        FOR UPDATE SKIP LOCKED));
+END
+$$;
+
+COMMENT ON FUNCTION rag.bury_lost_jobs() IS
+$$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1, lease_seconds double precision DEFAULT 60,
+                                         collections text[] DEFAULT NULL, worker_name text DEFAULT NULL,
+                                         kinds text[] DEFAULT NULL)
+RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
+               document_id uuid, attempts integer, space_id integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
 #variable_conflict use_column
+DECLARE
+    _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
+    _open integer[];
+    _taken bigint[];
+    _some bigint[];
+    _priority integer;
+    _turns integer[];
+    _again integer[];
+    _quota integer;
+    _round integer;
 BEGIN
     IF job_limit NOT BETWEEN 1 AND 1000 OR job_limit IS NULL THEN
         RAISE EXCEPTION 'job_limit % is out of range', coalesce(job_limit::text, 'NULL')
@@ -41,52 +111,100 @@ BEGIN
         RAISE EXCEPTION 'lease_seconds % is out of range', coalesce(lease_seconds::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use a positive number of seconds';
     END IF;
+    PERFORM rag.bury_lost_jobs();
+    _open := ARRAY(
+        SELECT c.collection_id FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL
+            AND (collections IS NULL OR c.name = ANY (collections))
+            AND NOT EXISTS (SELECT FROM rag.held_back() AS h WHERE h.collection_id = c.collection_id));
 
-    UPDATE rag.jobs AS j
-    SET state = 'dead', lease = NULL, lease_expires_at = NULL,
-        errors = j.errors || jsonb_build_object('at', clock_timestamp(), 'attempt', j.attempts, 'error',
-            format('worker %s did not finish before its lease expired', coalesce(j.worker, '?')))
-    WHERE j.job_id IN (
+    -- What a worker lost comes first: it has waited longest.
+    _taken := ARRAY(
         SELECT x.job_id FROM rag.jobs AS x
-        WHERE x.state = 'waiting' AND x.lease_expires_at < clock_timestamp() AND x.attempts >= x.max_attempts
+        WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now
+            AND x.collection_id = ANY (_open)
+            AND (kinds IS NULL OR x.kind = ANY (kinds))
+        ORDER BY x.lease_expires_at
+        LIMIT job_limit
         FOR UPDATE SKIP LOCKED);
 
+    -- Then by priority; collections with jobs of the same priority take turns, whatever the length of their queues.
+    FOR _priority, _turns IN
+        WITH RECURSIVE heads AS (  -- the pairs (priority, collection) of the queue, each by one step in its index
+            (SELECT x.priority, x.collection_id FROM rag.jobs AS x
+             WHERE x.state = 'waiting' AND x.lease IS NULL
+             ORDER BY x.priority DESC, x.collection_id DESC
+             LIMIT 1)
+            UNION ALL
+            SELECT n.priority, n.collection_id
+            FROM heads AS h, LATERAL (
+                SELECT x.priority, x.collection_id FROM rag.jobs AS x
+                WHERE x.state = 'waiting' AND x.lease IS NULL
+                    AND (x.priority, x.collection_id) < (h.priority, h.collection_id)
+                ORDER BY x.priority DESC, x.collection_id DESC
+                LIMIT 1) AS n
+        )
+        SELECT h.priority, array_agg(h.collection_id ORDER BY random())
+        FROM heads AS h
+        WHERE h.collection_id = ANY (_open)
+        GROUP BY h.priority
+        ORDER BY h.priority DESC
+    LOOP
+        _round := 0;
+        WHILE cardinality(_turns) > 0 AND cardinality(_taken) < job_limit LOOP
+            _round := _round + 1;
+            _again := '{}';
+            FOR _turn IN 1 .. cardinality(_turns) LOOP
+                _quota := ceil((job_limit - cardinality(_taken))::numeric / (cardinality(_turns) - _turn + 1));
+                EXIT WHEN _quota = 0;
+                _some := ARRAY(
+                    SELECT x.job_id FROM rag.jobs AS x
+                    WHERE x.state = 'waiting' AND x.lease IS NULL
+                        AND x.priority = _priority AND x.collection_id = _turns[_turn] AND x.run_at <= _now
+                        AND (kinds IS NULL OR x.kind = ANY (kinds))
+                        AND (_round = 1 OR x.job_id <> ALL (_taken))
+                    ORDER BY x.run_at, x.job_id
+                    LIMIT _quota
+                    FOR UPDATE SKIP LOCKED);
+                _taken := _taken || _some;
+                IF cardinality(_some) = _quota THEN
+                    _again := _again || _turns[_turn];
+                END IF;
+            END LOOP;
+            _turns := _again;
+        END LOOP;
+        EXIT WHEN cardinality(_taken) >= job_limit;
+    END LOOP;
+    IF _taken = '{}' THEN
+        RETURN;
+    END IF;
+
     RETURN QUERY
-    WITH due AS MATERIALIZED (
-        SELECT x.job_id
-        FROM rag.jobs AS x
-        JOIN rag.collections AS c USING (collection_id)
-        WHERE x.state = 'waiting'
-            AND x.run_at <= clock_timestamp()
-            AND (x.lease IS NULL OR x.lease_expires_at < clock_timestamp())
-            AND c.dropped_at IS NULL
-            AND (collections IS NULL OR c.name = ANY (collections))
-        ORDER BY x.priority DESC, x.run_at, x.job_id
-        LIMIT job_limit
-        FOR UPDATE OF x SKIP LOCKED
-    ), taken AS (
+    WITH taken AS (
         UPDATE rag.jobs AS j
         SET lease = gen_random_uuid(),
             lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds),
             attempts = j.attempts + 1,
             worker = worker_name
-        FROM due
-        WHERE j.job_id = due.job_id
-        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at
+        WHERE j.job_id = ANY (_taken)
+        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at,
+                  j.space_id
     )
-    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts
+    SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts, t.space_id
     FROM taken AS t
     JOIN rag.collections AS c USING (collection_id)
     ORDER BY t.priority DESC, t.run_at, t.job_id;
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_jobs(integer, double precision, text[], text) IS
-$$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority and longest due first.
+COMMENT ON FUNCTION rag.take_jobs(integer, double precision, text[], text, text[]) IS
+$$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority first.
 
-Two takers never share a job. A job whose lease expired is simply taken again; one that was lost as often as its
-max_attempts is dead. collections: only these (NULL: all). Commit, work with no transaction open, then store
-with the lease.$$;
+Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so that a long queue
+of one does not hold up the others; within a collection the longest due comes first. A job whose lease expired is
+simply taken again; one that was lost as often as its max_attempts is dead. Jobs of a collection whose provider is
+over its budget stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
+then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
@@ -129,6 +247,32 @@ COMMENT ON FUNCTION rag.extend_job(bigint, uuid, double precision) IS
 $$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[], lease_seconds double precision DEFAULT 60)
+RETURNS bigint[]
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+BEGIN
+    -- A locked one is being stored or deleted just now.
+    UPDATE rag.jobs AS j
+    SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+    WHERE j.job_id = ANY (ARRAY(
+        SELECT x.job_id FROM unnest(job_ids, leases) AS u (id, token)
+        JOIN rag.jobs AS x ON x.job_id = u.id AND x.lease = u.token
+        WHERE x.lease_expires_at > clock_timestamp()
+        FOR UPDATE OF x SKIP LOCKED));
+    RETURN ARRAY(
+        SELECT u.id FROM unnest(job_ids, leases) AS u (id, token)
+        WHERE NOT EXISTS (SELECT FROM rag.jobs AS x WHERE x.job_id = u.id AND x.lease = u.token
+                              AND x.lease_expires_at > clock_timestamp()));
+END
+$$;
+
+COMMENT ON FUNCTION rag.extend_jobs(bigint[], uuid[], double precision) IS
+$$extend_job for many, in parallel arrays. Returns the ids of those whose lease is lost.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.finish_job(job_id bigint, lease uuid)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -142,6 +286,30 @@ $$;
 
 COMMENT ON FUNCTION rag.finish_job(bigint, uuid) IS
 $$The job is done: it leaves the queue. Error RG005 when the lease is lost.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.finish_jobs(job_ids bigint[], leases uuid[])
+RETURNS bigint[]
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET enable_seqscan = off
+AS $$
+DECLARE
+    _finished bigint[];
+BEGIN
+    WITH gone AS (
+        DELETE FROM rag.jobs AS j
+        USING unnest(job_ids, leases) AS u (id, token)
+        WHERE j.job_id = u.id AND j.lease = u.token AND j.lease_expires_at > clock_timestamp()
+        RETURNING j.job_id
+    )
+    SELECT coalesce(array_agg(g.job_id), '{}') INTO _finished FROM gone AS g;
+    RETURN _finished;
+END
+$$;
+
+COMMENT ON FUNCTION rag.finish_jobs(bigint[], uuid[]) IS
+$$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are done.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.fail_job(job_id bigint, lease uuid, error text,
@@ -164,8 +332,9 @@ BEGIN
         RETURN 'lost';
     END IF;
     _attempts := _job.attempts - CASE WHEN count_attempt THEN 0 ELSE 1 END;
-    _job.errors := _job.errors || jsonb_build_object(
-        'at', clock_timestamp(), 'attempt', _job.attempts, 'error', left(fail_job.error, 2000));
+    IF fail_job.error IS NOT NULL THEN
+        _job.errors := rag.add_error(_job.errors, _job.attempts, fail_job.error);
+    END IF;
     IF permanent OR _attempts >= _job.max_attempts THEN
         UPDATE rag.jobs AS j
         SET state = 'dead', lease = NULL, lease_expires_at = NULL, attempts = _attempts, errors = _job.errors
@@ -174,7 +343,7 @@ BEGIN
     END IF;
     IF EXISTS (SELECT FROM rag.jobs AS j
                WHERE j.collection_id = _job.collection_id AND j.document_id = _job.document_id
-                   AND j.kind = _job.kind AND j.state = 'waiting' AND j.lease IS NULL) THEN
+                   AND j.kind = _job.kind AND j.space_id IS NOT DISTINCT FROM _job.space_id AND j.state = 'waiting' AND j.lease IS NULL) THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         RETURN 'superseded';
     END IF;
@@ -195,12 +364,18 @@ $$;
 COMMENT ON FUNCTION rag.fail_job(bigint, uuid, text, double precision, boolean, boolean) IS
 $$Record a failure, in a transaction of its own: the job waits again, or is dead after its last attempt.
 
-retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent: no other attempt can help.
+error: NULL where nothing went wrong: the job is handed back. retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent: no other attempt can help.
 count_attempt: false for a provider's 429, and to hand a job back. Returns waiting, dead, superseded (a newer job of
 the document waits) or lost (the lease was no longer held).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.retry_jobs(collection text DEFAULT NULL, error_like text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.retry_jobs(
+    collection text DEFAULT NULL,
+    error_like text DEFAULT NULL,
+    job_kind text DEFAULT NULL,
+    uri_like text DEFAULT NULL,
+    job_ids bigint[] DEFAULT NULL,
+    include_waiting boolean DEFAULT false)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -208,86 +383,44 @@ AS $$
 DECLARE
     _only integer := CASE WHEN retry_jobs.collection IS NOT NULL
                           THEN (rag.require_collection(retry_jobs.collection)).collection_id END;
+    _chosen bigint[];
     _retried integer;
+    _hurried integer := 0;
 BEGIN
-    WITH chosen AS (
-        DELETE FROM rag.jobs AS j
-        WHERE j.state = 'dead'
+    _chosen := ARRAY(
+        SELECT j.job_id FROM rag.jobs AS j
+        WHERE (j.state = 'dead' OR (include_waiting AND j.lease IS NULL AND j.run_at > clock_timestamp()))
             AND (_only IS NULL OR j.collection_id = _only)
             AND (error_like IS NULL OR j.errors -> -1 ->> 'error' LIKE error_like)
+            AND (job_kind IS NULL OR j.kind = job_kind)
+            AND (uri_like IS NULL OR EXISTS (
+                SELECT FROM rag.documents AS d
+                WHERE d.collection_id = j.collection_id AND d.document_id = j.document_id AND d.uri LIKE uri_like))
+            AND (job_ids IS NULL OR j.job_id = ANY (job_ids))
+        ORDER BY j.job_id
+        FOR UPDATE);
+    IF include_waiting THEN
+        UPDATE rag.jobs AS j SET run_at = clock_timestamp()
+        WHERE j.job_id = ANY (_chosen) AND j.state = 'waiting';
+        GET DIAGNOSTICS _hurried = ROW_COUNT;
+    END IF;
+    WITH risen AS (
+        DELETE FROM rag.jobs AS j
+        WHERE j.job_id = ANY (_chosen) AND j.state = 'dead'
         RETURNING j.*
     )
-    INSERT INTO rag.jobs (collection_id, document_id, kind, priority, max_attempts, errors, created_at)
-    SELECT c.collection_id, c.document_id, c.kind, c.priority, c.max_attempts, c.errors, c.created_at
-    FROM chosen AS c
-    ON CONFLICT (collection_id, document_id, kind) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
+    INSERT INTO rag.jobs (job_id, collection_id, document_id, kind, space_id, priority, max_attempts, errors, created_at)
+    SELECT r.job_id, r.collection_id, r.document_id, r.kind, r.space_id, r.priority, r.max_attempts, r.errors, r.created_at
+    FROM risen AS r
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
     GET DIAGNOSTICS _retried = ROW_COUNT;
     PERFORM pg_notify('rag_jobs', '');
-    RETURN _retried;
+    RETURN _retried + _hurried;
 END
 $$;
 
-COMMENT ON FUNCTION rag.retry_jobs(text, text) IS
-$$Queue dead jobs again, all or those of a collection and whose last error is LIKE error_like. Returns how many.$$;
+COMMENT ON FUNCTION rag.retry_jobs(text, text, text, text, bigint[], boolean) IS
+$$Queue dead jobs again, with all their attempts before them. Returns how many.
 
-
-CREATE OR REPLACE FUNCTION rag.list_jobs(collection text DEFAULT NULL, wanted_state text DEFAULT NULL,
-                                         result_limit integer DEFAULT 100)
-RETURNS TABLE (job_id bigint, collection_name text, document_id uuid, uri text, kind text, state text,
-               priority integer, attempts integer, max_attempts integer, run_at timestamptz, worker text,
-               lease_expires_at timestamptz, last_error text, created_at timestamptz)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _only integer := CASE WHEN list_jobs.collection IS NOT NULL
-                          THEN (rag.require_collection(list_jobs.collection)).collection_id END;
-BEGIN
-    RETURN QUERY
-    SELECT l.job_id, c.name, l.document_id, d.uri, l.kind, l.shown, l.priority, l.attempts, l.max_attempts,
-           l.run_at, l.worker, l.lease_expires_at, l.errors -> -1 ->> 'error', l.created_at
-    FROM (
-        SELECT j.*, CASE WHEN j.state = 'dead' THEN 'dead'
-                         WHEN j.lease_expires_at > clock_timestamp() THEN 'running'
-                         ELSE 'waiting' END AS shown
-        FROM rag.jobs AS j
-        WHERE _only IS NULL OR j.collection_id = _only
-    ) AS l
-    JOIN rag.collections AS c ON c.collection_id = l.collection_id AND c.dropped_at IS NULL
-    LEFT JOIN rag.documents AS d ON d.collection_id = l.collection_id AND d.document_id = l.document_id
-    WHERE wanted_state IS NULL OR l.shown = wanted_state
-    ORDER BY l.priority DESC, l.run_at, l.job_id
-    LIMIT result_limit;
-END
-$$;
-
-COMMENT ON FUNCTION rag.list_jobs(text, text, integer) IS
-$$Jobs that are not done, next first. wanted_state: waiting, running or dead; NULL: all.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.job_stats(collection text DEFAULT NULL)
-RETURNS TABLE (collection_name text, waiting bigint, running bigint, dead bigint, lag double precision)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _only integer := CASE WHEN job_stats.collection IS NOT NULL
-                          THEN (rag.require_collection(job_stats.collection)).collection_id END;
-BEGIN
-    RETURN QUERY
-    SELECT c.name,
-           count(*) FILTER (WHERE j.state = 'waiting' AND coalesce(j.lease_expires_at <= clock_timestamp(), true)),
-           count(*) FILTER (WHERE j.state = 'waiting' AND j.lease_expires_at > clock_timestamp()),
-           count(*) FILTER (WHERE j.state = 'dead'),
-           greatest(0, coalesce(extract(epoch FROM clock_timestamp()
-               - min(j.run_at) FILTER (WHERE j.state = 'waiting')), 0))::double precision
-    FROM rag.collections AS c
-    LEFT JOIN rag.jobs AS j ON j.collection_id = c.collection_id
-    WHERE c.dropped_at IS NULL AND (_only IS NULL OR c.collection_id = _only)
-    GROUP BY c.collection_id, c.name
-    ORDER BY c.name;
-END
-$$;
-
-COMMENT ON FUNCTION rag.job_stats(text) IS
-$$Per collection: jobs waiting, running and dead, and lag: seconds since the oldest unfinished job was due.$$;
+All, or those of a collection, whose last error is LIKE error_like, of a kind, of documents whose uri is LIKE uri_like, or
+with these job_ids. include_waiting: those that wait for their next attempt, too, which then is now.$$;

@@ -62,7 +62,8 @@ CREATE OR REPLACE FUNCTION rag.replace_chunks(
     headings text[],
     contents text[],
     extras jsonb[],
-    vectors halfvec[])
+    vectors halfvec[],
+    of_space integer DEFAULT NULL)
 RETURNS TABLE (chunk_id bigint, is_new boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -70,7 +71,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _collection rag.collections;
-    _space rag.spaces := rag.active_space(of_collection);
+    _space rag.spaces;
+    _kept_id integer;
     _ids bigint[];
     _new boolean[];
     _gone bigint[];
@@ -125,18 +127,23 @@ BEGIN
     WHERE u.is_new;
     PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new));
 
-    PERFORM rag.store_vectors(_space, _ids, vectors);
-    -- A text that stands twice in a document, or whose language changed, has its vector already.
-    INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
-    SELECT DISTINCT ON (n.chunk_id) _space.space_id, n.chunk_id, v.embedding
-    FROM rag.chunks AS n
-    JOIN rag.chunks AS twin ON twin.collection_id = n.collection_id AND twin.document_id = n.document_id
-        AND twin.content_hash = n.content_hash AND twin.chunk_id <> n.chunk_id
-    JOIN rag.embeddings AS v ON v.space_id = _space.space_id AND v.chunk_id = twin.chunk_id
-    WHERE n.collection_id = of_collection
-        AND n.chunk_id IN (SELECT u.id FROM unnest(_ids, _new, vectors) AS u (id, is_new, vector)
-                           WHERE u.is_new AND u.vector IS NULL)
-    ON CONFLICT ON CONSTRAINT embeddings_pkey DO NOTHING;
+    SELECT k.* INTO _space FROM rag.kept_spaces(of_collection) AS k
+    WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
+    IF _space.space_id IS NOT NULL THEN  -- it may have been dropped while they were embedded
+        PERFORM rag.store_vectors(_space, _ids, vectors);
+    END IF;
+    -- A text that stands twice in a document, or whose language changed, has its vectors already.
+    FOR _kept_id IN SELECT k.space_id FROM rag.kept_spaces(of_collection) AS k LOOP
+        INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+        SELECT DISTINCT ON (n.chunk_id) _kept_id, n.chunk_id, v.embedding
+        FROM rag.chunks AS n
+        JOIN rag.chunks AS twin ON twin.collection_id = n.collection_id AND twin.document_id = n.document_id
+            AND twin.content_hash = n.content_hash AND twin.chunk_id <> n.chunk_id
+        JOIN rag.embeddings AS v ON v.space_id = _kept_id AND v.chunk_id = twin.chunk_id
+        WHERE n.collection_id = of_collection
+            AND n.chunk_id IN (SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new)
+        ON CONFLICT ON CONSTRAINT embeddings_pkey DO NOTHING;
+    END LOOP;
 
     SELECT array_agg(c.chunk_id) INTO _gone
     FROM rag.chunks AS c
@@ -148,12 +155,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[]) IS
+COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[], integer) IS
 $$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
 
 Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what
 is no longer there is deleted. All chunks of a document must come in one call. extras: metadata beyond the document's.
-vectors: NULL where the chunk has one already or shall get one later. Returns the ids in the order given.$$;
+of_space: whose vectors they are, NULL for the active space. vectors: NULL where the chunk has one already or shall get one later. Returns the ids in the order given.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.queue_missing_vectors(of_collection integer, document_ids uuid[])
@@ -162,23 +169,30 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.active_space(of_collection);
+    _space rag.spaces;
     _document_id uuid;
     _queued uuid[] := '{}';
 BEGIN
-    FOR _document_id IN
-        SELECT DISTINCT c.document_id
-        FROM rag.chunks AS c
-        LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-        WHERE c.collection_id = of_collection AND c.document_id = ANY (queue_missing_vectors.document_ids)
-            AND e.chunk_id IS NULL
-    LOOP
-        PERFORM rag.queue_job(of_collection, _document_id, 'embed');
-        _queued := _queued || _document_id;
+    FOR _space IN SELECT k.* FROM rag.kept_spaces(of_collection) AS k LOOP
+        FOR _document_id IN
+            SELECT DISTINCT c.document_id
+            FROM rag.chunks AS c
+            LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+            WHERE c.collection_id = of_collection AND c.document_id = ANY (queue_missing_vectors.document_ids)
+                AND e.chunk_id IS NULL
+        LOOP
+            PERFORM rag.queue_job(of_collection, _document_id, 'embed',
+                                  CASE _space.state WHEN 'active' THEN 0 ELSE -1 END, _space.space_id);
+            IF _space.state = 'active' THEN
+                _queued := _queued || _document_id;
+            END IF;
+        END LOOP;
     END LOOP;
     RETURN _queued;
 END
 $$;
 
 COMMENT ON FUNCTION rag.queue_missing_vectors(integer, uuid[]) IS
-$$Queue an embed job for each of these documents that has a chunk without a vector; returns their ids.$$;
+$$Queue an embed job for each of these documents and each space of the collection in which a chunk has no vector.
+
+Returns the documents that the active space waits for. Other spaces come after the active one's work.$$;

@@ -321,6 +321,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(list_documents.collection)).collection_id;
+    _space rag.spaces := rag.active_space(_id);
 BEGIN
     RETURN QUERY EXECUTE format($sql$
         SELECT c.document_id, c.uri, c.title, CASE WHEN $3 IS NOT NULL THEN c.content END, c.media_type, c.language,
@@ -332,6 +333,7 @@ BEGIN
         LEFT JOIN LATERAL (
             SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
             WHERE x.collection_id = $1 AND x.document_id = c.document_id
+                AND (x.kind = 'ingest' OR x.space_id = $5)
             ORDER BY x.state DESC  -- waiting before dead
             LIMIT 1
         ) AS j ON true
@@ -339,7 +341,7 @@ BEGIN
         ORDER BY c.uri
         LIMIT $4
         $sql$, coalesce((rag.compile_filter(_id, coalesce(metadata_filter, '{}'))).condition, 'true'))
-    USING _id, after_uri, only_uri, result_limit;
+    USING _id, after_uri, only_uri, result_limit, _space.space_id;
 END
 $$;
 
@@ -361,27 +363,3 @@ $$;
 
 COMMENT ON FUNCTION rag.get_document(text, text) IS
 $$A document with its content, or no row when there is none with that uri.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.unfinished(collection text, document_ids uuid[])
-RETURNS TABLE (document_id uuid, uri text, state text, error text)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _id integer := (rag.require_collection(unfinished.collection)).collection_id;
-BEGIN
-    RETURN QUERY
-    SELECT d.document_id, d.uri,
-           CASE WHEN bool_or(j.state = 'waiting') THEN 'pending' ELSE 'failed' END,
-           max(j.errors -> -1 ->> 'error')
-    FROM rag.jobs AS j
-    JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = j.document_id
-    WHERE j.collection_id = _id AND j.document_id = ANY (document_ids)
-    GROUP BY d.document_id, d.uri
-    ORDER BY d.uri;
-END
-$$;
-
-COMMENT ON FUNCTION rag.unfinished(text, uuid[]) IS
-$$Which of these documents are not searchable in their last version: pending (work is queued) or failed, and the last error.$$;

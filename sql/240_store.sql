@@ -1,6 +1,6 @@
 CREATE OR REPLACE FUNCTION rag.read_job(job_id bigint, lease uuid)
 RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text, document_version integer,
-               chunking jsonb, embedded_hashes bytea[])
+               chunking jsonb, embedded_hashes bytea[], space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
@@ -12,7 +12,8 @@ BEGIN
     SELECT d.document_id, d.uri, d.title, d.content, d.media_type, d.version, c.chunking,
            ARRAY(SELECT k.content_hash FROM rag.chunks AS k
                  JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
-                 WHERE k.collection_id = d.collection_id AND k.document_id = d.document_id)
+                 WHERE k.collection_id = d.collection_id AND k.document_id = d.document_id),
+           _space.space_id
     FROM rag.documents AS d
     JOIN rag.collections AS c ON c.collection_id = d.collection_id
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
@@ -21,10 +22,12 @@ $$;
 
 COMMENT ON FUNCTION rag.read_job(bigint, uuid) IS
 $$What a worker needs for an ingest job: the document, its version, the collection's chunking, and the content hashes
-(of rag.embedded_text) whose vectors are there already: chunks with these need no embedding.$$;
+(of rag.embedded_text) whose vectors are there already: chunks with these need no embedding. space_id: the space
+whose model has to embed the others; hand it back to store_chunks.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb)
+CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb,
+                                            embedded_space integer DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -62,7 +65,7 @@ BEGIN
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
     LATERAL rag.replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
-                               a.contents, a.extras, a.vectors);
+                               a.contents, a.extras, a.vectors, embedded_space);
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
@@ -71,12 +74,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb) IS
+COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb, integer) IS
 $$Finish an ingest job: the given chunks replace the document's, in one transaction.
 
 document_version: as read_job gave it; when the document changed since, nothing is stored, it is queued again, and the
 result is superseded. chunks: a JSON array of {"content", "heading", "start", "stop", "embedding"}; start and stop
-are character offsets; embedding may be left out where read_job listed its hash. Error RG005 when the lease is lost.
+are character offsets; embedding may be left out where read_job listed its hash. embedded_space: as read_job gave it (NULL: the active space), so that
+vectors stay with their model when another space was activated meanwhile; every other space queues what it lacks. Error RG005 when the lease is lost.
 Returns stored or superseded.$$;
 
 
@@ -87,13 +91,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _job rag.jobs := rag.require_lease(chunks_to_embed.job_id, chunks_to_embed.lease);
-    _space rag.spaces := rag.active_space(_job.collection_id);
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = c.collection_id AND d.document_id = c.document_id
-    LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
+    LEFT JOIN rag.embeddings AS e ON e.space_id = _job.space_id AND e.chunk_id = c.chunk_id
     WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL
     ORDER BY c.ordinal
     LIMIT chunk_limit;
@@ -101,7 +104,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.chunks_to_embed(bigint, uuid, integer) IS
-$$What a worker needs for an embed job: ids and texts of the document's chunks without a vector, at most chunk_limit.$$;
+$$What a worker needs for an embed job: ids and texts of the document's chunks without a
+vector in the job's space, at most chunk_limit.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[], vectors halfvec[])
@@ -120,7 +124,7 @@ BEGIN
         SELECT j.collection_id, j.document_id FROM rag.jobs AS j WHERE j.job_id = store_embeddings.job_id)
     FOR UPDATE;
     _job := rag.require_lease(store_embeddings.job_id, store_embeddings.lease);
-    _space := rag.active_space(_job.collection_id);
+    _space := rag.require_space(_job.space_id);
     IF cardinality(store_embeddings.chunk_ids) <> cardinality(store_embeddings.vectors) THEN
         RAISE EXCEPTION '% chunk ids and % vectors', cardinality(store_embeddings.chunk_ids),
             cardinality(store_embeddings.vectors)

@@ -123,16 +123,17 @@ COMMENT ON FUNCTION rag.strong_terms(rag.keyword_query, double precision) IS
 $$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
 allowance.$$;
 
-CREATE OR REPLACE FUNCTION rag.rank_keyword(
-    collection_key integer, query_text text, result_limit integer DEFAULT 10,
-    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+CREATE OR REPLACE FUNCTION rag.rank_prepared(
+    query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
+    filter_indexed boolean
 )
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _q rag.keyword_query := rag.prepare_keyword(collection_key, query_text);
+    _q rag.keyword_query := query;
+    _key integer := query.collection_key;
     _condition text := filter_sql;
     _matching tsquery;
     _required text[] := '{}';
@@ -161,7 +162,7 @@ BEGIN
     END IF;
 
     IF match <> 'any' THEN
-        _matching := rag.match_query(collection_key, query_text, match);
+        _matching := rag.match_query(_key, query_text, match);
         _required := rag.required_words(_q.lexemes, _matching);
         IF numnode(_matching) = 0 OR _required IS NULL THEN
             RETURN;
@@ -171,7 +172,7 @@ BEGIN
     END IF;
 
     IF filter_sql IS NOT NULL THEN
-        _share := rag.filter_share(collection_key, filter_sql);
+        _share := rag.filter_share(_key, filter_sql);
         IF rag.list_pays(_q, _share, result_limit, filter_indexed) THEN
             _listed := rag.rank_listed(
                 _q, filter_sql, _matching, result_limit, filter_indexed,
@@ -191,14 +192,14 @@ BEGIN
 
     IF _q.fresh_chunks IS NOT NULL THEN
         _best := rag.best_of(
-            _q, _best, rag.filter_chunks(collection_key, _q.fresh_chunks, _condition), result_limit
+            _q, _best, rag.filter_chunks(_key, _q.fresh_chunks, _condition), result_limit
         );
     END IF;
 
     _lists := rag.keyword_lists(_q, _required);
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag.best_of(_q, _best, rag.chunks_of_slots(
-            collection_key, _lists.rare_slots[1:_seeds], _condition
+            _key, _lists.rare_slots[1:_seeds], _condition
         ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
@@ -267,6 +268,29 @@ BEGIN
     END IF;
 
     RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_best) AS b;
+END
+$$;
+
+COMMENT ON FUNCTION rag.rank_prepared(
+    rag.keyword_query, text, integer, text, text, boolean
+) IS
+$$rag.rank_keyword of a query that rag.prepare_keyword made of query_text.$$;
+
+CREATE OR REPLACE FUNCTION rag.rank_keyword(
+    collection_key integer, query_text text, result_limit integer DEFAULT 10,
+    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+)
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT r.chunk_id, r.score
+    FROM rag.rank_prepared(
+        rag.prepare_keyword(collection_key, query_text), query_text, result_limit, filter_sql,
+        match, filter_indexed
+    ) AS r;
 END
 $$;
 

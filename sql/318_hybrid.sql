@@ -17,6 +17,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _query rag.keyword_query;
     _vector_ids bigint[] := '{}';
     _distances double precision[] := '{}';
     _keyword_ids bigint[] := '{}';
@@ -35,11 +36,11 @@ BEGIN
         ) WITH ORDINALITY AS r (chunk_id, distance, place);
     END IF;
     IF request.query_text IS NOT NULL THEN
+        _query := rag.prepare_keyword(request.collection_key, request.query_text);
         SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.score ORDER BY r.place)
         INTO _keyword_ids, _scores
-        FROM rag.rank_keyword(
-            request.collection_key, request.query_text, candidate_count, request.filter_sql, 'any',
-            request.filter_indexed
+        FROM rag.rank_prepared(
+            _query, request.query_text, candidate_count, request.filter_sql, 'any', request.filter_indexed
         ) WITH ORDINALITY AS r (chunk_id, score, place);
     END IF;
     IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0 AND cardinality(_keyword_ids) > 0 THEN
@@ -51,9 +52,8 @@ BEGIN
         ) AS v;
         SELECT array_agg(k.chunk_id), array_agg(k.score)
         INTO _more_keyword_ids, _more_scores
-        FROM rag.score_keyword(
-            request.collection_key, request.query_text,
-            ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
+        FROM rag.score_chunks(
+            _query, ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
         ) AS k;
     END IF;
     RETURN QUERY

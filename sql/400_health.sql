@@ -13,15 +13,19 @@ BEGIN
            (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = l.collection_id),
            (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = l.collection_id),
            (SELECT count(*) FROM rag.embeddings AS e
-            WHERE e.space_id = (rag.active_space(l.collection_id)).space_id),
+            WHERE e.space_id = l.space_id),
            j.waiting + j.running, j.dead,
            (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
             FROM (SELECT to_regclass(format('rag.%I', t || '_' || l.collection_id))
                   FROM unnest(rag.collection_tables()) AS t
                   UNION ALL
                   SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
-                  FROM rag.spaces AS s WHERE s.collection_id = l.collection_id) AS p (part)),
-           j.lag
+                  FROM rag.kept_spaces(l.collection_id) AS s) AS p (part)),
+           (SELECT greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(x.created_at)), 0))::double precision
+            FROM rag.jobs AS x
+            JOIN rag.documents AS d ON d.collection_id = l.collection_id AND d.document_id = x.document_id
+            WHERE x.collection_id = l.collection_id AND x.state = 'waiting'
+                AND (x.space_id = l.space_id OR d.indexed_version < d.version))
     FROM rag.list_collections() AS l
     JOIN rag.job_stats(collection_stats.name) AS j ON j.collection_name = l.name
     ORDER BY l.name;
@@ -30,4 +34,5 @@ $$;
 
 COMMENT ON FUNCTION rag.collection_stats(text) IS
 $$Counts and size of a collection, or of all: documents, chunks, embedded (chunks with a vector in the active space),
-pending and failed jobs, bytes on disk with indexes, lag: seconds since the oldest unfinished job was due.$$;
+pending and failed jobs, bytes on disk with indexes, lag: seconds since the
+oldest put that is not searchable yet (0: all are, or have failed).$$;

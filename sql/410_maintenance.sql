@@ -9,6 +9,9 @@ DECLARE
     _live bigint;
 BEGIN
     PERFORM rag.remove_dropped();
+    PERFORM rag.remove_requests();
+    DELETE FROM rag.source_changes AS x WHERE x.source_id NOT IN (SELECT s.source_id FROM rag.sources AS s);
+    PERFORM rag.follow_sources(retry_broken => true);
     FOR _collection IN SELECT c.* FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.collection_id LOOP
         collection := _collection.name;
         merged := 0;
@@ -30,6 +33,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.maintain() IS
-$$What an idle worker does now and then, and pg_cron or you may: remove dropped collections, merge fresh keywords, compact
-keyword blocks of which more than a fifth is deleted. Blocks neither readers nor writers. Returns a row for each
+$$What an idle worker does now and then, and pg_cron or you may: remove dropped collections and requests that nobody read, try
+broken sources again, merge fresh keywords, compact keyword blocks of which more than a fifth is deleted. Blocks neither readers nor writers. Returns a row for each
 collection with something done: changes merged, blocks compacted.$$;

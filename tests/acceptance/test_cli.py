@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,6 +108,69 @@ def test_a_queued_document_is_worked_by_worker_once(cli: Run, handbook: Path) ->
     assert done.returncode == 0, done.stderr
     assert "2 documents stored" in done.stdout
     assert lines(cli("jobs", "--json")) == []
+
+
+def test_jobs_are_explained_and_retried_by_filter(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    ids = [job["job_id"] for job in lines(cli("jobs", "--json"))]
+    (told,) = lines(cli("jobs", "--explain", str(ids[0]), "--json"))
+    assert (told["job"], told["state"]) == (ids[0], "waiting")
+    assert "rag-pg worker" in cli("jobs", "--explain", str(ids[0])).stdout
+    one_line(cli("jobs", "--explain", "999"), 1, "no job 999")
+    one_line(cli("jobs", "--error", "x"), 2, "--retry")
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT rag.fail_job(job_id, lease, 'odd', permanent => true) FROM rag.take_jobs(9)"
+        )
+    assert (
+        len(lines(cli("jobs", "--retry", "--uri", "%password%", "--state", "dead", "--json"))) == 1
+    )
+    assert lines(cli("jobs", "--retry", "--error", "od%", "--state", "dead", "--json")) == []
+    (status,) = lines(cli("status", "--json"))
+    assert (status["pending"], status["eta"]) == (2, None)
+
+
+def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str) -> None:
+    assert cli("add", "handbook", "--no-wait").returncode == 0
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "status", "--watch", "--interval", "0.2", "--json"],
+        env=os.environ | {"RAG_PG_DSN": dsn},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert watching.stdout is not None
+        seen = [json.loads(watching.stdout.readline()) for _ in range(3)]
+        assert {row["pending"] for row in seen} == {2}
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(60) == 0
+    finally:
+        watching.kill()
+        watching.wait()
+        watching.stdout.close()
+    one_line(cli("status", "--watch", "--interval", "0"), 2, "interval 0")
+
+
+def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
+    worker = subprocess.Popen(
+        [sys.executable, "-m", "rag_pg", "worker", "--concurrency", "2", "--health", "0"],
+        env=os.environ | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert worker.stderr is not None
+        url = worker.stderr.readline().split()[-1]
+        with urllib.request.urlopen(url) as reply:
+            assert json.load(reply)["ok"] is True
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(60) == 0
+    finally:
+        worker.kill()
+        worker.wait()
+        worker.stderr.close()
+    one_line(cli("worker", "--once", "--concurrency", "0"), 2, "concurrency 0")
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
@@ -272,3 +337,48 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
     assert report["skipped"] == {"without text": 1}
     found = lines(cli("search", "restore", "-c", "notes", "--mode", "keyword", "--json"))
     assert [hit["uri"] for hit in found] == ["source-backup"]
+
+
+def test_another_model_is_built_compared_activated_and_rolled_back(
+    cli: Run, handbook: Path, tmp_path: Path
+) -> None:
+    with FakeGemini() as gemini:
+        environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}
+        old = "gemini:gemini-embedding-001:64"
+        lines(cli("add", "handbook", "--model", old, "--json", **environment))
+        (first,) = lines(cli("spaces", "--json"))
+        assert (first["state"], first["share"], first["index_state"]) == ("active", 1, "ready")
+        model = "gemini:gemini-embedding-001:32"
+        (queued,) = lines(
+            cli("reembed", "docs", "--model", model, "--no-wait", "--json", **environment)
+        )
+        assert (queued["state"], queued["embedded"]) == ("building", 0)
+        second = str(queued["space_id"])
+        one_line(cli("spaces", "docs", "--activate", second), 1, "chunks have no vector yet")
+        done = cli("reembed", "docs", "--model", model, **environment)
+        assert done.returncode == 0, done.stderr
+        assert f"space {second} ({model}) is building: 2 of 2 chunks embedded" in done.stdout
+        assert f"rag-pg spaces docs --activate {second}" in done.stderr
+        (tmp_path / "queries.jsonl").write_text(
+            '{"query": "reset my password", "relevant": ["handbook/password.md"]}\n\n'
+        )
+        compared = cli("spaces", "docs", "--compare", "queries.jsonl", "--json", **environment)
+        assert [row["overlap"] for row in lines(compared)] == [1, 1]
+        assert all(row["recall"] == 1 for row in lines(compared))
+        shown = cli("spaces", "docs", "--compare", "queries.jsonl", **environment)
+        assert "nDCG@10" in shown.stdout
+        states = lines(cli("spaces", "docs", "--activate", second, "--json"))
+        assert [row["state"] for row in states] == ["retired", "active"]
+        (hit,) = lines(cli("search", "holiday", "-n", "1", "--json", **environment))
+        assert hit["vector_rank"] is not None
+        assert "retired" in cli("spaces", "docs").stdout
+        states = lines(cli("spaces", "docs", "--rollback", "--json"))
+        assert [row["state"] for row in states] == ["active", "retired"]
+        assert len(lines(cli("spaces", "docs", "--drop", second, "--json"))) == 1
+        chunking = '{"max_tokens": 32}'
+        (cut,) = lines(cli("rechunk", "docs", "--chunking", chunking, "--json", **environment))
+        assert cut == {"collection": "docs", "documents": 2}
+    one_line(cli("spaces", "docs", "--drop", "99"), 2, "has no space 99; it has")
+    one_line(cli("spaces", "--rollback"), 2, "name a collection")
+    one_line(cli("rechunk", "docs", "--chunking", "x"), 2, "the chunking is not JSON")
+    one_line(cli("reembed", "nope", "--model", "minilm"), 1, "there is no collection 'nope'")

@@ -1,11 +1,15 @@
 """Workers as processes: killed, stopped, and with a database that goes away."""
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +18,10 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg import Rag
+from rag_pg import InvalidInput, Rag, RateLimited, SchemaMismatch
 from rag_pg.db import Database
 from rag_pg.errors import DatabaseUnavailable
+from rag_pg.health import serve_health
 from rag_pg.models import Embedder
 from rag_pg.worker import Worker
 
@@ -193,11 +198,11 @@ def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Data
     put(rag, 8)
     asked = []
 
-    def embedder_of(collection: str) -> Embedder:
+    def embedder_of(collection: str, space_id: int | None) -> Embedder:
         asked.append(collection)
         if len(asked) > 1:  # the first is the splitter's
             raise DatabaseUnavailable("gone")
-        return rag.embedder_of(collection)
+        return rag.embedder_of(collection, space_id)
 
     with pytest.raises(DatabaseUnavailable):
         Worker(database, embedder_of).drain()
@@ -218,3 +223,207 @@ def test_a_document_put_again_while_it_is_worked_ends_in_its_last_version(
         "SELECT count(*) FROM rag.chunks WHERE content NOT LIKE '%version 4%'"
     ).fetchone()
     assert old == (0,)
+
+
+def test_a_deleted_document_is_not_embedded(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "kept", "content": "kept text"}, wait=False)
+    docs.add({"uri": "gone", "content": "gone text"}, wait=False)
+    docs.delete("gone")
+    rag.worker().drain()
+    assert embedder.seen == ["kept text"]
+
+
+def test_several_pipelines_embed_at_once_and_no_transaction_is_open_meanwhile(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 100)
+    together = threading.Barrier(3, timeout=60)
+    met = threading.Event()
+    seen = []
+
+    def slow(texts: Any) -> None:
+        if not met.is_set():  # passes only when three calls are under way at once
+            with contextlib.suppress(threading.BrokenBarrierError):
+                together.wait()
+            met.set()
+        seen.append(
+            connection.execute(
+                """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+                   AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND state <> 'active'"""
+            ).fetchone()
+        )
+        time.sleep(0.05)
+
+    embedder.fail = slow
+    rag.worker(concurrency=3).drain()
+    assert not together.broken
+    assert set(seen) == {(0,)}
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_poison_document_dies_alone_and_nothing_is_embedded_twice(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(
+        *({"uri": f"{i:02}", "content": f"{'poison ' * (i == 17)}text {i}"} for i in range(30)),
+        wait=False,
+    )
+
+    def refuse(texts: Any) -> None:
+        if any("poison" in text for text in texts):
+            raise InvalidInput("a text is poison")
+
+    embedder.fail = refuse
+    rag.worker().drain()
+    assert [job["uri"] for job in rag.database.list_jobs(None, "dead", 99)] == ["17"]
+    assert stored(connection) == 29
+    assert len(embedder.seen) == len(set(embedder.seen)) == 29
+
+
+def test_a_refusal_blocks_the_provider_and_costs_neither_attempt_nor_vector(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 20)
+    calls = iter(range(99))
+
+    def refuse(texts: Any) -> None:
+        if next(calls) < 2:
+            raise RateLimited("slow down", 0.3)
+
+    embedder.fail = refuse
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+    assert len(embedder.seen) == len(set(embedder.seen))
+    blocked = connection.execute("SELECT provider, blocked_reason FROM rag.budgets").fetchall()
+    assert blocked == [("hash", "slow down")]
+
+
+def test_a_long_refusal_leaves_the_jobs_in_the_queue(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 80)
+
+    def refuse(texts: Any) -> None:
+        raise RateLimited("slow down", 3000)
+
+    embedder.fail = refuse
+    rag.worker().drain()
+    rag.worker().drain()
+    assert connection.execute(
+        "SELECT count(*), max(attempts), count(*) FILTER (WHERE errors <> '[]') < 80 FROM rag.jobs"
+    ).fetchone() == (80, 0, True)  # most were never taken
+    assert "slow down" in str(rag.database.job_stats("docs")[0].reason)
+    embedder.fail = lambda texts: None
+    connection.execute("UPDATE rag.budgets SET blocked_until = NULL")
+    connection.execute("SELECT rag.retry_jobs(include_waiting => true)")
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_spend_cap_stops_every_worker_until_it_is_raised(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 100)
+    connection.execute("SELECT rag.set_budget('hash', spend_cap => 0.001)")  # 1000 tokens
+    rag.worker().drain()
+    assert 0 < len(embedder.seen) < 500
+    held = len(embedder.seen)
+    rag.worker().drain()
+    assert len(embedder.seen) == held
+    connection.execute("SELECT rag.set_budget('hash', spend_cap => 10)")
+    connection.execute("SELECT rag.retry_jobs(include_waiting => true)")
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_running_worker_refuses_a_newer_schema(rag: Rag, connection: Connection) -> None:
+    worker = rag.worker(lease_seconds=3)
+    ended = []
+
+    def run() -> None:
+        try:
+            worker.run()
+        except SchemaMismatch as exc:
+            ended.append(str(exc))
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    wait_until(lambda: bool(rag.database.list_workers()))
+    connection.execute(
+        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE RETURN 999"
+    )
+    runner.join(60)
+    assert not runner.is_alive()
+    assert "upgrade rag-pg" in ended[0]
+    assert rag.database.list_workers() == []
+
+
+def test_health_tells_life_from_death(
+    rag: Rag, dsn: str, embedder: HashEmbedder, tmp_path: Path
+) -> None:
+    def ask(address: tuple[str, int]) -> tuple[int, dict[str, Any]]:
+        try:
+            with urllib.request.urlopen(f"http://{address[0]}:{address[1]}/health") as reply:
+                return reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+    put(rag, 4)
+    release = threading.Event()
+    embedder.fail = lambda texts: release.wait(60)
+    worker = rag.worker()
+    runner = threading.Thread(target=worker.run)
+    runner.start()
+    with serve_health(worker.health, "127.0.0.1", 0) as address:
+        wait_until(lambda: worker.health()["held"] == 4)
+        code, state = ask(address)
+        assert (code, state["ok"], state["held"], state["worker"]) == (200, True, 4, worker.name)
+        release.set()
+        wait_until(lambda: worker.health()["held"] == 0)
+        worker.stop.set()
+        runner.join()
+        with pytest.raises(InvalidInput, match="another --health port"), serve_health(
+            worker.health, *address
+        ):  # fmt: skip
+            pass
+    gone = Worker(Database("host=127.0.0.1 port=1 user=x dbname=x"), rag.embedder_of)
+    with serve_health(gone.health, "127.0.0.1", 0) as address:
+        code, state = ask(address)
+        assert (code, state["ok"], state["database"]) == (503, False, False)
+    silent = rag.worker(lease_seconds=0.01)
+    silent._heartbeat._beat_at -= 3600
+    with serve_health(silent.health, "127.0.0.1", 0) as address:
+        code, state = ask(address)
+        assert (code, state["ok"], state["database"]) == (503, False, True)
+
+
+def test_jobs_that_wait_for_a_provider_are_handed_back_by_a_stopping_worker(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    put(rag, 8)
+    waiting = threading.Event()
+
+    def refuse(texts: Any) -> None:
+        waiting.set()
+        raise RateLimited("slow down", 50)
+
+    embedder.fail = refuse
+    worker = rag.worker()
+    runner = threading.Thread(target=worker.run)
+    runner.start()
+    assert waiting.wait(60)
+    worker.stop.set()
+    runner.join(45)  # it would wait 50 seconds
+    assert not runner.is_alive()
+    assert connection.execute(
+        "SELECT count(*), max(attempts) FROM rag.jobs WHERE lease IS NULL"
+    ).fetchone() == (8, 0)
+
+
+@pytest.mark.parametrize("options", [{"concurrency": 0}, {"lease_seconds": 0}])
+def test_bad_options_are_refused(rag: Rag, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match="out of range"):
+        rag.worker(**options)

@@ -1,10 +1,12 @@
+import threading
 import time
+from collections import Counter
 from typing import Any
 
 import psycopg
 import pytest
 
-from rag_pg import InvalidInput
+from rag_pg import InvalidInput, LeaseLost
 from rag_pg.db import Database
 from rag_pg.models import Job
 
@@ -169,13 +171,179 @@ def test_a_put_wakes_a_listener(dsn: str, database: Database) -> None:
         assert [n.channel for n in listener.notifies(timeout=5, stop_after=1)] == ["rag_jobs"]
 
 
-def test_statistics_count_states_and_lag(database: Database, connection: Connection) -> None:
-    put(database, "a", "b", "c")
-    first, second = take(database, 2)
-    database.fail_job(first, "x", permanent=True)
+# --- priorities and fairness
+
+
+def queue_up(connection: Connection, collection: str, count: int, priority: int = 0) -> None:
+    """Jobs of documents that do not exist: what a job is about does not matter to the queue."""
     connection.execute(
-        "UPDATE rag.jobs SET run_at = now() - interval '9 s' WHERE job_id = %s", [second.job_id]
+        """SELECT rag.queue_jobs((rag.require_collection(%s)).collection_id,
+                                 ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest', %s)""",
+        [collection, count, priority],
     )
-    (counts,) = database.job_stats("c")
-    assert (counts.waiting, counts.running, counts.dead) == (1, 1, 1)
-    assert 9 <= counts.lag < 12
+
+
+def shares(jobs: list[Job]) -> dict[str, int]:
+    return dict(Counter(job.collection_name for job in jobs))
+
+
+def test_higher_priorities_come_first(database: Database, connection: Connection) -> None:
+    for priority in (0, 5, -3):
+        queue_up(connection, "c", 2, priority)
+    order = [
+        connection.execute(
+            "SELECT priority FROM rag.jobs WHERE job_id = %s", [take(database)[0].job_id]
+        ).fetchone()
+        for _ in range(6)
+    ]
+    assert order == [(5,), (5,), (0,), (0,), (-3,), (-3,)]
+
+
+def test_a_long_queue_does_not_starve_another_collection(
+    database: Database, connection: Connection
+) -> None:
+    queue_up(connection, "c", 20_000)
+    for name, count in (("small", 3), ("medium", 40)):
+        connection.execute("SELECT rag.create_collection(%s, 'none', 3)", [name])
+        queue_up(connection, name, count)
+    first = shares(take(database, 30))
+    assert first["small"] == 3
+    assert first["medium"] >= 10
+    assert sum(first.values()) == 30
+    second = shares(take(database, 30))
+    assert second["medium"] >= 10
+    take(database, 100)
+    assert shares(take(database, 30)) == {"c": 30}  # alone, it gets everything
+
+
+def test_priority_goes_before_fairness(database: Database, connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('urgent', 'none', 3)")
+    queue_up(connection, "c", 50)
+    queue_up(connection, "urgent", 4, priority=1)
+    assert shares(take(database, 10)) == {"urgent": 4, "c": 6}
+
+
+def test_the_claim_walks_its_index(database: Database, connection: Connection) -> None:
+    queue_up(connection, "c", 20_000)  # never analyzed, as a queue that has just filled
+    connection.execute("SELECT pg_stat_force_next_flush()")
+    connection.execute("SELECT pg_stat_reset()")
+    for _ in range(10):
+        assert len(take(database, 50)) == 50
+    connection.execute("SELECT pg_stat_force_next_flush()")
+    scans = connection.execute(
+        "SELECT seq_scan FROM pg_stat_user_tables WHERE relid = 'rag.jobs'::regclass"
+    ).fetchone()
+    assert scans == (0,)
+
+
+def test_a_job_is_not_taken_before_it_is_due(database: Database, connection: Connection) -> None:
+    connection.execute(
+        """SELECT rag.queue_jobs((rag.require_collection('c')).collection_id, ARRAY[gen_random_uuid()], 'ingest',
+                                 job_run_at => now() + interval '1 hour')"""
+    )
+    assert take(database) == []
+    connection.execute("UPDATE rag.jobs SET run_at = now()")
+    assert len(take(database)) == 1
+
+
+def test_only_the_wanted_kinds_are_taken(database: Database) -> None:
+    put(database, "a")
+    claim = {"limit": 9, "lease_seconds": 60.0, "collections": None, "worker": "w"}
+    assert database.take_jobs(**claim, kinds=["embed"]) == []  # type: ignore[arg-type]
+    assert len(database.take_jobs(**claim, kinds=["embed", "ingest"])) == 1  # type: ignore[arg-type]
+
+
+# --- many at once
+
+
+def test_leases_are_extended_and_jobs_finished_in_batches(
+    database: Database, connection: Connection
+) -> None:
+    put(database, *"abc")
+    first, second, third = take(database, 3)
+    connection.execute(
+        "UPDATE rag.jobs SET lease = NULL, lease_expires_at = NULL WHERE job_id = %s",
+        [second.job_id],
+    )
+    assert database.extend_jobs([first, second, third], 600) == [second.job_id]
+    far = connection.execute(
+        "SELECT count(*) FROM rag.jobs WHERE lease_expires_at > now() + interval '5 minutes'"
+    ).fetchone()
+    assert far == (2,)
+    finished = connection.execute(
+        "SELECT rag.finish_jobs(%s, %s)",
+        [[j.job_id for j in (first, second)], [j.lease for j in (first, second)]],
+    ).fetchone()
+    assert finished == ([first.job_id],)
+    assert sorted(states(connection)) == ["running", "waiting"]
+
+
+def test_takers_at_once_take_every_job_once(database: Database, connection: Connection) -> None:
+    queue_up(connection, "c", 600)
+    taken: list[int] = []
+
+    def work() -> None:
+        while jobs := take(database, 7):
+            taken.extend(job.job_id for job in jobs)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(taken) == len(set(taken)) == 600
+
+
+# --- failures and their repair
+
+
+def test_a_job_handed_back_has_no_failure_in_its_history(database: Database) -> None:
+    put(database, "a")
+    assert database.fail_job(take(database)[0], None, retry_in=0, count_attempt=False) == "waiting"
+    (job,) = take(database)
+    assert job.attempts == 1
+    assert database.explain_job(job.job_id)["history"] == []
+
+
+def test_the_history_keeps_the_last_twenty(database: Database, connection: Connection) -> None:
+    put(database, "a")
+    for number in range(25):
+        database.fail_job(take(database)[0], f"429 no {number}", retry_in=0, count_attempt=False)
+    (errors,) = connection.execute("SELECT errors FROM rag.jobs").fetchone() or ([],)
+    assert [e["error"] for e in errors] == [f"429 no {number}" for number in range(5, 25)]
+
+
+def test_dead_jobs_are_retried_by_uri_kind_and_number(
+    database: Database, connection: Connection
+) -> None:
+    put(database, "guide/a", "guide/b", "news/c")
+    jobs = take(database, 3)
+    for job in jobs:
+        database.fail_job(job, "broken", permanent=True)
+    assert database.retry_jobs("c", None, kind="embed") == 0
+    assert database.retry_jobs("c", None, uri_like="guide/%") == 2
+    assert database.retry_jobs(None, "brok%", job_ids=[jobs[2].job_id]) == 1
+    assert states(connection) == ["waiting"] * 3
+    assert len(take(database, 9)) == 3
+
+
+def test_jobs_that_back_off_can_be_hurried(database: Database) -> None:
+    put(database, "a")
+    database.fail_job(take(database)[0], "provider down", retry_in=3000)
+    assert database.retry_jobs("c", "%down") == 0
+    assert database.retry_jobs("c", "%down", include_waiting=True) == 1
+    assert len(take(database)) == 1
+
+
+def test_deleting_a_document_cancels_its_jobs(database: Database, connection: Connection) -> None:
+    put(database, "running", "dead", "waiting")
+    running, dead = take(database, 2)
+    work = database.read_job(running)
+    assert work is not None
+    database.fail_job(dead, "x", permanent=True)
+    for uri in ("running", "dead", "waiting"):
+        assert database.delete_document("c", uri)
+    assert states(connection) == []
+    assert database.extend_jobs([running], 60) == [running.job_id]
+    with pytest.raises(LeaseLost):
+        database.store_chunks(running, work, [])

@@ -37,7 +37,10 @@ class Stress:
                     db = psycopg.connect(self.dsn, autocommit=True)
                 step(db, chance)
                 self.done[name] = self.done.get(name, 0) + 1
-            except psycopg.OperationalError:
+            except (
+                psycopg.OperationalError,
+                psycopg.Rollback,
+            ):  # killed, perhaps while rolling back
                 db = None
                 time.sleep(0.2)
             except Exception as error:

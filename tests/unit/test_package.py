@@ -13,14 +13,18 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models", "languages"),
-    ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql"),
+    ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health"),
     ("db", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
-    ("regroup", "header", "foreign"),
+    ("regroup", "header", "heartbeat", "throttle", "attend", "foreign"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "rerank", "answer", "worker", "ingest", "sync", "adopt"),
+    ("embed", "llm", "rerank", "answer", "task", "ingest", "sync", "spaces", "adopt"),
+    ("pipeline",),
+    ("worker",),
     ("collection",),
     ("rag",),
     ("aio", "show"),
+    ("command",),
+    ("cli_db", "cli_space", "cli_status", "cli_worker"),
     ("cli", "demo"),
     ("__main__",),
 )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Documentation: create_fts_index, query_type="hybrid", RRFReranker (its default). In process, no server.
+
+Tuned: its other fusion, LinearCombinationReranker, at its own weight of 0.7 for vectors.
+"""
+
+from __future__ import annotations
+
+import lancedb
+import numpy as np
+from lancedb.rerankers import LinearCombinationReranker, Reranker, RRFReranker
+
+from peer_stores import Documents, Search, Vectors, full_text
+
+PACKAGES = ("lancedb",)
+
+
+class Store:
+    def __init__(self, folder: str, tuned: bool) -> None:
+        self.db = lancedb.connect(folder)
+
+    def fill(self, documents: Documents, vectors: Vectors) -> None:
+        rows = [
+            {"id": key, "text": full_text(document), "vector": np.array(vectors[key], np.float32)}
+            for key, document in documents.items()
+        ]
+        table = self.db.create_table("docs", rows)
+        table.create_fts_index("text")
+
+        def hybrid(reranker: Reranker) -> Search:
+            def run(text: str, vector: list[float], limit: int) -> list[str]:
+                asked = table.search(query_type="hybrid").vector(vector).text(text)
+                hits = asked.rerank(reranker=reranker).limit(limit).select(["id"]).to_list()
+                return [hit["id"] for hit in hits]
+
+            return run
+
+        def keyword(text: str, vector: list[float], limit: int) -> list[str]:
+            hits = table.search(text, query_type="fts").limit(limit).select(["id"]).to_list()
+            return [hit["id"] for hit in hits]
+
+        self.searches = {
+            "rrf (default)": hybrid(RRFReranker()),
+            "linear 0.7, tuned": hybrid(LinearCombinationReranker()),
+            "keyword alone": keyword,
+        }

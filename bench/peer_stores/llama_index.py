@@ -1,0 +1,89 @@
+"""Documentation: hybrid_search=True and vector_store_query_mode="hybrid"; it appends the keyword hits to the vector hits.
+
+Its keyword leg is an OR of all words, ranked by ts_rank.
+Tuned: HNSW, and both legs fused by QueryFusionRetriever, as the same page goes on to advise.
+"""
+
+from __future__ import annotations
+
+from llama_index.core import VectorStoreIndex
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.llms import MockLLM
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import TextNode
+from llama_index.vector_stores.postgres import PGVectorStore
+
+from peer_stores import DIMENSIONS, LIMIT, Documents, Search, Vectors, full_text
+
+PACKAGES = ("llama-index-vector-stores-postgres", "llama-index-core")
+
+
+class Ready(BaseEmbedding):
+    question: list[float] = Field(default_factory=list)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.question
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self.question
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        raise NotImplementedError("the vectors are ready")
+
+
+class Store:
+    def __init__(self, dsn: str, tuned: bool) -> None:
+        self.tuned = tuned
+        self.ready = Ready()
+        hnsw = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": LIMIT}
+        self.store = PGVectorStore.from_params(
+            connection_string=dsn.replace("postgresql://", "postgresql+psycopg2://"),
+            async_connection_string=dsn.replace("postgresql://", "postgresql+asyncpg://"),
+            table_name="docs",
+            embed_dim=DIMENSIONS,
+            hybrid_search=True,
+            text_search_config="english",
+            hnsw_kwargs=hnsw | {"hnsw_dist_method": "vector_cosine_ops"} if tuned else None,
+        )
+
+    def fill(self, documents: Documents, vectors: Vectors) -> None:
+        self.store.add(
+            [
+                TextNode(id_=key, text=full_text(document), embedding=vectors[key])
+                for key, document in documents.items()
+            ]
+        )
+        index = VectorStoreIndex.from_vector_store(self.store, embed_model=self.ready)
+        legs = {
+            mode: index.as_retriever(vector_store_query_mode=mode, similarity_top_k=LIMIT)
+            for mode in ("default", "sparse", "hybrid")
+        }
+
+        def search(retriever: BaseRetriever) -> Search:
+            def run(text: str, vector: list[float], limit: int) -> list[str]:
+                self.ready.question = vector
+                return [hit.node.node_id for hit in retriever.retrieve(text)]
+
+            return run
+
+        def fused(mode: str) -> Search:
+            return search(
+                QueryFusionRetriever(
+                    [legs["default"], legs["sparse"]],
+                    llm=MockLLM(),  # asked for nothing while num_queries is 1
+                    mode=mode,
+                    similarity_top_k=LIMIT,
+                    num_queries=1,
+                    use_async=False,
+                )
+            )
+
+        if self.tuned:
+            self.searches = {m: fused(m) for m in ("reciprocal_rerank", "relative_score")}
+        else:
+            self.searches = {
+                "hybrid": search(legs["hybrid"]),
+                "keyword alone": search(legs["sparse"]),
+            }

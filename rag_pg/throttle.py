@@ -1,0 +1,87 @@
+"""The throttle: no provider is asked for more than its budget, by all workers together.
+
+The budget is a row in the database (rag.set_budget). Models that run here have no provider, and cost no look-up.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from rag_pg.db import Database
+from rag_pg.errors import RateLimited
+from rag_pg.models import Embedder, Vectors
+
+TEXTS_PER_CALL = 64  # between calls progress is reported
+GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
+LOCAL = frozenset({"minilm", "sentence-transformers"})
+PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
+PAUSE = 5.0  # after a first refusal without Retry-After; it doubles with each further one
+REFUSALS = 5  # in a row, of the same texts
+
+
+class Stopping(Exception):
+    """The worker was told to stop before all texts were embedded."""
+
+
+class Throttle:
+    """Calls embedders within their budgets; a refusal (429) blocks the provider for every worker."""
+
+    def __init__(self, database: Database, stop: threading.Event) -> None:
+        self.database = database
+        self.stop = stop
+        self._ends_at: float | None = None
+
+    def embed(
+        self,
+        embedder: Embedder,
+        texts: Sequence[str],
+        known: dict[str, Vectors],
+        done: Callable[[int], None],
+    ) -> None:
+        """Put the vector of each text into `known`, where it is not there yet. Texts of like length go together.
+
+        done: called after each call of the embedder with its number of texts.
+        Raises: RateLimited (it may not be asked for long), Stopping, and what the embedder raises.
+        """
+        todo = sorted((t for t in dict.fromkeys(texts) if t not in known), key=len)
+        for start in range(0, len(todo), TEXTS_PER_CALL):
+            if self._must_end():
+                raise Stopping
+            part = todo[start : start + TEXTS_PER_CALL]
+            known.update(zip(part, self._call(embedder, part), strict=True))
+            done(len(part))
+
+    def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+        provider = embedder.name.partition(":")[0]
+        if provider in LOCAL:
+            return embedder.embed_documents(texts)
+        refusals = 0
+        while True:
+            self._wait(provider, sum(embedder.count_tokens(texts)))
+            try:
+                return embedder.embed_documents(texts)
+            except RateLimited as exc:
+                pause = PAUSE * 2**refusals if exc.retry_after is None else exc.retry_after
+                self.database.block_provider(provider, min(pause, 86_400.0), str(exc))
+                refusals += 1
+                if pause > PATIENCE or refusals == REFUSALS:
+                    raise
+
+    def _wait(self, provider: str, tokens: int) -> None:
+        while wait := self.database.take_budget(provider, 1, tokens):
+            if wait > PATIENCE:
+                raise RateLimited(
+                    f"{provider} may not be asked now; see rag.list_budgets()", PATIENCE
+                )
+            if self.stop.wait(wait + random.uniform(0, 0.1)):
+                raise Stopping
+
+    def _must_end(self) -> bool:
+        if not self.stop.is_set():
+            return False
+        if self._ends_at is None:
+            self._ends_at = time.monotonic() + GRACE_SECONDS
+        return time.monotonic() > self._ends_at

@@ -1,0 +1,65 @@
+CREATE OR REPLACE FUNCTION rag.beat_worker(
+    worker_name text,
+    worker_version text,
+    worker_collections text[] DEFAULT NULL,
+    worker_concurrency integer DEFAULT 1,
+    held_jobs integer DEFAULT 0,
+    job_rates jsonb DEFAULT '{}')
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO rag.workers AS w (worker, version, collections, concurrency, held, rates)
+    VALUES (worker_name, worker_version, worker_collections, worker_concurrency, held_jobs, job_rates)
+    ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE SET
+        version = excluded.version,
+        collections = excluded.collections,
+        concurrency = excluded.concurrency,
+        held = excluded.held,
+        rates = excluded.rates,
+        seen_at = excluded.seen_at;
+    DELETE FROM rag.workers AS w
+    WHERE w.worker IN (SELECT x.worker FROM rag.workers AS x
+                       WHERE x.seen_at < clock_timestamp() - interval '1 hour'
+                       FOR UPDATE SKIP LOCKED);
+    RETURN rag.api_version();
+END
+$$;
+
+COMMENT ON FUNCTION rag.beat_worker(text, text, text[], integer, integer, jsonb) IS
+$$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs per second}.
+
+Returns rag.api_version(): a worker that was made for another one stops. Call it every 20 seconds or so.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.forget_worker(worker_name text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM rag.workers AS w WHERE w.worker = worker_name;
+END
+$$;
+
+COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_workers()
+RETURNS TABLE (worker text, version text, collections text[], concurrency integer, held integer, rates jsonb,
+               started_at timestamptz, seen_at timestamptz)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT w.worker, w.version, w.collections, w.concurrency, w.held, w.rates, w.started_at, w.seen_at
+    FROM rag.workers AS w
+    WHERE w.seen_at > clock_timestamp() - interval '1 minute'
+    ORDER BY w.worker;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_workers() IS
+$$Workers whose heartbeat came within the last minute.$$;

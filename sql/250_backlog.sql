@@ -1,0 +1,190 @@
+-- Backlogs: the documents of a collection are queued bit by bit, for a new embedding space or after a change of the chunking.
+
+CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(set_chunking.collection);
+    _chunking jsonb := coalesce(set_chunking.chunking, '{}');
+BEGIN
+    IF jsonb_typeof(_chunking) <> 'object' THEN
+        RAISE EXCEPTION 'chunking is a JSON %', jsonb_typeof(_chunking) USING ERRCODE = 'RG001',
+        HINT = 'use a JSON object, e.g. {"max_tokens": 256}';
+    END IF;
+    UPDATE rag.collections AS c SET chunking = _chunking
+    WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id AND b.kind = 'ingest';
+    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_collection.collection_id, 'ingest');
+    PERFORM pg_notify('rag_jobs', '');
+    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _collection.collection_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_chunking(text, jsonb) IS
+$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many documents there are.
+
+Workers queue and cut them again in the background, after newly put ones. Documents stay searchable by their old chunks until the new
+ones are stored; chunks whose text stays the same keep their id and their vectors. Documents whose chunks were brought ready-made
+(without offsets) are left as they are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.next_documents(of_backlog rag.backlogs, document_limit integer)
+RETURNS TABLE (document_id uuid, needed boolean)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT n.document_id, CASE of_backlog.kind
+        WHEN 'ingest' THEN NOT EXISTS (
+            SELECT FROM rag.chunks AS c
+            WHERE c.collection_id = of_backlog.collection_id AND c.document_id = n.document_id
+                AND c.start_offset IS NULL)
+        ELSE EXISTS (
+                SELECT FROM rag.chunks AS c
+                LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
+                WHERE c.collection_id = of_backlog.collection_id AND c.document_id = n.document_id
+                    AND e.chunk_id IS NULL)
+            AND NOT EXISTS (
+                SELECT FROM rag.jobs AS j
+                WHERE j.collection_id = of_backlog.collection_id AND j.document_id = n.document_id
+                    AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest' AND j.state = 'waiting')) END
+    FROM (
+        SELECT d.document_id FROM rag.documents AS d
+        WHERE d.collection_id = of_backlog.collection_id AND d.document_id > of_backlog.after_document
+        ORDER BY d.document_id
+        LIMIT document_limit
+    ) AS n
+    ORDER BY n.document_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.next_documents(rag.backlogs, integer) IS
+$$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again, or chunks without a vector
+for which no job is there (one that will cut the document again queues its vectors itself).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.queue_backlog(document_limit integer DEFAULT 500, collections text[] DEFAULT NULL)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _backlog rag.backlogs;
+    _document record;
+    _passed integer := 0;
+BEGIN
+    IF document_limit IS NULL OR document_limit NOT BETWEEN 1 AND 100000 THEN
+        RAISE EXCEPTION 'document_limit % is out of range', coalesce(document_limit::text, 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 100000';
+    END IF;
+    FOR _backlog IN
+        SELECT b.* FROM rag.backlogs AS b
+        JOIN rag.collections AS c ON c.collection_id = b.collection_id AND c.dropped_at IS NULL
+        WHERE collections IS NULL OR c.name = ANY (collections)
+        ORDER BY b.backlog_id
+        FOR UPDATE OF b SKIP LOCKED
+    LOOP
+        -- A writer that does not know the space has begun before this: its chunks are looked for at the end.
+        _backlog.fence := coalesce(_backlog.fence, pg_snapshot_xmax(pg_current_snapshot()));
+        FOR _document IN SELECT n.* FROM rag.next_documents(_backlog, document_limit) AS n LOOP
+            IF _document.needed THEN
+                PERFORM rag.queue_job(_backlog.collection_id, _document.document_id, _backlog.kind, -1, _backlog.space_id);
+            END IF;
+            _backlog.after_document := _document.document_id;
+            _passed := _passed + 1;
+        END LOOP;
+        UPDATE rag.backlogs AS b SET after_document = _backlog.after_document, fence = _backlog.fence
+        WHERE b.backlog_id = _backlog.backlog_id;
+        IF _passed > 0 THEN
+            RETURN _passed;
+        END IF;
+        PERFORM rag.end_backlog(_backlog);
+    END LOOP;
+    RETURN 0;
+END
+$$;
+
+COMMENT ON FUNCTION rag.queue_backlog(integer, text[]) IS
+$$Queue jobs for the next documents of a space that is being built or of a collection whose chunking was changed.
+
+Returns how many documents were passed, queued or not; 0 when nothing is left to queue now. An idle worker calls it before it
+sleeps, each time in a transaction of its own; two callers never queue the same documents. collections: only these (NULL: all).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.end_backlog(of_backlog rag.backlogs)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _left boolean;
+BEGIN
+    IF of_backlog.kind = 'embed' THEN
+        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence  -- a writer from before the space is still at it
+            OR EXISTS (SELECT FROM rag.jobs AS j
+                       WHERE j.collection_id = of_backlog.collection_id AND j.space_id = of_backlog.space_id
+                           AND j.state = 'waiting') THEN
+            RETURN;
+        END IF;
+        SELECT bool_or(NOT EXISTS (SELECT FROM rag.jobs AS j
+                                   WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                                       AND j.kind = 'ingest' AND j.state = 'waiting'))
+        INTO _left
+        FROM rag.chunks AS c
+        LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
+        WHERE c.collection_id = of_backlog.collection_id AND e.chunk_id IS NULL
+            AND NOT EXISTS (SELECT FROM rag.jobs AS j
+                            WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                                AND j.space_id = of_backlog.space_id);
+        IF NOT _left THEN  -- what lacks a vector is about to be cut again
+            RETURN;
+        END IF;
+    END IF;
+    IF _left THEN
+        UPDATE rag.backlogs AS b SET after_document = '00000000-0000-0000-0000-000000000000'
+        WHERE b.backlog_id = of_backlog.backlog_id;
+    ELSE
+        DELETE FROM rag.backlogs AS b WHERE b.backlog_id = of_backlog.backlog_id;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.end_backlog(rag.backlogs) IS
+$$End a backlog of which every document was passed. A space's ends when its jobs are done and no chunk is without a vector or a
+job; chunks of a writer that did not know the space yet are passed once more.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
+RETURNS TABLE (space_id integer, statement text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT s.space_id, CASE rag.index_state(s)
+        WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', 'embeddings_' || s.space_id || '_hnsw') END
+    FROM rag.spaces AS s
+    JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
+    JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
+    WHERE s.dropped_at IS NULL AND s.state <> 'active'
+        AND (collections IS NULL OR c.name = ANY (collections))
+        AND pg_has_role(t.relowner, 'USAGE')
+        AND rag.index_state(s) IN ('missing', 'invalid')
+        AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id AND b.space_id = s.space_id)
+    ORDER BY s.space_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
+$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
+transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.$$;

@@ -1,0 +1,353 @@
+-- Following a source: the trigger notes keys, a worker reads the rows and brings their documents in step.
+
+CREATE OR REPLACE FUNCTION rag.note_changes()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET TimeZone TO 'UTC'           -- keys are texts: always the same ones
+SET DateStyle TO 'ISO, YMD'
+SET IntervalStyle TO 'postgres'
+SET extra_float_digits TO 1
+SET bytea_output TO 'hex'
+AS $$
+DECLARE
+    _source integer := TG_ARGV[0]::integer;
+    _sql record;
+    _keys jsonb[];
+    _reason text;
+    _allowed boolean;
+    _nothing_waited boolean;
+    _noted bigint;
+BEGIN
+    _allowed := CASE WHEN has_schema_privilege('rag', 'USAGE')  -- first: without it the table has no name
+                     THEN has_table_privilege('rag.source_changes', 'SELECT')
+                          AND has_table_privilege('rag.source_changes', 'INSERT') END;
+    IF _allowed IS NOT TRUE THEN
+        RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user, TG_RELID::regclass
+        USING ERRCODE = '42501',
+            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag.source_sql, '
+                   'rag.source_columns and rag.table_name';
+    END IF;
+    _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
+    -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
+    IF TG_OP <> 'TRUNCATE' THEN
+        BEGIN
+            _sql := rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb);
+        EXCEPTION WHEN OTHERS THEN
+            _reason := SQLERRM;
+        END;
+    END IF;
+    IF _sql IS NULL THEN
+        INSERT INTO rag.source_changes (source_id, reason) VALUES (_source, _reason);
+    ELSIF TG_OP = 'UPDATE' THEN
+        BEGIN
+            EXECUTE format(
+                'SELECT array_agg(u.key) FROM (
+                     SELECT w.key FROM (
+                         SELECT %1$s AS key, hashtextextended(%2$s, 0) AS hash FROM old_rows AS t
+                         UNION ALL
+                         SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
+                     GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2) AS u',
+                _sql.key_sql, _sql.watch_sql)
+            INTO _keys;
+        EXCEPTION WHEN OTHERS THEN  -- the condition: who follows will say so
+            EXECUTE format('SELECT array_agg(u.key) FROM (SELECT %1$s AS key FROM old_rows AS t
+                                                          UNION SELECT %1$s FROM new_rows AS t) AS u', _sql.key_sql)
+            INTO _keys;
+        END;
+        INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key FROM unnest(_keys) AS k (key);
+    ELSE
+        EXECUTE format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM %s AS t', _sql.key_sql,
+                       CASE TG_OP WHEN 'INSERT' THEN 'new_rows' ELSE 'old_rows' END)
+        USING _source;
+    END IF;
+    GET DIAGNOSTICS _noted = ROW_COUNT;
+    IF _nothing_waited AND _noted > 0 THEN
+        PERFORM pg_notify('rag_sources', '');  -- only then: a NOTIFY makes the commits of all writers queue up
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag.note_changes() IS
+$$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same transaction.
+
+It runs as whoever writes the table (SECURITY INVOKER) with the definition in its arguments, which only the table's owner
+can change. Whatever goes wrong with the definition, the application's write goes through and every row is read again
+later. Only a role without the right to note anything is refused: its changes would be lost.
+An UPDATE counts where a column that the source reads, the condition's verdict or the key changes.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_source_rows(of_source rag.sources, relation oid, keys jsonb, only_missing boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_source.collection_id);
+    _row record;
+    _uri text;
+    _id uuid;
+BEGIN
+    FOR _row IN SELECT r.* FROM rag.read_source(relation, of_source.definition, keys) AS r LOOP
+        _uri := rag.source_uri(of_source.definition, _row.row_key);
+        IF _row.content IS NULL THEN
+            DELETE FROM rag.source_documents AS d
+            WHERE d.source_id = of_source.source_id AND d.document_id = rag.document_id(_collection, _uri);
+            IF FOUND THEN
+                PERFORM rag.delete_document(_collection, _uri);
+            END IF;
+        ELSIF NOT only_missing THEN
+            _id := rag.put_document(_collection, _uri, _row.content, _row.title, _row.metadata,
+                                    of_source.definition ->> 'media_type', _row.language::regconfig);
+            INSERT INTO rag.source_documents AS d (source_id, document_id, key)
+            VALUES (of_source.source_id, _id, _row.row_key)
+            ON CONFLICT ON CONSTRAINT source_documents_pkey DO NOTHING;
+        END IF;
+    END LOOP;
+EXCEPTION WHEN data_exception OR program_limit_exceeded OR undefined_object OR SQLSTATE 'RG001' THEN
+    -- One row's fault: the others go in without it.
+    IF jsonb_array_length(keys) = 1 THEN
+        UPDATE rag.sources AS s
+        SET rows_failed = s.rows_failed + 1, row_error = format('row %s: %s', keys -> 0, SQLERRM)
+        WHERE s.source_id = of_source.source_id;
+    ELSE
+        FOR _row IN SELECT k.key FROM jsonb_array_elements(keys) AS k (key) LOOP
+            PERFORM rag.put_source_rows(of_source, relation, jsonb_build_array(_row.key), only_missing);
+        END LOOP;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_source_rows(rag.sources, oid, jsonb, boolean) IS
+$$Put the documents of the rows with these keys, and delete those of rows that have none (any more).
+
+only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it stops no other.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.step_source(of_source rag.sources, batch integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _s rag.sources := of_source;
+    _relation oid := rag.source_relation(_s.source_id);
+    _sql record;
+    _keys jsonb;
+    _count integer;
+BEGIN
+    IF _s.phase = 'remove' THEN
+        SELECT count(rag.delete_document(c.name, d.uri)), max(x.document_id::text) INTO _count
+        FROM (SELECT y.document_id FROM rag.source_documents AS y WHERE y.source_id = _s.source_id LIMIT batch) AS x
+        JOIN rag.collections AS c ON c.collection_id = _s.collection_id
+        JOIN rag.documents AS d ON d.collection_id = _s.collection_id AND d.document_id = x.document_id;
+        DELETE FROM rag.source_documents AS x
+        WHERE x.source_id = _s.source_id AND NOT EXISTS (
+            SELECT FROM rag.documents AS d
+            WHERE d.collection_id = _s.collection_id AND d.document_id = x.document_id);
+        IF _count = 0 THEN
+            DELETE FROM rag.sources AS s WHERE s.source_id = _s.source_id;
+        END IF;
+        RETURN _count;
+    END IF;
+    IF _relation IS NULL THEN
+        RAISE EXCEPTION 'table % or its triggers are gone', _s.table_name
+        USING ERRCODE = 'RG002', HINT = 'attach it again, or rag.detach_source(NULL, collection)';
+    END IF;
+    _sql := rag.source_sql(_relation, _s.definition);
+
+    IF EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _s.source_id AND c.key IS NULL) THEN
+        -- The reading of every row that begins now covers all changes before it.
+        WITH covered AS (DELETE FROM rag.source_changes AS c WHERE c.source_id = _s.source_id RETURNING c.reason)
+        UPDATE rag.sources AS s
+        SET phase = 'backfill', reached = NULL, rows_done = 0,
+            row_error = coalesce((SELECT max(c.reason) FROM covered AS c), s.row_error)
+        WHERE s.source_id = _s.source_id;
+        RETURN 1;
+    END IF;
+    WITH taken AS (
+        DELETE FROM rag.source_changes AS c
+        WHERE c.source_id = _s.source_id AND c.change_id IN (
+            SELECT x.change_id FROM rag.source_changes AS x
+            WHERE x.source_id = _s.source_id ORDER BY x.change_id LIMIT batch)
+        RETURNING c.key
+    )
+    SELECT jsonb_agg(DISTINCT t.key), count(*) INTO _keys, _count FROM taken AS t;
+    IF _count > 0 THEN
+        PERFORM rag.put_source_rows(_s, _relation, _keys, false);
+        RETURN _count;
+    END IF;
+
+    IF _s.phase = 'backfill' THEN
+        IF _s.reached IS NULL THEN
+            EXECUTE format('SELECT count(*) FROM %s', rag.table_name(_relation)) INTO _s.rows_total;
+        END IF;
+        EXECUTE format('SELECT jsonb_agg(x.key), count(*) FROM (SELECT %s AS key FROM %s AS t WHERE %s ORDER BY %s LIMIT %s) AS x',
+                       _sql.key_sql, rag.table_name(_relation),
+                       CASE WHEN _s.reached IS NULL THEN 'true' ELSE _sql.after_sql END, _sql.order_sql, batch)
+        INTO _keys, _count USING _s.reached;
+        IF _count > 0 THEN
+            PERFORM rag.put_source_rows(_s, _relation, _keys, false);
+        END IF;
+    ELSIF _s.phase = 'sweep' THEN
+        SELECT jsonb_agg(x.key), count(*), to_jsonb(max(x.document_id::text)) INTO _keys, _count, _s.reached
+        FROM (SELECT d.key, d.document_id FROM rag.source_documents AS d
+              WHERE d.source_id = _s.source_id
+                  AND (_s.reached IS NULL OR d.document_id > (_s.reached #>> '{}')::uuid)
+              ORDER BY d.document_id LIMIT batch) AS x;
+        IF _count > 0 THEN
+            PERFORM rag.put_source_rows(_s, _relation, _keys, true);
+        END IF;
+    ELSE
+        RETURN 0;
+    END IF;
+    UPDATE rag.sources AS s
+    SET rows_total = _s.rows_total,
+        rows_done = s.rows_done + CASE WHEN _s.phase = 'backfill' THEN _count ELSE 0 END,
+        reached = CASE WHEN _count < batch THEN NULL WHEN _s.phase = 'backfill' THEN _keys -> -1 ELSE _s.reached END,
+        phase = CASE WHEN _count = batch THEN s.phase WHEN s.phase = 'backfill' THEN 'sweep' ELSE 'follow' END
+    WHERE s.source_id = _s.source_id;
+    RETURN greatest(_count, 1);
+END
+$$;
+
+COMMENT ON FUNCTION rag.step_source(rag.sources, integer) IS
+$$One batch of a source's work: changes that were noted before the rows that are read for the first time, and then the
+documents whose rows are gone. Returns how much there was; 0 when it is in step.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.follow_source(of_source integer, batch integer DEFAULT 500)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO off         -- an error where a policy would hide rows, which must not count as deleted
+SET TimeZone TO 'UTC'
+SET DateStyle TO 'ISO, YMD'
+SET IntervalStyle TO 'postgres'
+SET extra_float_digits TO 1
+SET bytea_output TO 'hex'
+AS $$
+DECLARE
+    _source rag.sources;
+    _done integer;
+    _hint text;
+BEGIN
+    SELECT s.* INTO _source FROM rag.sources AS s WHERE s.source_id = of_source FOR UPDATE SKIP LOCKED;
+    IF _source.source_id IS NULL THEN
+        RETURN 0;
+    END IF;
+    _done := rag.step_source(_source, batch);
+    IF _done > 0 OR _source.broken IS NOT NULL THEN
+        UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL WHERE s.source_id = of_source;
+    END IF;
+    RETURN _done;
+EXCEPTION WHEN syntax_error_or_access_rule_violation OR SQLSTATE 'RG002' THEN
+    GET STACKED DIAGNOSTICS _hint = PG_EXCEPTION_HINT;
+    UPDATE rag.sources AS s SET broken = concat_ws('; ', SQLERRM, nullif(_hint, '')) WHERE s.source_id = of_source;
+    RETURN 0;
+END
+$$;
+
+COMMENT ON FUNCTION rag.follow_source(integer, integer) IS
+$$One batch of one source; nothing when another session is at it. Returns how much there was.
+
+A source that cannot be followed (a column is gone, no right to read the table, row-level security would hide rows) is marked
+broken with the reason and keeps its changes.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.follow_sources(batch integer DEFAULT 500, collections text[] DEFAULT NULL,
+                                              retry_broken boolean DEFAULT false)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(sum(rag.follow_source(w.source_id, batch)), 0)::integer
+        FROM (
+            SELECT s.source_id
+            FROM rag.sources AS s
+            JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
+            WHERE (collections IS NULL OR c.name = ANY (collections))
+                AND CASE WHEN s.broken IS NOT NULL THEN retry_broken
+                         ELSE s.phase <> 'follow'
+                              OR EXISTS (SELECT FROM rag.source_changes AS x WHERE x.source_id = s.source_id) END
+            ORDER BY s.source_id
+        ) AS w);
+END
+$$;
+
+COMMENT ON FUNCTION rag.follow_sources(integer, text[], boolean) IS
+$$One batch of each source that has something to do: what a worker calls until it returns 0, each time in a transaction of
+its own. collections: only theirs. retry_broken: try the broken ones again. Returns how many rows there were.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.sources_of(source_table regclass, collection text)
+RETURNS integer[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _ids integer[] := ARRAY(
+        SELECT s.source_id FROM rag.sources AS s
+        JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
+        WHERE (sources_of.collection IS NULL OR c.name = sources_of.collection)
+            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table))
+        ORDER BY s.source_id);
+BEGIN
+    IF _ids = '{}' THEN
+        PERFORM rag.require_source(source_table, sources_of.collection);  -- says so
+    END IF;
+    RETURN _ids;
+END
+$$;
+
+COMMENT ON FUNCTION rag.sources_of(regclass, text) IS
+$$The sources that a table is, of all collections or of one, those included that are being removed.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.require_following(of_source integer)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _source rag.sources;
+BEGIN
+    SELECT s.* INTO _source FROM rag.sources AS s WHERE s.source_id = of_source;
+    IF _source.broken IS NOT NULL THEN
+        RAISE EXCEPTION 'source % is broken: %', _source.table_name, _source.broken
+        USING ERRCODE = 'RG001', HINT = 'mend it or attach it again; its changes are kept';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.require_following(integer) IS $$Error RG001, with the reason, when a source is broken.$$;
+
+
+-- A procedure that commits can have no SET clause.
+CREATE OR REPLACE PROCEDURE rag.sync_source(source_table regclass, collection text DEFAULT NULL,
+                                            batch integer DEFAULT 500)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _id integer;
+BEGIN
+    FOREACH _id IN ARRAY rag.sources_of(source_table, collection) LOOP
+        LOOP
+            EXIT WHEN rag.follow_source(_id, batch) OPERATOR(pg_catalog.=) 0;
+            COMMIT;
+        END LOOP;
+        COMMIT;
+        PERFORM rag.require_following(_id);
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.sync_source(regclass, text, integer) IS
+$$Bring a collection in step with its table now, without waiting for a worker: a first reading, or the changes since.
+
+Commits after every batch, so not inside a transaction block; there, SELECT rag.follow_sources() does one batch. What
+is put is queued as by rag.put_document. An interrupted call, or a worker, goes on where it was. Error RG001, with the
+reason, when the source is broken. batch: rows at a time.$$;

@@ -1,0 +1,283 @@
+-- Requests: psql alone asks, a worker embeds or answers. The procedures commit, so they can have no SET clause.
+
+CREATE OR REPLACE FUNCTION rag.add_request(collection text, request_kind text, request_arguments jsonb,
+                                           wait_seconds double precision)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(add_request.collection);
+    _id bigint;
+BEGIN
+    IF coalesce(btrim(request_arguments ->> 'question'), '') = '' THEN
+        RAISE EXCEPTION 'the question is empty' USING ERRCODE = 'RG004', HINT = 'ask for something';
+    END IF;
+    IF wait_seconds IS NULL OR wait_seconds <= 0 OR wait_seconds > 3600 THEN
+        RAISE EXCEPTION 'timeout % is out of range', coalesce(wait_seconds::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use seconds above 0, up to 3600';
+    END IF;
+    INSERT INTO rag.requests AS r (collection_id, kind, arguments, expires_at)
+    VALUES (_collection.collection_id, request_kind, request_arguments,
+            clock_timestamp() + make_interval(secs => wait_seconds))
+    RETURNING r.request_id INTO _id;
+    PERFORM pg_notify('rag_requests', '');
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.add_request(text, text, jsonb, double precision) IS
+$$Leave a request for a worker and wake one when the transaction commits. It expires after wait_seconds.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL)
+RETURNS TABLE (request_id bigint, kind text, collection_name text, arguments jsonb)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    UPDATE rag.requests AS r
+    SET worker = worker_name
+    FROM (
+        SELECT x.request_id, c.name
+        FROM rag.requests AS x
+        JOIN rag.collections AS c ON c.collection_id = x.collection_id AND c.dropped_at IS NULL
+        WHERE x.worker IS NULL AND x.expires_at > clock_timestamp()
+            AND (collections IS NULL OR c.name = ANY (collections))
+        ORDER BY x.request_id
+        LIMIT 1
+        FOR UPDATE OF x SKIP LOCKED
+    ) AS due
+    WHERE r.request_id = due.request_id
+    RETURNING r.request_id, r.kind, due.name, r.arguments;
+END
+$$;
+
+COMMENT ON FUNCTION rag.take_request(text, text[]) IS
+$$The oldest request that no worker has, or no row. A request is taken once: whoever asked waits no longer than its time.
+
+kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the question from the documents,
+with arguments.limit and arguments.filter, as {"text", "found", "citations", "model", "usage", "notes"}.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb, error text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE rag.requests AS r
+    SET result = answer_request.result, error = answer_request.error
+    WHERE r.request_id = answer_request.request_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.answer_request(bigint, jsonb, text) IS
+$$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody waits any more.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.read_answer(of_request bigint)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _request rag.requests;
+BEGIN
+    SELECT r.* INTO _request FROM rag.requests AS r WHERE r.request_id = of_request;
+    IF _request.error IS NOT NULL THEN
+        RAISE EXCEPTION 'worker % could not answer: %', _request.worker, _request.error
+        USING ERRCODE = 'RG009', HINT = 'its log says more';
+    ELSIF _request.result IS NOT NULL THEN
+        DELETE FROM rag.requests AS r WHERE r.request_id = of_request;
+        RETURN _request.result;
+    ELSIF _request.request_id IS NOT NULL AND clock_timestamp() < _request.expires_at THEN
+        RETURN NULL;
+    ELSIF _request.worker IS NOT NULL THEN
+        RAISE EXCEPTION 'worker % took the request but did not answer in time', _request.worker
+        USING ERRCODE = 'RG009', HINT = 'raise timeout, or look at the worker''s log';
+    END IF;
+    RAISE EXCEPTION 'no worker answered in time' USING ERRCODE = 'RG009',
+    HINT = 'start one: rag-pg worker (with the same database); or raise timeout when all are busy';
+END
+$$;
+
+COMMENT ON FUNCTION rag.read_answer(bigint) IS
+$$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed or came too late.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.remove_requests()
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _removed integer;
+BEGIN
+    DELETE FROM rag.requests AS r WHERE r.expires_at < clock_timestamp() - interval '1 minute';
+    GET DIAGNOSTICS _removed = ROW_COUNT;
+    RETURN _removed;
+END
+$$;
+
+COMMENT ON FUNCTION rag.remove_requests() IS
+$$Remove requests that expired a minute ago and nobody read. Returns how many.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.require_no_transaction(called text)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _message text;
+BEGIN
+    BEGIN
+        COMMIT;  -- refused in either case, for this block is a subtransaction: the message tells them apart
+    EXCEPTION WHEN invalid_transaction_termination THEN
+        _message := SQLERRM;
+    END;
+    IF _message OPERATOR(pg_catalog.=) 'invalid transaction termination' THEN
+        RAISE EXCEPTION '% cannot run inside a transaction block', called USING ERRCODE = 'RG001',
+        HINT = 'it commits, so that a worker sees the request: call it in autocommit mode, without BEGIN and not from a function';
+    END IF;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.require_no_transaction(text) IS
+$$Error RG001 inside a transaction block, where a procedure cannot commit.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.make_request_of_worker(collection text, request_kind text, request_arguments jsonb,
+                                                       wait_seconds double precision, INOUT answer jsonb DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _id bigint;
+    _pause double precision := 0.002;
+BEGIN
+    CALL rag.require_no_transaction(pg_catalog.concat('rag.', request_kind));
+    _id := rag.add_request(collection, request_kind, request_arguments, wait_seconds);
+    COMMIT;
+    LOOP
+        answer := rag.read_answer(_id);
+        COMMIT;
+        EXIT WHEN answer IS NOT NULL;
+        PERFORM pg_catalog.pg_sleep(_pause);
+        COMMIT;
+        _pause := LEAST(0.02, _pause OPERATOR(pg_catalog.*) 1.1);
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.make_request_of_worker(text, text, jsonb, double precision, jsonb) IS
+$$Leave a request, commit, and look every few milliseconds, with no transaction open between, until it is answered.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.embed_query(
+    collection text,
+    question text,
+    INOUT embedding halfvec DEFAULT NULL,
+    timeout double precision DEFAULT 10)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _answer jsonb;
+BEGIN
+    CALL rag.make_request_of_worker(
+        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
+    embedding := _answer OPERATOR(pg_catalog.->>) 'embedding';
+END
+$$;
+
+COMMENT ON PROCEDURE rag.embed_query(text, text, halfvec, double precision) IS
+$$Have a worker embed a question with the collection's model, and wait for it. For psql and other programs without a model.
+
+It commits: outside a transaction block only. timeout: seconds until error RG009, which says how to start a worker.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.search_text(
+    collection text,
+    question text,
+    result_limit integer DEFAULT 10,
+    metadata_filter jsonb DEFAULT '{}',
+    vector_weight double precision DEFAULT NULL,
+    keyword_weight double precision DEFAULT NULL,
+    fusion text DEFAULT 'auto',
+    candidate_limit integer DEFAULT NULL,
+    diversity double precision DEFAULT 0,
+    per_document integer DEFAULT NULL,
+    boosts jsonb DEFAULT '[]',
+    timeout double precision DEFAULT 10,
+    INOUT results jsonb DEFAULT NULL)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _answer jsonb;
+BEGIN
+    CALL rag.make_request_of_worker(
+        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
+    results := rag.search_json(
+        collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, vector_weight,
+        keyword_weight, fusion, candidate_limit, diversity, per_document, boosts);
+END
+$$;
+
+COMMENT ON PROCEDURE rag.search_text(
+    text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
+    double precision, jsonb
+) IS
+$$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's rights.
+
+The arguments are those of rag.search; results is an array of its rows as objects, best first. It commits: outside a
+transaction block only. timeout: as for rag.embed_query.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.search_json(
+    collection text, question text, embedding text, result_limit integer, metadata_filter jsonb,
+    vector_weight double precision, keyword_weight double precision, fusion text, candidate_limit integer,
+    diversity double precision, per_document integer, boosts jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')
+        FROM rag.search(
+            search_json.collection, search_json.question, search_json.embedding::halfvec, search_json.result_limit,
+            search_json.metadata_filter, search_json.vector_weight, search_json.keyword_weight, search_json.fusion,
+            candidate_limit => search_json.candidate_limit, diversity => search_json.diversity,
+            per_document => search_json.per_document, boosts => search_json.boosts) AS h);
+END
+$$;
+
+COMMENT ON FUNCTION rag.search_json(
+    text, text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb
+) IS
+$$The rows of rag.search as one JSON array, best first.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.ask(
+    collection text,
+    question text,
+    INOUT answer jsonb DEFAULT NULL,
+    result_limit integer DEFAULT 8,
+    metadata_filter jsonb DEFAULT '{}',
+    timeout double precision DEFAULT 120)
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    CALL rag.make_request_of_worker(
+        collection, 'ask',
+        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit, 'filter', metadata_filter),
+        timeout, answer);
+END
+$$;
+
+COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, double precision) IS
+$$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM; extractive without one).
+
+answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "heading", "quote"}], "model", "usage",
+"notes"}. result_limit: how many passages are read. The worker searches with its own rights. It commits: outside a
+transaction block only. timeout: as for rag.embed_query.$$;

@@ -1,0 +1,127 @@
+"""rag.doctor: each check is ok on a sound database, and finds what is wrong."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from typer.testing import CliRunner
+
+from rag_pg.cli import app
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture(autouse=True)
+def collection(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    connection.execute(
+        """SELECT rag.put_chunks('c', 'a', '[{"content": "one", "embedding": [1, 0, 0]},
+                                            {"content": "two", "embedding": [0, 1, 0]}]')"""
+    )
+
+
+def found(connection: Connection) -> dict[str, tuple[str, str, str]]:
+    """What is not ok: status, detail and remedy by check."""
+    rows = connection.execute("SELECT * FROM rag.doctor()").fetchall()
+    assert all(remedy for _, status, _, remedy in rows if status != "ok")
+    return {
+        check: (status, detail, remedy) for check, status, detail, remedy in rows if status != "ok"
+    }
+
+
+def heal(connection: Connection, check: str) -> None:
+    """Run the SQL of the remedy, word for word."""
+    remedy = found(connection)[check][2]
+    connection.execute(remedy.removeprefix("run ").removesuffix(" as the owner").encode())
+    assert check not in found(connection)
+
+
+def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
+    assert found(connection) == {}
+    checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
+    assert len(checks) == 11
+    result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
+    assert result.exit_code == 0
+    assert "chunks without vectors" in result.output
+
+
+def test_dead_jobs_fail_and_name_the_last_error(connection: Connection, dsn: str) -> None:
+    connection.execute("SELECT rag.put_document('c', 'b', 'text')")
+    connection.execute(
+        "SELECT rag.fail_job(job_id, lease, 'broken by hand', permanent => true) FROM rag.take_jobs(1)"
+    )
+    status, detail, remedy = found(connection)["dead jobs"]
+    assert (status, detail) == ("fail", "1 of collection 'c'; the last error: broken by hand")
+    assert "rag.retry_jobs('c')" in remedy
+    result = CliRunner().invoke(app, ["doctor", "--json", "--dsn", dsn])
+    assert result.exit_code == 1
+    assert '"status": "fail"' in result.output
+
+
+def test_jobs_that_nobody_takes_are_a_warning(connection: Connection) -> None:
+    connection.execute("SELECT rag.put_document('c', 'b', 'text')")
+    assert found(connection) == {}
+    connection.execute("UPDATE rag.jobs SET run_at = now() - interval '1 hour'")
+    status, detail, remedy = found(connection)["waiting jobs"]
+    assert status == "warn" and detail.startswith("1 of collection 'c' are due")
+    assert "rag-pg worker" in remedy
+
+
+def test_chunks_without_vectors_are_found_and_healed(connection: Connection) -> None:
+    connection.execute(
+        "DELETE FROM rag.embeddings WHERE chunk_id = (SELECT min(chunk_id) FROM rag.chunks)"
+    )
+    assert found(connection)["chunks without vectors"][:2] == (
+        "fail",
+        "1 in collection 'c', and no job will embed them",
+    )
+    heal(connection, "chunks without vectors")
+    assert connection.execute("SELECT kind FROM rag.jobs").fetchall() == [("embed",)]
+
+
+def test_orphans_are_found_and_healed(connection: Connection) -> None:
+    connection.execute("DELETE FROM rag.documents")
+    assert found(connection)["chunks without documents"][:2] == ("fail", "2 in collection 'c'")
+    heal(connection, "chunks without documents")
+    assert connection.execute("SELECT count(*) FROM rag.embeddings").fetchone() == (0,)
+    connection.execute(
+        "INSERT INTO rag.embeddings SELECT space_id, 99, '[1, 0, 0]' FROM rag.spaces"
+    )
+    assert found(connection)["vectors without chunks"][:2] == ("fail", "1 in collection 'c'")
+    heal(connection, "vectors without chunks")
+
+
+def test_a_missing_index_is_found_and_healed(connection: Connection) -> None:
+    (space,) = connection.execute("SELECT space_id FROM rag.spaces").fetchone() or (0,)
+    connection.execute(f"DROP INDEX rag.embeddings_{space}_hnsw".encode())
+    assert found(connection)["vector index"][1] == "the index of collection 'c' is missing"
+    heal(connection, "vector index")
+    connection.execute(
+        "SELECT rag.create_collection('e', 'none', 3, index_options => '{\"kind\": \"exact\"}')"
+    )
+    assert found(connection) == {}
+
+
+def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -> None:
+    connection.execute(
+        """CREATE TABLE notes (id integer PRIMARY KEY, body text, lang text) PARTITION BY RANGE (id);
+           CREATE TABLE notes_1 PARTITION OF notes FOR VALUES FROM (0) TO (10);
+           INSERT INTO notes VALUES (1, 'text', 'klingon');
+           SELECT rag.attach_source('notes', 'c', '{body}', language => 'lang')"""
+    )
+    connection.execute("CALL rag.sync_source('notes')")
+    status, detail, _ = found(connection)["rows of sources"]
+    assert status == "warn" and detail.startswith("1 rows of public.notes failed; the last: row")
+    connection.execute(
+        "UPDATE notes SET lang = NULL; SELECT rag.attach_source('notes', 'c', '{body}')"
+    )
+    connection.execute("CALL rag.sync_source('notes')")
+    assert "rows of sources" not in found(connection)
+    connection.execute("CREATE TABLE notes_2 PARTITION OF notes FOR VALUES FROM (10) TO (20)")
+    status, detail, _ = found(connection)["sources without triggers"]
+    assert status == "warn" and "partition public.notes_2 of public.notes" in detail
+    connection.execute("SELECT rag.attach_source('notes', 'c', '{body}')")
+    assert "sources without triggers" not in found(connection)
+    connection.execute("ALTER TABLE notes DROP body; SELECT rag.follow_sources()")
+    status, detail, _ = found(connection)["broken sources"]
+    assert status == "fail" and "has no column body" in detail

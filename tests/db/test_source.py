@@ -1,0 +1,488 @@
+"""Sources: an application's own table that a collection follows."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg import Rag
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture(autouse=True)
+def articles(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('kb', 'none', 3)")
+    connection.execute(
+        """CREATE TABLE public.articles (
+               id bigint PRIMARY KEY, title text, body text, author text, published_at timestamptz,
+               status text NOT NULL DEFAULT 'live', views integer NOT NULL DEFAULT 0)"""
+    )
+
+
+def attach(connection: Connection, **options: Any) -> None:
+    options = {"content": ["title", "body"], "metadata": ["author"]} | options
+    named = ", ".join(f"{name} => %({name})s" for name in options)
+    connection.execute(f"SELECT rag.attach_source('public.articles', 'kb', {named})".encode(), options)  # fmt: skip
+
+
+def sync(connection: Connection, table: str = "public.articles", batch: int = 500) -> None:
+    connection.execute("CALL rag.sync_source(%s, batch => %s)", [table, batch])
+
+
+def documents(connection: Connection) -> dict[str, tuple[str, dict[str, Any]]]:
+    rows = connection.execute(
+        "SELECT d.uri, d.content, d.metadata FROM rag.documents AS d ORDER BY d.uri"
+    ).fetchall()
+    return {uri: (content, metadata) for uri, content, metadata in rows}
+
+
+def source(connection: Connection) -> Any:
+    with connection.cursor(row_factory=psycopg.rows.namedtuple_row) as cursor:
+        (found,) = cursor.execute("SELECT * FROM rag.list_sources()").fetchall()
+    return found
+
+
+def changes(connection: Connection) -> int:
+    return int(source(connection).changes_waiting)
+
+
+def insert(connection: Connection, *ids: int, body: str = "the body") -> None:
+    for i in ids:
+        connection.execute(
+            "INSERT INTO public.articles (id, title, body, author) VALUES (%s, %s, %s, 'ann')",
+            [i, f"title {i}", body],
+        )
+
+
+def test_rows_become_documents_before_and_after_attaching(connection: Connection) -> None:
+    insert(connection, 1, 2)
+    attach(connection, title=["title"], metadata=["author", "published_at"])
+    insert(connection, 3)
+    assert source(connection).state == "backfilling"
+    sync(connection)
+    assert documents(connection) == {
+        f"public.articles/{i}": (f"title {i}\n\nthe body", {"author": "ann"}) for i in (1, 2, 3)
+    }
+    assert source(connection)[1:8] == ("public.articles", "following", 3, 3, 0, 0, None)
+    titles = connection.execute("SELECT title FROM rag.documents ORDER BY uri").fetchall()
+    assert titles == [("title 1",), ("title 2",), ("title 3",)]
+    assert connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (3,)
+
+
+def test_only_updates_of_what_is_read_count(connection: Connection) -> None:
+    insert(connection, *range(1, 6))
+    attach(connection, condition="status = 'live'")
+    sync(connection)
+    connection.execute("UPDATE articles SET views = views + 1, published_at = now()")
+    connection.execute("UPDATE articles SET author = author, body = body")
+    assert changes(connection) == 0
+    connection.execute("UPDATE articles SET body = 'new' WHERE id = 1")
+    connection.execute("UPDATE articles SET author = 'bob' WHERE id = 2")
+    connection.execute("UPDATE articles SET status = 'draft' WHERE id = 3")
+    assert changes(connection) == 3
+    sync(connection)
+    found = documents(connection)
+    assert found["public.articles/1"][0] == "title 1\n\nnew"
+    assert found["public.articles/2"][1] == {"author": "bob"}
+    assert "public.articles/3" not in found
+    connection.execute("UPDATE articles SET status = 'live' WHERE id = 3")
+    sync(connection)
+    assert len(documents(connection)) == 5
+
+
+def test_delete_truncate_and_a_changed_key(connection: Connection) -> None:
+    insert(connection, *range(1, 6))
+    attach(connection)
+    sync(connection)
+    connection.execute("DELETE FROM articles WHERE id <= 2")
+    connection.execute("UPDATE articles SET id = id + 10 WHERE id > 3")
+    sync(connection)
+    assert list(documents(connection)) == [f"public.articles/{i}" for i in (14, 15, 3)]
+    connection.execute("TRUNCATE articles")
+    insert(connection, 7)
+    sync(connection)
+    assert list(documents(connection)) == ["public.articles/7"]
+    assert connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (1,)
+
+
+def test_keys_that_are_swapped(connection: Connection) -> None:
+    insert(connection, 1, body="one")
+    insert(connection, 2, body="two")
+    attach(connection, content=["body"])
+    sync(connection)
+    connection.execute("ALTER TABLE articles DROP CONSTRAINT articles_pkey")
+    connection.execute("UPDATE articles SET id = 3 - id")
+    sync(connection)
+    assert {uri: content for uri, (content, _) in documents(connection).items()} == {
+        "public.articles/1": "two",
+        "public.articles/2": "one",
+    }
+
+
+def test_a_change_is_noted_in_the_transaction_that_makes_it(
+    connection: Connection, dsn: str
+) -> None:
+    attach(connection)
+    sync(connection)
+    with psycopg.connect(dsn) as other:
+        insert(other, 1)
+        other.rollback()
+        insert(other, 2)
+        assert changes(connection) == 0
+    sync(connection)
+    assert list(documents(connection)) == ["public.articles/2"]
+
+
+def test_empty_content_has_no_document(connection: Connection) -> None:
+    insert(connection, 1, 2)
+    connection.execute(
+        "INSERT INTO articles (id, title, body) VALUES (3, NULL, '  '), (4, 'x', NULL)"
+    )
+    attach(connection)
+    sync(connection)
+    assert list(documents(connection)) == [f"public.articles/{i}" for i in (1, 2, 4)]
+    assert documents(connection)["public.articles/4"] == ("x", {})
+    connection.execute("UPDATE articles SET title = NULL, body = NULL WHERE id = 1")
+    sync(connection)
+    assert list(documents(connection)) == [f"public.articles/{i}" for i in (2, 4)]
+
+
+def test_composite_keys_never_share_a_uri(connection: Connection) -> None:
+    connection.execute(
+        """CREATE SCHEMA shop; CREATE TABLE shop."My Notes" ("Group" text, "key" text, body text,
+           PRIMARY KEY ("Group", "key"))"""
+    )
+    connection.execute(
+        """INSERT INTO shop."My Notes" VALUES ('a/b', 'c', '1'), ('a', 'b/c', '2'), ('a%2Fb', 'c', '3')"""
+    )
+    connection.execute("""SELECT rag.attach_source('shop."My Notes"', 'kb', '{body}')""")
+    sync(connection, 'shop."My Notes"', batch=2)
+    assert {uri: content for uri, (content, _) in documents(connection).items()} == {
+        "shop.My Notes/a%2Fb/c": "1",
+        "shop.My Notes/a/b%2Fc": "2",
+        "shop.My Notes/a%252Fb/c": "3",
+    }
+    connection.execute("""DELETE FROM shop."My Notes" WHERE "key" = 'b/c'""")
+    sync(connection, 'shop."My Notes"')
+    assert len(documents(connection)) == 2
+    assert source(connection).source_table == 'shop."My Notes"'
+
+
+def test_keys_of_other_types_are_the_same_in_every_session(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE events (at timestamptz, x double precision, body text, PRIMARY KEY (at, x))"
+    )
+    connection.execute("SELECT rag.attach_source('events', 'kb', '{body}')")
+    for zone, style in (("UTC", "ISO"), ("Asia/Tokyo", "German")):
+        connection.execute(f"SET TimeZone = '{zone}'; SET DateStyle = '{style}'".encode())
+        connection.execute(
+            """INSERT INTO events VALUES ('2024-05-01T10:00:00Z', 0.1, 'first')
+               ON CONFLICT (at, x) DO UPDATE SET body = 'second'"""
+        )
+        sync(connection, "events")
+    assert documents(connection) == {"public.events/2024-05-01 10:00:00+00/0.1": ("second", {})}
+
+
+def test_a_uri_template_a_language_and_a_separator(connection: Connection) -> None:
+    connection.execute("ALTER TABLE articles ADD lang text")
+    insert(connection, 1)
+    connection.execute("UPDATE articles SET lang = 'german'")
+    attach(connection, uri="https://example.org/a/{id}", language="lang", separator=" | ")
+    sync(connection)
+    assert connection.execute("SELECT uri, language, content FROM rag.documents").fetchall() == [
+        ("https://example.org/a/1", "german", "title 1 | the body")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"content": ["bodi"]}, "table public.articles has no column bodi"),
+        ({"content": []}, "needs content columns"),
+        ({"key": ["author"]}, "key column author of table public.articles may be NULL"),
+        ({"key": ["status"]}, r"key \(status\) of table public.articles is not unique"),
+        ({"condition": "stat = 'live'"}, 'cannot be used: column "stat" does not exist'),
+        ({"condition": "id +"}, "cannot be used: syntax error"),
+        ({"uri": "a/{title}"}, "names title, which is not a key column"),
+        ({"uri": "a"}, "does not name every key column"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    connection: Connection, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(psycopg.Error, match=message) as caught:
+        attach(connection, **options)
+    assert caught.value.sqlstate == "RG001"
+    assert caught.value.diag.message_hint
+    assert connection.execute("SELECT count(*) FROM rag.list_sources()").fetchone() == (0,)
+
+
+def test_views_and_tables_without_a_key_are_refused(connection: Connection) -> None:
+    connection.execute("CREATE VIEW live AS SELECT * FROM articles; CREATE TABLE plain (body text)")
+    for table, message in (("live", "not an ordinary"), ("plain", "has no primary key")):
+        with pytest.raises(psycopg.Error, match=message):
+            connection.execute("SELECT rag.attach_source(%s, 'kb', '{body}')", [table])
+
+
+def test_a_renamed_column_and_a_renamed_table_are_followed(connection: Connection) -> None:
+    insert(connection, 1)
+    attach(connection)
+    sync(connection)
+    connection.execute("ALTER TABLE articles RENAME body TO text")
+    connection.execute("ALTER TABLE articles RENAME author TO writer")
+    connection.execute("ALTER TABLE articles RENAME id TO number")
+    connection.execute("ALTER TABLE articles RENAME TO posts")
+    connection.execute("UPDATE posts SET text = 'changed'")
+    connection.execute("INSERT INTO posts (number, title, text) VALUES (2, 'two', 'x')")
+    sync(connection, "posts")
+    assert documents(connection) == {
+        "public.articles/1": ("title 1\n\nchanged", {"author": "ann"}),
+        "public.articles/2": ("two\n\nx", {}),
+    }
+    assert source(connection).source_table == "public.posts"
+
+
+def test_a_dropped_column_breaks_the_source_and_not_the_application(connection: Connection) -> None:
+    insert(connection, 1, 2)
+    attach(connection)
+    sync(connection)
+    connection.execute("ALTER TABLE articles DROP author")
+    connection.execute("UPDATE articles SET body = 'changed' WHERE id = 1")
+    connection.execute("DELETE FROM articles WHERE id = 2")
+    with pytest.raises(
+        psycopg.Error, match=r"source public\.articles is broken: .*no column author"
+    ):
+        sync(connection)
+    found = source(connection)
+    assert (found.state, found.changes_waiting) == ("broken", 2)
+    assert "attach the source again" in found.last_error
+    assert len(documents(connection)) == 2
+    assert connection.execute("SELECT rag.follow_sources()").fetchone() == (0,)
+
+    attach(connection, metadata=["status"])
+    sync(connection)
+    assert documents(connection) == {
+        "public.articles/1": ("title 1\n\nchanged", {"status": "live"})
+    }
+    assert source(connection)[2:8] == ("following", 1, 1, 0, 0, None)
+
+
+def test_a_source_that_is_mended_goes_on_with_the_changes_it_kept(connection: Connection) -> None:
+    insert(connection, 1)
+    attach(connection, condition="status = 'live'")
+    sync(connection)
+    connection.execute("ALTER TABLE articles RENAME status TO stage")
+    insert(connection, 2)
+    assert connection.execute("SELECT rag.follow_sources()").fetchone() == (0,)
+    assert source(connection).state == "broken"
+    connection.execute("ALTER TABLE articles RENAME stage TO status")
+    connection.execute("SELECT rag.maintain()")
+    assert source(connection).state == "following"
+    assert len(documents(connection)) == 2
+
+
+def test_a_row_that_cannot_be_put_stops_no_other(connection: Connection) -> None:
+    connection.execute("ALTER TABLE articles ADD lang text")
+    insert(connection, *range(1, 8))
+    connection.execute("UPDATE articles SET lang = 'klingon' WHERE id = 4")
+    attach(connection, language="lang")
+    sync(connection)
+    assert len(documents(connection)) == 6
+    found = source(connection)
+    assert (found.state, found.failed_rows) == ("following", 1)
+    assert 'row ["4"]: text search configuration "klingon" does not exist' in found.last_error
+    connection.execute("UPDATE articles SET lang = 'english' WHERE id = 4")
+    sync(connection)
+    assert len(documents(connection)) == 7
+
+
+def test_a_first_reading_goes_on_where_it_was_and_changes_come_first(
+    connection: Connection,
+) -> None:
+    insert(connection, *range(1, 31))
+    attach(connection, content=["body"])
+    for _ in range(2):
+        connection.execute("SELECT rag.follow_sources(10)")
+    assert (source(connection).rows_read, source(connection).rows_expected) == (20, 30)
+    insert(connection, 100)
+    connection.execute("SELECT rag.follow_sources(10)")
+    assert len(documents(connection)) == 21
+    assert "public.articles/100" in documents(connection)
+    sync(connection, batch=10)
+    assert len(documents(connection)) == 31
+    assert source(connection).state == "following"
+
+
+def test_two_sessions_never_follow_the_same_source_at_once(
+    connection: Connection, dsn: str
+) -> None:
+    insert(connection, *range(1, 6))
+    attach(connection)
+    with psycopg.connect(dsn) as other:
+        assert other.execute("SELECT rag.follow_sources(2)").fetchone() == (2,)
+        assert connection.execute("SELECT rag.follow_sources(2)").fetchone() == (0,)
+    sync(connection)
+    assert len(documents(connection)) == 5
+
+
+def test_partitions_are_followed_however_they_are_written(connection: Connection) -> None:
+    connection.execute(
+        """CREATE TABLE logs (id integer, day date, body text, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+           CREATE TABLE logs_1 PARTITION OF logs FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+           CREATE TABLE logs_2 (body text, id integer NOT NULL, day date NOT NULL);
+           ALTER TABLE logs ATTACH PARTITION logs_2 FOR VALUES FROM ('2025-01-01') TO ('2026-01-01')"""
+    )
+    connection.execute("SELECT rag.attach_source('logs', 'kb', '{body}')")
+    connection.execute(
+        "INSERT INTO logs VALUES (1, '2024-03-01', 'a'), (2, '2025-03-01', 'b'), (3, '2024-04-01', 'c')"
+    )
+    connection.execute("INSERT INTO logs_2 VALUES ('d', 4, '2025-05-01')")
+    sync(connection, "logs")
+    assert len(documents(connection)) == 4
+    connection.execute(
+        "UPDATE logs SET day = day + 365 WHERE id = 1"
+    )  # moves to the other partition
+    connection.execute("UPDATE logs_2 SET body = 'dd' WHERE id = 4")
+    sync(connection, "logs")
+    found = {uri: content for uri, (content, _) in documents(connection).items()}
+    assert found == {
+        "public.logs/1/2025-03-01": "a",
+        "public.logs/2/2025-03-01": "b",
+        "public.logs/3/2024-04-01": "c",
+        "public.logs/4/2025-05-01": "dd",
+    }
+    connection.execute("TRUNCATE logs_2")
+    sync(connection, "logs")
+    assert list(documents(connection)) == ["public.logs/3/2024-04-01"]
+
+
+def test_row_level_security_is_never_taken_for_deletion(connection: Connection, dsn: str) -> None:
+    insert(connection, 1, 2)
+    attach(connection)
+    sync(connection)
+    connection.execute(
+        """ALTER TABLE articles ENABLE ROW LEVEL SECURITY;
+           CREATE POLICY own ON articles USING (author = current_user);
+           DO $$ BEGIN CREATE ROLE source_worker; EXCEPTION WHEN duplicate_object THEN END $$;
+           GRANT USAGE ON SCHEMA rag TO source_worker;
+           GRANT ALL ON ALL TABLES IN SCHEMA rag TO source_worker;
+           GRANT ALL ON ALL SEQUENCES IN SCHEMA rag TO source_worker;
+           GRANT EXECUTE ON ALL ROUTINES IN SCHEMA rag TO source_worker;
+           GRANT SELECT ON articles TO source_worker"""
+    )
+    connection.execute("UPDATE articles SET body = 'changed'")
+    connection.execute("SET ROLE source_worker")
+    connection.execute("SELECT rag.follow_sources()")
+    assert "row-level security" in source(connection).last_error
+    connection.execute("RESET ROLE")
+    assert len(documents(connection)) == 2
+    sync(connection)  # its owner may
+    assert documents(connection)["public.articles/1"][0] == "title 1\n\nchanged"
+    connection.execute("DROP OWNED BY source_worker")
+
+
+def test_the_application_needs_few_rights_and_is_told_which(connection: Connection) -> None:
+    attach(connection)
+    sync(connection)
+    connection.execute(
+        """DO $$ BEGIN CREATE ROLE source_writer; EXCEPTION WHEN duplicate_object THEN END $$;
+           GRANT INSERT, UPDATE, DELETE, SELECT ON articles TO source_writer"""
+    )
+    connection.execute("SET ROLE source_writer")
+    with pytest.raises(
+        psycopg.errors.InsufficientPrivilege, match="source_writer may not note changes"
+    ):
+        insert(connection, 1)
+    connection.execute(
+        """RESET ROLE;
+           GRANT USAGE ON SCHEMA rag TO source_writer;
+           GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
+           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns, rag.table_name TO source_writer;
+           SET ROLE source_writer"""
+    )
+    insert(connection, 1, 2)
+    connection.execute("UPDATE articles SET body = 'x' WHERE id = 2")
+    connection.execute("RESET ROLE")
+    assert changes(connection) == 3
+    sync(connection)
+    assert len(documents(connection)) == 2
+    connection.execute("DROP OWNED BY source_writer")
+
+
+def test_detach_keeps_or_deletes_the_documents(connection: Connection) -> None:
+    insert(connection, *range(1, 8))
+    connection.execute("SELECT rag.put_document('kb', 'public.articles/hand', 'by hand')")
+    attach(connection)
+    sync(connection)
+    connection.execute("SELECT rag.detach_source('articles')")
+    insert(connection, 50)
+    assert len(documents(connection)) == 8
+    assert connection.execute("SELECT count(*) FROM rag.source_changes").fetchone() == (0,)
+    attach(connection)
+    sync(connection)
+    connection.execute("SELECT rag.detach_source('articles', 'kb', delete_documents => true)")
+    assert source(connection).state == "removing"
+    sync(connection, batch=3)
+    assert list(documents(connection)) == ["public.articles/hand"]
+    assert connection.execute("SELECT count(*) FROM rag.list_sources()").fetchone() == (0,)
+    with pytest.raises(psycopg.Error, match="is not a source of any collection"):
+        connection.execute("SELECT rag.detach_source('articles')")
+
+
+def test_a_dropped_table_is_seen_and_can_be_detached(connection: Connection) -> None:
+    insert(connection, 1)
+    attach(connection)
+    sync(connection)
+    connection.execute("DROP TABLE articles")
+    found = source(connection)
+    assert (found.state, found.source_table) == ("broken", "public.articles")
+    connection.execute("SELECT rag.detach_source(NULL, 'kb', true)")
+    connection.execute("SELECT rag.follow_sources()")
+    connection.execute("SELECT rag.follow_sources()")
+    assert documents(connection) == {}
+    assert connection.execute("SELECT count(*) FROM rag.sources").fetchone() == (0,)
+
+
+def test_a_dropped_collection_takes_its_triggers_along(connection: Connection) -> None:
+    attach(connection)
+    connection.execute("SELECT rag.drop_collection('kb')")
+    insert(connection, 1)
+    assert connection.execute(
+        "SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'rag_source%'"
+    ).fetchone() == (0,)
+
+
+def test_a_table_feeds_two_collections(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('titles', 'none', 3)")
+    insert(connection, 1)
+    attach(connection)
+    connection.execute("SELECT rag.attach_source('articles', 'titles', '{title}')")
+    sync(connection)
+    contents = connection.execute("SELECT content FROM rag.documents ORDER BY 1").fetchall()
+    assert contents == [("title 1",), ("title 1\n\nthe body",)]
+    with pytest.raises(psycopg.Error, match="name the collection|2 collections"):
+        connection.execute("SELECT rag.detach_source('articles')")
+    connection.execute("SELECT rag.detach_source('articles', 'titles')")
+
+
+def test_a_bulk_insert_is_one_set_of_keys(connection: Connection) -> None:
+    attach(connection)
+    connection.execute(
+        "INSERT INTO articles (id, title, body) SELECT g, 'title', 'body ' || g FROM generate_series(1, 5000) AS g"
+    )
+    assert changes(connection) == 5000
+    sync(connection)
+    assert connection.execute("SELECT count(*) FROM rag.documents").fetchone() == (5000,)
+    connection.execute("UPDATE articles SET views = 1")
+    assert changes(connection) == 0
+
+
+def test_a_worker_follows_before_it_works(rag: Rag, connection: Connection) -> None:
+    rag.collection("docs", model="hash:32")
+    insert(connection, 1, 2)
+    connection.execute("SELECT rag.attach_source('articles', 'docs', '{title,body}')")
+    rag.worker(["docs"]).drain()
+    assert [hit.uri for hit in rag.collection("docs").search("title 2", limit=1)] == [
+        "public.articles/2"
+    ]
