@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+from rag_pg.adopt import AdoptReport
 from rag_pg.collection import Collection, Hits
 from rag_pg.db import POOL_SIZE
 from rag_pg.ingest import Source
@@ -57,6 +58,10 @@ class AsyncRag:
         """See Rag.collections."""
         return await self.run(self._rag.collections)
 
+    async def adopt(self, table: str, into: str, *, layout: str, **options: Any) -> AdoptReport:
+        """See Rag.adopt."""
+        return await self.run(self._rag.adopt, table, into, layout=layout, **options)
+
     async def drop_collection(self, name: str) -> None:
         """See Rag.drop_collection."""
         await self.run(self._rag.drop_collection, name)
@@ -81,6 +86,10 @@ class AsyncCollection:
     async def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
         """See Collection.add_chunks."""
         return await self._run(self._sync.add_chunks, chunks, wait=wait)
+
+    async def adopt(self, table: str, *, layout: str, **options: Any) -> AdoptReport:
+        """See Collection.adopt."""
+        return await self._run(self._sync.adopt, table, layout=layout, **options)
 
     async def search(self, query: str, **options: Any) -> Hits:
         """See Collection.search."""

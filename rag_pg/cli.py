@@ -29,7 +29,15 @@ from rag_pg.command import (
     say,
 )
 from rag_pg.errors import InvalidInput, RagError
-from rag_pg.show import count_of, err, out, print_answer, print_hits, show_progress
+from rag_pg.show import (
+    count_of,
+    err,
+    out,
+    print_adopted,
+    print_answer,
+    print_hits,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from rag_pg.ingest import Source
@@ -108,6 +116,55 @@ def add(
         )
     if report.failures:
         raise SystemExit(1)
+
+
+@app.command()
+def adopt(
+    table: Annotated[str, typer.Argument(help="A table or view, named as in SQL.")],
+    layout: Annotated[
+        str, typer.Option("--from", help="Who made it: pgai, langchain, llamaindex or haystack.")
+    ],
+    into: Annotated[str, typer.Option(help="The collection; created where it does not exist.")],
+    model: Annotated[
+        str | None, typer.Option(help="What made the vectors; a new collection needs it.")
+    ] = None,
+    source_dsn: Annotated[
+        str | None, typer.Option(help="The table's database, where it is another.")
+    ] = None,
+    distance: Annotated[
+        str | None, typer.Option(help="Of a new collection: cosine, l2 or ip.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
+    langchain_collection: Annotated[
+        str | None, typer.Option(help="Which, in a langchain_pg_embedding that holds several.")
+    ] = None,
+    uri_key: Annotated[
+        str | None, typer.Option(help="The metadata that tells a row's document.")
+    ] = None,
+    sample: Annotated[
+        int, typer.Option(help="Compare the neighbours of so many vectors in both; 0: of none.")
+    ] = 20,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Take over a table that another program filled, with its embeddings; it is only read."""
+    with opened(dsn) as rag:
+        report = rag.adopt(
+            table,
+            into,
+            layout=layout,
+            model=model,
+            source_dsn=source_dsn,
+            distance=distance,
+            language=language,
+            langchain_collection=langchain_collection,
+            uri_key=uri_key,
+            sample=sample,
+        )
+    if json_:
+        print_json(report)
+    else:
+        print_adopted(report)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from rag_pg.adopt import SAMPLE, AdoptReport
 from rag_pg.answer import answer_extractive, answer_with_llm
 from rag_pg.errors import (
     InvalidQuery,
@@ -187,6 +188,27 @@ class Collection:
                     f"embedded; {failures[0].path}: {failures[0].error}"
                 )
         return counts.loaded_chunks
+
+    def adopt(
+        self,
+        table: str,
+        *,
+        layout: str,
+        source_dsn: str | None = None,
+        langchain_collection: str | None = None,
+        uri_key: str | None = None,
+        sample: int = SAMPLE,
+    ) -> AdoptReport:
+        """Take over a table that another program filled, with its embeddings; see `Rag.adopt`."""
+        return self.rag.adopt(
+            table,
+            self.name,
+            layout=layout,
+            source_dsn=source_dsn,
+            langchain_collection=langchain_collection,
+            uri_key=uri_key,
+            sample=sample,
+        )
 
     def delete(self, uri: str) -> bool:
         """Delete a document. False when there is none with that uri."""

@@ -162,7 +162,10 @@ class Database:
         """
         if self._opened:
             return
-        with _errors(), psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection:
+        with (
+            database_errors(),
+            psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection,
+        ):
             found = _api_version(connection)
         _check_api_version(found)
         self._pool.open(wait=False)
@@ -176,7 +179,7 @@ class Database:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """A pooled connection; its errors are translated."""
-        with _errors(), self._pool.connection() as connection:
+        with database_errors(), self._pool.connection() as connection:
             yield connection
 
     def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
@@ -689,7 +692,7 @@ class Database:
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
         transaction poolers."""
-        with _errors(), psycopg.connect(
+        with database_errors(), psycopg.connect(
             self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS
         ) as connection:  # fmt: skip
             for channel in channels or ("rag_jobs",):
@@ -852,7 +855,7 @@ def _check_api_version(found: int) -> None:
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
+def database_errors() -> Iterator[None]:
     """Turn what psycopg raises into rag_pg's errors: the message, then the remedy."""
     try:
         yield

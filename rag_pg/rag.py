@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from rag_pg import schema
+from rag_pg.adopt import SAMPLE, AdoptReport, adopt_table
 from rag_pg.collection import Collection
 from rag_pg.config import Settings
 from rag_pg.db import Database
@@ -150,6 +151,51 @@ class Rag:
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
+
+    def adopt(
+        self,
+        table: str,
+        into: str,
+        *,
+        layout: str,
+        model: str | None = None,
+        source_dsn: str | None = None,
+        distance: str | None = None,
+        language: str | None = None,
+        langchain_collection: str | None = None,
+        uri_key: str | None = None,
+        sample: int = SAMPLE,
+    ) -> AdoptReport:
+        """Take over a table that another program filled, with its embeddings; it is only read.
+
+        Rows of the same source document become the chunks of one document. Nothing is embedded: rows without a
+        vector are queued for a worker. Taken over again, what has not changed stays as it is.
+
+        Args:
+            table: a table or view, named as in SQL.
+            into: the collection; it is created where it does not exist, with the dimensions found.
+            layout: pgai, langchain, llamaindex or haystack.
+            model: what made the vectors, so that queries are embedded alike; a new collection needs it.
+            source_dsn: the table's database, where it is another.
+            distance, language: of a new collection.
+            langchain_collection: which, in a langchain_pg_embedding that holds several.
+            uri_key: the metadata that tells a row's document, where the layout's own rules do not.
+            sample: for so many vectors the nearest rows and the nearest chunks are compared; 0: for none.
+        Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound. Then nothing is loaded.
+        """
+        return adopt_table(
+            self,
+            table,
+            into,
+            layout=layout,
+            model=model,
+            source_dsn=source_dsn,
+            distance=distance,
+            language=language,
+            langchain_collection=langchain_collection,
+            uri_key=uri_key,
+            sample=sample,
+        )
 
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""

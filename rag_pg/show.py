@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
+    from rag_pg.adopt import AdoptReport
     from rag_pg.models import Answer, Hit
 
 out = Console(soft_wrap=True, highlight=False)
@@ -49,6 +50,28 @@ def print_answer(answer: Answer) -> None:
     for note in answer.notes:
         err.print(f"[yellow]note:[/] {escape(note)}")
     err.print(f"[dim]answered by {escape(answer.model)}[/]")
+
+
+def print_adopted(report: AdoptReport) -> None:
+    """Print what an adoption found and took, a line each."""
+    skipped = ", ".join(f"{count} {reason}" for reason, count in report.skipped.items())
+    lines = {
+        "layout": report.layout,
+        "rows": report.rows,
+        "skipped": skipped or "none",
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "vectors": f"{report.vectors} of {report.dimensions} dimensions, {count_of(report.without_vector, 'chunk')} without",
+    }
+    if report.overlap is not None:
+        lines["overlap@10"] = f"{report.overlap:.3f}, of {count_of(report.sampled, 'vector')}"
+    for name, value in lines.items():
+        out.print(f"{name:<11}{value}", markup=False)
+    if report.queued:
+        waiting = f"{count_of(report.queued, 'document')} queued for embedding: run rag-pg worker"
+        err.print(f"[yellow]note:[/] {waiting}")
+    for note in report.notes:
+        err.print(f"[yellow]note:[/] {escape(note)}")
 
 
 @contextmanager

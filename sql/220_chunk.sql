@@ -44,7 +44,8 @@ BEGIN
     SELECT into_space.space_id, v.chunk_id, v.vector
     FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
     WHERE v.vector IS NOT NULL
-    ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding;
+    ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding
+    WHERE e.embedding IS DISTINCT FROM excluded.embedding;
 END
 $$;
 

@@ -258,7 +258,8 @@ BEGIN
         LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
                                    a.contents, a.extras, a.vectors) AS r;
         UPDATE rag.documents AS d SET indexed_version = d.version
-        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids);
+        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
+            AND d.indexed_version IS DISTINCT FROM d.version;
         loaded_documents := loaded_documents + cardinality(_uris);
         loaded_chunks := loaded_chunks + _stored;
         queued := queued || rag.queue_missing_vectors(_collection.collection_id, _ids);

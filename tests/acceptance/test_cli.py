@@ -315,6 +315,30 @@ def test_help_is_quick_to_import() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
+    recording = Path(__file__).parents[1] / "adopt" / "haystack.sql"
+    with psycopg.connect(dsn) as connection:
+        connection.execute(recording.read_text())
+    adopt = ("adopt", "--from", "haystack", "haystack_documents", "--into", "notes")
+    one_line(cli(*adopt), 2, "no collection 'notes' yet", "--model")
+    one_line(cli("adopt", "--from", "pgai", *adopt[3:]), 2, "no column embedding_uuid", "haystack")
+    done = cli(*adopt, "--model", "my-model")
+    assert done.returncode == 0, done.stderr
+    shown = (Path(__file__).parents[2] / "docs" / "adopt.md").read_text()
+    assert f"```\n{done.stdout}```\n" in shown
+    assert "1 document queued for embedding" in done.stderr
+    (report,) = lines(cli(*adopt, "--json", "--source-dsn", dsn))
+    assert (report["rows"], report["documents"], report["chunks"], report["vectors"]) == (
+        6,
+        2,
+        5,
+        4,
+    )
+    assert report["skipped"] == {"without text": 1}
+    found = lines(cli("search", "restore", "-c", "notes", "--mode", "keyword", "--json"))
+    assert [hit["uri"] for hit in found] == ["source-backup"]
+
+
 def test_another_model_is_built_compared_activated_and_rolled_back(
     cli: Run, handbook: Path, tmp_path: Path
 ) -> None:

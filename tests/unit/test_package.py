@@ -15,9 +15,9 @@ LAYERS = (
     ("errors", "models", "languages"),
     ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health"),
     ("db", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
-    ("regroup", "header", "heartbeat", "throttle", "attend"),
+    ("regroup", "header", "heartbeat", "throttle", "attend", "foreign"),
     ("gemini", "load", "split", "extractive"),
-    ("embed", "llm", "rerank", "answer", "task", "ingest", "sync", "spaces"),
+    ("embed", "llm", "rerank", "answer", "task", "ingest", "sync", "spaces", "adopt"),
     ("pipeline",),
     ("worker",),
     ("collection",),
@@ -62,7 +62,7 @@ def test_every_public_name_is_there_and_every_error_is_public() -> None:
 def test_runtime_sql_is_in_one_file() -> None:
     words = ("SELECT ", "INSERT INTO", "DELETE FROM", "UPDATE rag", "CALL rag")
     for path in PACKAGE.glob("*.py"):
-        if path.stem in ("db", "schema", "demo"):
+        if path.stem in ("db", "schema", "demo", "foreign"):  # foreign: of others' tables
             continue
         text = path.read_text()
         assert not any(word in text for word in words), path
