@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import time
+import signal
+import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,17 +37,17 @@ def status(
         if not watch:
             _show(rag, json_)
             return
-        try:
-            if json_:
-                while True:
-                    _show(rag, json_)
-                    time.sleep(interval)
-            with Live(_table(_rows(rag)), console=out, auto_refresh=False) as live:
-                while True:
-                    time.sleep(interval)
-                    live.update(_table(_rows(rag)), refresh=True)
-        except KeyboardInterrupt:
-            pass
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        if json_:
+            _show(rag, json_)
+            while not stop.wait(interval):
+                _show(rag, json_)
+            return
+        with Live(_table(_rows(rag)), console=out, auto_refresh=False) as live:
+            while not stop.wait(interval):
+                live.update(_table(_rows(rag)), refresh=True)
 
 
 def doctor(json_: Json = False, dsn: Dsn = None) -> None:
