@@ -207,7 +207,7 @@ over its budget stay where they are. collections, kinds: only these (NULL: all).
 then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
+CREATE OR REPLACE FUNCTION rag.held_job(of_job bigint, held_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -216,13 +216,28 @@ DECLARE
     _job rag.jobs;
 BEGIN
     SELECT j.* INTO _job FROM rag.jobs AS j
-    WHERE j.job_id = of_job AND j.lease = held_lease AND j.lease_expires_at > clock_timestamp()
-    FOR UPDATE;
+    WHERE j.job_id = of_job AND j.lease = held_lease AND j.lease_expires_at > clock_timestamp();
     IF _job.job_id IS NULL THEN
         RAISE EXCEPTION 'job % is no longer held by lease %', of_job, held_lease
         USING ERRCODE = 'RG005', HINT = 'the lease expired, or the document was deleted: drop this result, take_jobs again';
     END IF;
     RETURN _job;
+END
+$$;
+
+COMMENT ON FUNCTION rag.held_job(bigint, uuid) IS
+$$The job when the lease still holds; error RG005 otherwise. Not locked: a reader that locked a job before its document
+would wait in the opposite order of those who drop a collection.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
+RETURNS rag.jobs
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM FROM rag.jobs AS j WHERE j.job_id = of_job FOR UPDATE;
+    RETURN rag.held_job(of_job, held_lease);
 END
 $$;
 

@@ -5,7 +5,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _job rag.jobs := rag.require_lease(read_job.job_id, read_job.lease);
+    _job rag.jobs := rag.held_job(read_job.job_id, read_job.lease);
     _space rag.spaces := rag.active_space(_job.collection_id);
 BEGIN
     RETURN QUERY
@@ -90,7 +90,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _job rag.jobs := rag.require_lease(chunks_to_embed.job_id, chunks_to_embed.lease);
+    _job rag.jobs := rag.held_job(chunks_to_embed.job_id, chunks_to_embed.lease);
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)

@@ -335,6 +335,15 @@ def test_jobs_that_back_off_can_be_hurried(database: Database) -> None:
     assert len(take(database)) == 1
 
 
+def test_reading_a_job_locks_nothing(dsn: str, database: Database, connection: Connection) -> None:
+    put(database, "a")
+    (job,) = take(database)
+    with psycopg.connect(dsn) as reader:
+        reader.execute("SELECT * FROM rag.read_job(%s, %s)", [job.job_id, job.lease])
+        locked = connection.execute("SELECT job_id FROM rag.jobs FOR UPDATE NOWAIT").fetchall()
+    assert locked == [(job.job_id,)]
+
+
 def test_deleting_a_document_cancels_its_jobs(database: Database, connection: Connection) -> None:
     put(database, "running", "dead", "waiting")
     running, dead = take(database, 2)
