@@ -106,5 +106,10 @@ def test_a_search_reads_only_its_own_partitions_and_by_index(
     partitions = {t for t in tables if re.search(r"_\d+$", t)}
     assert partitions
     assert {t for t in partitions if not t.endswith("_1")} == set()
+    if name in ("vector", "vector, half passes", "hybrid"):
+        with many.transaction():
+            many.execute(f"SELECT * FROM {SEARCHES[name]} AS s".encode())
+            index = "SELECT pg_stat_get_xact_numscans('rag.embeddings_1_hnsw'::regclass)"
+            assert many.execute(index).fetchone() != (0,)
     whole = {t: rows for t, rows in read.items() if rows >= COUNT // 2 and t in partitions}
     assert whole == {}, json.dumps(read)
