@@ -21,7 +21,7 @@ NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
 SEARCHES = (
     ("RG005", "an error code: the keyword leg knows it, meaning does not"),
-    ("Do I lose work in a power cut?", "hardly a word of the text: the vector leg finds it"),
+    ("recover after sudden shutdown", "not a word of the text: the vector leg finds it"),
     (
         "how are keyword and vector rankings combined",
         "both legs find it, and fusion puts their best first",
