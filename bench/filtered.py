@@ -167,7 +167,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=50)
     parser.add_argument("--dsn", help="a server of yours (default: the embedded one)")
     arguments = parser.parse_args()
-    server = arguments.dsn or EmbeddedServer(Settings().home / "postgres").start()
+    server = arguments.dsn or EmbeddedServer(Settings.from_environment().home / "postgres").start()
     rows = []
     for size in arguments.sizes:
         found, asked = vectors(size)

@@ -68,7 +68,7 @@ def main() -> None:
     asked = asked[: arguments.queries]
     near = found.astype(np.float32) @ asked.astype(np.float32).T
     tenth = np.sort(near, axis=0)[-10]
-    server = EmbeddedServer(Settings().home / "postgres").start()
+    server = EmbeddedServer(Settings.from_environment().home / "postgres").start()
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute("DROP DATABASE IF EXISTS bench_kinds")
         admin.execute("CREATE DATABASE bench_kinds")
