@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from rag_pg.rag import Rag
 
 DOCUMENTS_PER_PUT = 64
+PATIENCE_SECONDS = 120.0  # without progress, when the provider may not be asked
 CHARACTERS_PER_PUT = 4_000_000
 QUERIES_CACHED = 1024
 LIMIT_MAX = 1000
@@ -157,6 +158,7 @@ class Collection:
             report(min(done, len(todo)), len(todo), embedded)
 
         worker = self.rag.worker([self.name], on_progress=on_progress)
+        moved, moved_at = (0, 0), time.monotonic()
         while True:
             worker.drain()
             states = self.rag.database.unfinished(self.name, list(todo))
@@ -164,6 +166,14 @@ class Collection:
             report(done, len(todo), embedded)
             if not any(s.state == "pending" for s in states):
                 return [LoadFailure(path=Path(s.uri), error=s.error or "unknown") for s in states]
+            if (done, embedded) != moved:
+                moved, moved_at = (done, embedded), time.monotonic()
+            elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+                (stats,) = self.rag.database.job_stats(self.name)
+                if stats.reason:
+                    raise NotReady(
+                        f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
+                    )
             time.sleep(0.2)  # another worker has it, or it waits for its next attempt
 
     def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:

@@ -15,7 +15,7 @@ LAYERS = (
     ("errors", "models", "languages"),
     ("config", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health"),
     ("db", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
-    ("regroup", "header", "heartbeat", "throttle", "attend", "foreign"),
+    ("regroup", "header", "heartbeat", "spare", "throttle", "attend", "foreign"),
     ("gemini", "load", "split", "extractive"),
     ("embed", "llm", "rerank", "answer", "task", "ingest", "sync", "spaces", "adopt"),
     ("pipeline",),
