@@ -46,6 +46,19 @@ class Fault:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+def failure(
+    status: int,
+    code: str = "",
+    *,
+    message: str = "made to fail",
+    details: list[dict[str, Any]] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Fault:
+    """Return an answer as the API fails. code: such as RESOURCE_EXHAUSTED."""
+    body = _error(status, message, code, details)
+    return Fault(status=status, body=json.dumps(body).encode(), headers=headers or {})
+
+
 class FakeGemini:
     """`with FakeGemini() as fake:` serves at `fake.url` and keeps what was asked in `requests`.
 
@@ -95,8 +108,7 @@ class FakeGemini:
         times: int = 1,
     ) -> None:
         """Let the next `times` requests fail as the API fails. code: such as RESOURCE_EXHAUSTED."""
-        body = _error(status, message, code, details)
-        fault = Fault(status=status, body=json.dumps(body).encode(), headers=headers or {})
+        fault = failure(status, code, message=message, details=details, headers=headers)
         self._faults.extend([fault] * times)
 
     def fail_raw(self, status: int, body: str) -> None:
