@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -33,6 +33,9 @@ from rag_pg.throttle import Stopping, Throttle
 log = logging.getLogger(__name__)
 
 JOBS_PER_BATCH = 32
+TEXTS_PER_PART = (
+    128  # embedded together and stored at once: what a worker that dies has done in vain
+)
 STORES_IN_FLIGHT = 64
 RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
 UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model or key for
@@ -136,8 +139,9 @@ class Pipeline:
 
     def _claim(self) -> list[Task]:
         while not self.stop.is_set():
+            began = time.monotonic()
             jobs = self._through_restart(self._take)
-            self.heartbeat.hold(jobs)
+            self.heartbeat.hold(jobs, began)
             try:
                 tasks = [
                     task
@@ -201,8 +205,9 @@ class Pipeline:
                 continue
             groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
         for embedder, tasks in groups.values():
-            known = self.tools.spare.of(embedder, (text for task in tasks for text in task.texts))
-            self._embed(embedder, tasks, known, storer)
+            for part in _parts(tasks):
+                texts = (text for task in part for text in task.texts)
+                self._embed(embedder, part, self.tools.spare.of(embedder, texts), storer)
 
     def _embed(
         self,
@@ -318,3 +323,17 @@ class Pipeline:
             count_attempt=not isinstance(exc, RateLimited),
         )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
+
+
+def _parts(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Divide tasks into parts of at most TEXTS_PER_PART texts; a longer document is a part of its own."""
+    part: list[Task] = []
+    count = 0
+    for task in tasks:
+        if part and count + len(task.texts) > TEXTS_PER_PART:
+            yield part
+            part, count = [], 0
+        part.append(task)
+        count += len(task.texts)
+    if part:
+        yield part

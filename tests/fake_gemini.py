@@ -215,7 +215,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+        length = int(self.headers.get("content-length") or 0)
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client died while it sent
+            self.close_connection = True
+            return
+        body = json.loads(sent or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         path = self.path.partition("?")[0]
         self._send(self.server.fake.respond(Request(path=path, headers=headers, body=body)))
