@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -208,6 +209,11 @@ def _error(
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     fake: FakeGemini
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is no news; everything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
