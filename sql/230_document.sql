@@ -226,7 +226,7 @@ BEGIN
     IF (SELECT count(t.embedding) >= 1000 FROM pg_temp.staged_chunks AS t)
         AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _space.space_id) THEN
         BEGIN
-            EXECUTE format('DROP INDEX rag.%I', 'embeddings_' || _space.space_id || '_hnsw');
+            EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
             _rebuild := true;
         EXCEPTION WHEN insufficient_privilege OR undefined_object THEN
             NULL;  -- only its owner may; a space of more than 4,000 dimensions has none
