@@ -9,7 +9,7 @@ import pytest
 from bm25_oracle import Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from keyword_sizes import keyword_sizes
+from keyword_sizes import empty_collection, keyword_sizes
 
 WORDS = ["apple", "bridge", "cloud", "dragon", "apples", "und", "the", "Äpfel", "ERR_X"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -33,15 +33,7 @@ class Life:
     def __init__(self, db: psycopg.Connection, key: int) -> None:
         self.db, self.key, self.oracle, self.next_id = db, key, Oracle(), 1
         self.metadata: dict[int, int] = {}
-        for table in (
-            "chunks",
-            "keyword_changes",
-            "keyword_slots",
-            "keyword_postings",
-            "keyword_removed",
-        ):
-            db.execute(f"TRUNCATE rag.{table}_{key}")
-        db.execute("SELECT rag.clear_keyword(%s)", (key,))
+        empty_collection(db, key)
         db.execute("UPDATE rag.collections SET k1 = 1.2, b = 0.75 WHERE collection_id = %s", (key,))
 
     def insert(self, texts: list[str], language: str | None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import psycopg
 import pytest
+from keyword_sizes import empty_collection
 
 DATA = os.environ.get("RAG_PG_EVAL_DATA")
 LANGUAGES = {"piaf-fr": "french", "xquad-de": "german", "xquad-ru": "russian"}
@@ -115,15 +116,7 @@ def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
     queries = [query["text"] for query in lines(folder / "queries.jsonl")]
     queries = queries[:: 1 if SLOW else 20]
     language = LANGUAGES.get(name, "english")
-    for table in (
-        "chunks",
-        "keyword_changes",
-        "keyword_slots",
-        "keyword_postings",
-        "keyword_removed",
-    ):
-        db.execute(f"TRUNCATE rag.{table}_2")
-    db.execute("SELECT rag.clear_keyword(2)")
+    empty_collection(db, 2)
     db.execute("UPDATE rag.collections SET language = %s WHERE collection_id = 2", (language,))
 
     texts = {i: f"{d.get('title') or ''}\n{d['text']}" for i, d in enumerate(corpus, 1)}
