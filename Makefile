@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -63,6 +63,9 @@ bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and
 bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
 	@$(PIP) install -e ".[bench]"
 	$(BIN)/python bench/keyword.py
+
+bench-million: $(VENV)/.test ## a million chunks: the hybrid beside its legs, a filter beside none (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/million.py
 
 bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (needs RAG_PG_EVAL_DATA)
 	@$(PIP) install -e ".[bench]"
