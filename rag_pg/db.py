@@ -21,6 +21,7 @@ from psycopg.types import TypeInfo
 from psycopg.types.json import Jsonb
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from rag_pg.db_structured import Structured
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
@@ -135,7 +136,7 @@ class Request:
     arguments: Mapping[str, Any]
 
 
-class Database:
+class Database(Structured):
     """rag_pg's functions as methods. Opens nothing until `open`."""
 
     def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
