@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion bench-peers stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -79,6 +79,9 @@ bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG
 
 bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/peers.py
+
+chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
+	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/acceptance/chaos
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py

@@ -39,13 +39,13 @@ class EvalSet:
 def read(name: str, *, limit: int | None = None) -> EvalSet:
     """Read a set; `limit` keeps the first documents and the queries answered by them."""
     path = folder(name)
-    documents = {d["_id"]: d for d in islice(_lines(path / "corpus.jsonl"), limit)}
+    documents = {d["_id"]: d for d in islice(lines(path / "corpus.jsonl"), limit)}
     qrels: dict[str, dict[str, int]] = {}
     for line in (path / "qrels.tsv").read_text().splitlines()[1:]:
         query, document, score = line.split("\t")
         if int(score) > 0 and document in documents:
             qrels.setdefault(query, {})[document] = int(score)
-    queries = {q["_id"]: q["text"] for q in _lines(path / "queries.jsonl") if q["_id"] in qrels}
+    queries = {q["_id"]: q["text"] for q in lines(path / "queries.jsonl") if q["_id"] in qrels}
     vectors: tuple[dict[str, np.ndarray], dict[str, np.ndarray]] = ({}, {})
     if (path / "minilm.npz").exists():
         ready = np.load(path / "minilm.npz")
@@ -76,7 +76,8 @@ def records(evaluation: EvalSet, *, ready: bool = False) -> Iterator[dict[str, o
         yield record
 
 
-def _lines(path: Path) -> Iterator[dict[str, str]]:
+def lines(path: Path) -> Iterator[dict[str, str]]:
+    """Yield the records of a JSON Lines file, or of it with .gz."""
     opener = gzip.open if not path.exists() else open
     source = path if path.exists() else path.with_name(path.name + ".gz")
     with opener(source, "rt", encoding="utf-8") as file:

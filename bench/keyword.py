@@ -13,95 +13,32 @@ Prints a table; writes OUT.json and, with matplotlib, OUT.png. Leaves its databa
 import sys
 
 if __name__ == "__main__":
-    del sys.path[0]  # run as a script, this file would hide the standard module of the same name
+    # Run as a script, this file would hide the standard module of the same name.
+    sys.path.append(sys.path.pop(0))
 
 import argparse
-import gzip
 import json
-import os
 import random
 import re
 import time
 from pathlib import Path
 
+import data
 import psycopg
+from clock import Timer, percentile
 
 from rag_pg import Settings, schema
 from rag_pg.server import EmbeddedServer
 
 STOP = {
-    "the",
-    "a",
-    "an",
-    "of",
-    "to",
-    "in",
-    "for",
-    "and",
-    "is",
-    "are",
-    "be",
-    "or",
-    "if",
-    "this",
-    "that",
-    "it",
-    "with",
-    "as",
-    "on",
-    "by",
-    "from",
-    "at",
-    "not",
-    "can",
-    "will",
-    "which",
-    "when",
-    "has",
-    "have",
-    "was",
-    "were",
-    "but",
-    "its",
-    "use",
-    "used",
-    "we",
-    "our",
-    "these",
-}
-
-
-def cpu_ms(pid: int) -> float:
-    try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
-    except OSError:
-        return float("nan")
-
-
-class Timer:
-    def __init__(self, db: psycopg.Connection) -> None:
-        self.pid = db.info.backend_pid
-
-    def __enter__(self) -> "Timer":
-        self.start, self.cpu_start = time.perf_counter(), cpu_ms(self.pid)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.wall = (time.perf_counter() - self.start) * 1e3
-        self.cpu = cpu_ms(self.pid) - self.cpu_start
-
-
-def percentile(values: list[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    "the", "a", "an", "of", "to", "in", "for", "and", "is", "are", "be", "or", "if", "this",
+    "that", "it", "with", "as", "on", "by", "from", "at", "not", "can", "will", "which", "when",
+    "has", "have", "was", "were", "but", "its", "use", "used", "we", "our", "these",
+}  # fmt: skip
 
 
 def abstracts() -> list[str]:
-    path = Path(os.environ.get("RAG_PG_EVAL_DATA", "")) / "arxiv-100k" / "corpus.jsonl.gz"
-    if not path.exists():
-        sys.exit("skipped: set RAG_PG_EVAL_DATA to a folder that holds arxiv-100k/")
-    with gzip.open(path, "rt") as lines:
-        return [json.loads(line)["text"] for line in lines]
+    return [line["text"] for line in data.lines(data.folder("arxiv-100k") / "corpus.jsonl")]
 
 
 def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:

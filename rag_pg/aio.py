@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from rag_pg.adopt import AdoptReport
 from rag_pg.collection import Collection, Hits
-from rag_pg.db import POOL_SIZE
+from rag_pg.db_connect import POOL_SIZE
 from rag_pg.ingest import Source
 from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document, Facet
 from rag_pg.rag import Rag

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rag_pg.db import Database, Request
+from rag_pg.db import Database
+from rag_pg.db_worker import Request
 from rag_pg.errors import DatabaseUnavailable, RagError
 
 log = logging.getLogger(__name__)

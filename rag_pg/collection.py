@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,12 +15,11 @@ from rag_pg.errors import (
     InvalidQuery,
     ModelUnavailable,
     NotFound,
-    NotReady,
     ProviderError,
     RagError,
     SpaceChanged,
 )
-from rag_pg.ingest import Source, check_sources, checked_chunks, put, read_sources
+from rag_pg.ingest import Source, checked_chunks, put_sources
 from rag_pg.llm import open_llm
 from rag_pg.load import clean_text
 from rag_pg.models import (
@@ -40,21 +38,16 @@ from rag_pg.models import (
     SpaceComparison,
     Vectors,
 )
-from rag_pg.rerank import SECONDS, LLMReranker, score_texts
+from rag_pg.rerank import SECONDS, LLMReranker, rerank_hits, reranked_limit
+from rag_pg.searchable import Progress, wait_until_searchable, work_queue
 from rag_pg.spaces import Query, build_space, compare_spaces, create_space, find_space, rechunk
-from rag_pg.split import embedded_text
 from rag_pg.sync import SyncReport, sync_folder
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
 
-DOCUMENTS_PER_PUT = 64
-CHARACTERS_PER_PUT = 4_000_000
 QUERIES_CACHED = 1024
-LIMIT_MAX = 1000
 NO_VECTORS = "vector search was skipped"
-
-Progress = Callable[[int, int, int], None]
 
 
 class Hits(list[Hit]):
@@ -111,24 +104,17 @@ class Collection:
             progress: called with (documents searchable, documents to do, chunks embedded).
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
-        check_sources(sources)
-        database, limit = self.rag.database, self.rag.settings.max_file_bytes
+        database = self.rag.database
         failures: list[LoadFailure] = []
         removed: dict[str, int] = {}
-        ids: dict[UUID, str] = {}
-        pending: list[Mapping[str, Any]] = []
-        for document in read_sources(sources, limit, failures, removed):
-            pending.append(document)
-            size = sum(len(d["content"]) for d in pending)
-            if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
-                put(database, self.name, pending, ids, failures)
-                pending = []
-        put(database, self.name, pending, ids, failures)
+        ids = put_sources(
+            database, self.name, sources, self.rag.settings.max_file_bytes, failures, removed
+        )
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
         if progress:
             progress(0, len(todo), 0)
         if wait and todo:
-            failures += self._work(todo, progress)
+            failures += work_queue(self.rag, self.name, todo, progress)
         failed = {str(f.path) for f in failures}
         changed = sum(1 for i in todo if ids[i] not in failed)
         return AddReport(
@@ -147,26 +133,6 @@ class Collection:
         documents of that folder whose files are gone; see `sync_folder`."""
         return sync_folder(self, Path(folder), wait=wait, progress=progress)
 
-    def _work(self, todo: set[UUID], progress: Progress | None) -> list[LoadFailure]:
-        """Work this collection's queue until none of `todo` is pending; return what failed for good."""
-        report = progress or (lambda done, of, chunks: None)
-        done = embedded = 0
-
-        def on_progress(documents: int, chunks: int) -> None:
-            nonlocal done, embedded
-            done, embedded = done + documents, embedded + chunks
-            report(min(done, len(todo)), len(todo), embedded)
-
-        worker = self.rag.worker([self.name], on_progress=on_progress)
-        while True:
-            worker.drain()
-            states = self.rag.database.unfinished(self.name, list(todo))
-            done = len(todo) - len(states)
-            report(done, len(todo), embedded)
-            if not any(s.state == "pending" for s in states):
-                return [LoadFailure(path=Path(s.uri), error=s.error or "unknown") for s in states]
-            time.sleep(0.2)  # another worker has it, or it waits for its next attempt
-
     def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
         """Bulk-load chunks that are ready-made, by COPY, in one transaction.
 
@@ -182,7 +148,7 @@ class Collection:
             self.name, checked_chunks(chunks), self.info.dimensions
         )
         if wait and counts.queued:
-            failures = self._work(set(counts.queued), None)
+            failures = work_queue(self.rag, self.name, set(counts.queued))
             if failures:
                 raise RagError(
                     f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could not be "
@@ -315,23 +281,7 @@ class Collection:
 
         Raises: NotReady after `timeout` seconds, or at once for a document that failed.
         """
-        database = self.rag.database
-        left = {d.document_id: d for d in database.unfinished(self.name, list(document_ids))}
-        deadline = time.monotonic() + timeout
-        pause = 0.005
-        while left:
-            if failed := [d for d in left.values() if d.state == "failed"]:
-                raise NotReady(f"{failed[0].uri} cannot be made searchable: {failed[0].error}")
-            if time.monotonic() >= deadline:
-                names = ", ".join(sorted(d.uri for d in left.values())[:5])
-                raise NotReady(
-                    f"{len(left)} documents are not searchable after {timeout} s: {names}; "
-                    'is a worker running ("rag-pg worker")?'
-                )
-            time.sleep(pause)
-            pause = min(0.1, pause * 1.5)
-            versions = [d.wanted_version for d in left.values()]
-            left = {d.document_id: d for d in database.unfinished(self.name, list(left), versions)}
+        wait_until_searchable(self.rag.database, self.name, document_ids, timeout)
 
     def search(
         self,
@@ -386,7 +336,7 @@ class Collection:
             self.wait_until_searchable(wait_for, timeout=timeout)
         wanted = limit
         if rerank is not None:
-            limit = candidate_limit = _candidates(limit, candidate_limit, rerank_timeout)
+            limit = candidate_limit = reranked_limit(limit, candidate_limit, rerank_timeout)
         for attempt in range(3):
             notes: list[str] = []
             embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
@@ -416,22 +366,11 @@ class Collection:
             break
         if rerank is not None:
             try:
-                hits = self._rerank(query, hits, rerank, rerank_timeout)
+                reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
+                hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
             except (ProviderError, ModelUnavailable) as exc:
                 notes.append(f"reranking was skipped: {exc}")
         return Hits(hits[:wanted], notes)
-
-    def _rerank(
-        self, query: str, hits: list[Hit], rerank: str | Reranker, timeout: float | None
-    ) -> list[Hit]:
-        """Return the hits by rerank_score; equal ones keep their order."""
-        reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
-        if not hits:
-            return hits
-        texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
-        scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
-        scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
-        return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
 
     def _query_vector(
         self,
@@ -550,18 +489,3 @@ class Collection:
     def stats(self) -> CollectionStats:
         """Counts, size and lag."""
         return self.rag.database.collection_stats(self.name)[0]
-
-
-def _candidates(limit: int, candidate_limit: int | None, timeout: float | None) -> int:
-    """Return how many hits to rerank. The database sees that number, and `limit` only here."""
-    if not 1 <= limit <= LIMIT_MAX:
-        raise InvalidQuery(f"limit {limit} is out of range; use 1 to {LIMIT_MAX}")
-    if timeout is not None and not timeout > 0:
-        raise InvalidQuery(f"rerank_timeout is {timeout}; use seconds above 0, or None")
-    if candidate_limit is None:
-        return min(max(4 * limit, 40), LIMIT_MAX)
-    if not limit <= candidate_limit <= LIMIT_MAX:
-        raise InvalidQuery(
-            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit) to {LIMIT_MAX}"
-        )
-    return candidate_limit

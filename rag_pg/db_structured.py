@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
+from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from rag_pg.db_connect import Connected
 from rag_pg.filters import plain_filter
 from rag_pg.models import Document, Facet
 
-T = TypeVar("T")
 
-
-class Structured:
-    """Questions over the metadata of documents: a part of Database, which runs the statements."""
-
-    if TYPE_CHECKING:
-
-        def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]: ...
-        def _scalar(self, statement: LiteralString, /, **values: object) -> Any: ...
+class Structured(Connected):
+    """Questions over the metadata of documents."""
 
     def count_documents(self, collection: str, *, metadata_filter: Mapping[str, Any]) -> int:
         return int(

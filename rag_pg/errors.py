@@ -16,7 +16,8 @@
     └── ProviderError           an embedding or language model provider failed
         ├── ProviderAuth        no key, or a key that is refused
         ├── RateLimited         429; `retry_after` in seconds where the provider says so
-        ├── ProviderTimeout     no answer in time
+        ├── ProviderUnavailable it cannot be reached, or answers 5xx
+        │   └── ProviderTimeout no answer in time
         └── AnswerBlocked       the provider refused to answer
 
 SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these classes.
@@ -38,6 +39,7 @@ __all__ = [
     "ProviderAuth",
     "ProviderError",
     "ProviderTimeout",
+    "ProviderUnavailable",
     "RagError",
     "RateLimited",
     "SchemaMismatch",
@@ -114,7 +116,11 @@ class RateLimited(ProviderError):
         self.retry_after = retry_after
 
 
-class ProviderTimeout(ProviderError):
+class ProviderUnavailable(ProviderError):
+    """The provider cannot be reached, or says that it cannot answer anybody now."""
+
+
+class ProviderTimeout(ProviderUnavailable):
     """No answer in time."""
 
 

@@ -1,6 +1,6 @@
 """Reads tables with embeddings that other programs made. Nothing is ever written there.
 
-The SQL is apart from db.py because it names tables and columns that rag_pg does not own.
+The SQL is apart from db_*.py because it names tables and columns that rag_pg does not own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg.db import CONNECT_SECONDS, database_errors
+from rag_pg.db_connect import CONNECT_SECONDS, database_errors
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, NotFound
 from rag_pg.models import Vectors
 

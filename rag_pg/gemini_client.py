@@ -16,6 +16,7 @@ from rag_pg.errors import (
     ProviderAuth,
     ProviderError,
     ProviderTimeout,
+    ProviderUnavailable,
     RateLimited,
 )
 from rag_pg.gemini_sdk import Sdk, SdkChoice, open_sdk
@@ -78,7 +79,7 @@ class Connection:
             ), False
         said = self._clean(f"{type(exc).__name__}: {exc}")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:
-            return ProviderError(
+            return ProviderUnavailable(
                 f"cannot reach gemini at {self._url} ({said}); "
                 f"check the network, the proxy and {URL_SETTING}"
             ), False
@@ -103,7 +104,9 @@ class Connection:
             return ProviderTimeout(
                 f"gemini did not finish within its {self._timeout:g} s ({said}); raise timeout"
             ), False
-        return ProviderError(f"gemini answered {said}"), status >= 500
+        if status >= 500:
+            return ProviderUnavailable(f"gemini answered {said}"), True
+        return ProviderError(f"gemini answered {said}"), False
 
     def _clean(self, text: str) -> str:
         """One line of at most 300 characters without the key."""

@@ -48,21 +48,27 @@ class Heartbeat:
         self.error: SchemaMismatch | None = None
         self._lock = threading.Lock()
         self._held: dict[int, Job] = {}
+        self._leased_at: dict[int, float] = {}  # when the database last granted it
         self._done: deque[tuple[float, str]] = deque()
         self._began = self._beat_at = self._progress_at = time.monotonic()
 
     # --- what is held and done
 
-    def hold(self, jobs: Sequence[Job]) -> None:
+    def hold(self, jobs: Sequence[Job], since: float) -> None:
+        """These are leased since that time of time.monotonic, at least."""
         with self._lock:
-            self._held.update({job.job_id: job for job in jobs})
+            self._held |= {job.job_id: job for job in jobs}
+            self._leased_at |= {job.job_id: since for job in jobs}
 
     def release(self, job: Job) -> None:
         with self._lock:
             self._held.pop(job.job_id, None)
+            self._leased_at.pop(job.job_id, None)
 
     def holds(self, job: Job) -> bool:
-        return job.job_id in self._held
+        """False as well when the lease ran out unnoticed: after a sleep of the machine, for example."""
+        since = self._leased_at.get(job.job_id)
+        return since is not None and time.monotonic() < since + self.lease_seconds
 
     @property
     def held(self) -> int:
@@ -127,12 +133,15 @@ class Heartbeat:
 
     def _beat(self) -> None:
         held = list(self._held.values())
+        began = time.monotonic()
         try:
             if held:
                 lost = set(self.database.extend_jobs(held, self.lease_seconds))
                 for job in held:
                     if job.job_id in lost:
                         self.release(job)
+                    elif job.job_id in self._held:
+                        self._leased_at[job.job_id] = began
             self.database.beat_worker(
                 self.name,
                 version=self.version,

@@ -23,7 +23,32 @@ class Stream:
     uri: str
 
 
+DOCUMENTS_PER_PUT = 64
+CHARACTERS_PER_PUT = 4_000_000
+
 Source = str | Path | Mapping[str, Any] | Stream
+
+
+def put_sources(
+    database: Database,
+    collection: str,
+    sources: Sequence[Source],
+    max_bytes: int,
+    failures: list[LoadFailure],
+    removed: dict[str, int],
+) -> dict[UUID, str]:
+    """Put what the sources hold, in batches; return the documents' uris by id. Failures as in `read_sources`."""
+    check_sources(sources)
+    ids: dict[UUID, str] = {}
+    pending: list[Mapping[str, Any]] = []
+    for document in read_sources(sources, max_bytes, failures, removed):
+        pending.append(document)
+        size = sum(len(d["content"]) for d in pending)
+        if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
+            put(database, collection, pending, ids, failures)
+            pending = []
+    put(database, collection, pending, ids, failures)
+    return ids
 
 
 def check_sources(sources: Sequence[Source]) -> None:

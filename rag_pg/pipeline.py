@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import TypeVar
 
 from rag_pg.errors import (
     CollectionMismatch,
@@ -18,6 +21,7 @@ from rag_pg.errors import (
     LeaseLost,
     ModelUnavailable,
     ProviderAuth,
+    ProviderUnavailable,
     RagError,
     RateLimited,
 )
@@ -29,7 +33,14 @@ from rag_pg.throttle import Stopping, Throttle
 log = logging.getLogger(__name__)
 
 JOBS_PER_BATCH = 32
+TEXTS_PER_PART = (
+    128  # embedded together and stored at once: what a worker that dies has done in vain
+)
 STORES_IN_FLIGHT = 64
+RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
+UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model or key for
+
+T = TypeVar("T")
 
 
 class Pipeline:
@@ -50,13 +61,16 @@ class Pipeline:
         self._throttle = Throttle(tools.database, stop)
         self._storing: deque[tuple[Task, Future[None]]] = deque()
         self._batch: list[Task] = []
+        self._unable: RagError | None = None
 
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
         Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises at its end what kept this worker from embedding at all: ProviderAuth, ModelUnavailable.
         """
         claimed = 0
+        self._unable = None
         with (
             ThreadPoolExecutor(1, "rag-pg-feed") as feeder,
             ThreadPoolExecutor(1, "rag-pg-store") as storer,
@@ -80,7 +94,23 @@ class Pipeline:
                 storer.shutdown(wait=False, cancel_futures=True)
                 self._forget(feeding)
                 raise
+        if self._unable is not None:
+            raise self._unable
         return claimed
+
+    def _through_restart(self, action: Callable[[], T]) -> T:
+        """Do it again while the database is away, for as long as it takes to restart one.
+
+        Raises: DatabaseUnavailable, and what the action raises.
+        """
+        ends_at = time.monotonic() + RESTART_SECONDS
+        while True:
+            try:
+                return action()
+            except DatabaseUnavailable:
+                if self.stop.is_set() or time.monotonic() > ends_at:
+                    raise
+                self.stop.wait(0.25)
 
     def _forget(self, feeding: Future[list[Task]]) -> None:
         tasks = [*self._batch, *(task for task, _ in self._storing)]
@@ -90,27 +120,34 @@ class Pipeline:
             self.heartbeat.release(task.job)
         self._storing.clear()
 
-    def _hand_back(self, tasks: Sequence[Task]) -> None:
-        """Return to the queue what was claimed but will not be worked."""
+    def _hand_back(
+        self, tasks: Sequence[Task], error: str | None = None, retry_in: float = 0
+    ) -> None:
+        """Return to the queue what was claimed and is not at fault: it costs no attempt."""
         for task in tasks:
             if self.heartbeat.holds(task.job):
                 self.heartbeat.release(task.job)
-                self.database.fail_job(task.job, None, retry_in=0, count_attempt=False)
+                self.database.fail_job(task.job, error, retry_in=retry_in, count_attempt=False)
+
+    def _cannot(self, tasks: Sequence[Task], exc: RagError) -> None:
+        """This worker has no model or key for these; another may have."""
+        log.warning("%s", exc)
+        self._unable = exc
+        self._hand_back(tasks, str(exc), UNABLE_SECONDS)
 
     # --- feeding
 
     def _claim(self) -> list[Task]:
         while not self.stop.is_set():
-            jobs = self.database.take_jobs(
-                limit=JOBS_PER_BATCH,
-                lease_seconds=self.heartbeat.lease_seconds,
-                collections=self.heartbeat.collections,
-                worker=self.heartbeat.name,
-                kinds=list(KINDS),
-            )
-            self.heartbeat.hold(jobs)
+            began = time.monotonic()
+            jobs = self._through_restart(self._take)
+            self.heartbeat.hold(jobs, began)
             try:
-                tasks = [task for job in jobs if (task := self._prepare(job))]
+                tasks = [
+                    task
+                    for job in jobs
+                    if (task := self._through_restart(partial(self._prepare, job)))
+                ]
             except BaseException:
                 for job in jobs:
                     self.heartbeat.release(job)
@@ -120,6 +157,15 @@ class Pipeline:
             if not jobs and not self.database.queue_backlog(self.heartbeat.collections):
                 return []
         return []
+
+    def _take(self) -> list[Job]:
+        return self.database.take_jobs(
+            limit=JOBS_PER_BATCH,
+            lease_seconds=self.heartbeat.lease_seconds,
+            collections=self.heartbeat.collections,
+            worker=self.heartbeat.name,
+            kinds=list(KINDS),
+        )
 
     def _prepare(self, job: Job) -> Task | None:
         """None when there is nothing to do, or it failed and that is recorded."""
@@ -150,13 +196,18 @@ class Pipeline:
                 embedder = self.tools.embedder(name, space_id)
             except DatabaseUnavailable:
                 raise
+            except ModelUnavailable as exc:
+                self._cannot(tasks, exc)
+                continue
             except Exception as exc:
                 for task in tasks:
                     self._fail(task.job, exc)
                 continue
             groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
         for embedder, tasks in groups.values():
-            self._embed(embedder, tasks, {}, storer)
+            for part in _parts(tasks):
+                texts = (text for task in part for text in task.texts)
+                self._embed(embedder, part, self.tools.spare.of(embedder, texts), storer)
 
     def _embed(
         self,
@@ -170,32 +221,63 @@ class Pipeline:
         known: vectors by text, kept from half to half so that nothing is embedded twice.
         """
         tasks = [task for task in tasks if self.heartbeat.holds(task.job)]  # or deleted meanwhile
+        if not tasks:
+            return
+        texts = [text for task in tasks for text in task.texts]
+        error: Exception | None = None
         try:
-            texts = [text for task in tasks for text in task.texts]
-            self._throttle.embed(embedder, texts, known, self._embedded)
+            self._through_restart(
+                lambda: self._throttle.embed(embedder, texts, known, self._embedded)
+            )
         except DatabaseUnavailable:  # not the batch's fault
             raise
-        except Stopping:
-            self._hand_back(tasks)
-            return
-        except (RateLimited, ModelUnavailable, CollectionMismatch, ProviderAuth) as exc:
-            done = [task for task in tasks if all(text in known for text in task.texts)]
-            for task in tasks:
-                if task not in done:
-                    self._fail(task.job, exc)
-            tasks = done
         except Exception as exc:
-            if len(tasks) == 1:
-                self._fail(tasks[0].job, exc)
-                return
-            middle = len(tasks) // 2
-            self._embed(embedder, tasks[:middle], known, storer)
-            self._embed(embedder, tasks[middle:], known, storer)
-            return
-        for task in tasks:
+            error = exc
+        finally:
+            self.tools.spare.keep(embedder, {text: known[text] for text in texts if text in known})
+        done = [task for task in tasks if all(text in known for text in task.texts)]
+        for task in done:
             vectors = [known[text] for text in task.texts]
-            self._storing.append((task, storer.submit(self._store, task, vectors)))
+            self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
             self._wait_for_stores(STORES_IN_FLIGHT)
+        if error is not None:
+            self._despair(embedder, [t for t in tasks if t not in done], error, known, storer)
+
+    def _despair(
+        self,
+        embedder: Embedder,
+        tasks: Sequence[Task],
+        exc: Exception,
+        known: dict[str, Vectors],
+        storer: ThreadPoolExecutor,
+    ) -> None:
+        """What becomes of tasks that could not be embedded: whose fault is it?"""
+        match exc:
+            case Stopping():
+                self._hand_back(tasks)
+            case ProviderAuth() | ModelUnavailable():
+                self._cannot(tasks, exc)
+            case RateLimited():
+                for task in tasks:
+                    self._fail(task.job, exc)
+            case ProviderUnavailable() if self._is_down(embedder):
+                log.warning("%s; its jobs wait", exc)
+                self._hand_back(tasks, str(exc))
+            case _ if len(tasks) > 1:
+                middle = len(tasks) // 2
+                self._embed(embedder, tasks[:middle], known, storer)
+                self._embed(embedder, tasks[middle:], known, storer)
+            case _:
+                for task in tasks:
+                    self._fail(task.job, exc)
+
+    def _is_down(self, embedder: Embedder) -> bool:
+        try:
+            return self._through_restart(lambda: self._throttle.is_down(embedder))
+        except DatabaseUnavailable:
+            raise
+        except Exception:  # it answers, if only with an error
+            return False
 
     def _embedded(self, chunks: int) -> None:
         self.heartbeat.progress()
@@ -208,9 +290,10 @@ class Pipeline:
             self._storing[0][1].result()
             self._storing.popleft()
 
-    def _store(self, task: Task, vectors: Sequence[Vectors]) -> None:
+    def _store(self, task: Task, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
         try:
-            stored = task.store(vectors)
+            stored = self._through_restart(lambda: task.store(vectors))
+            self.tools.spare.drop(embedder, task.texts)
             self.heartbeat.count(task.job)
             if stored:
                 self.on_progress(stored, 0)
@@ -240,3 +323,17 @@ class Pipeline:
             count_attempt=not isinstance(exc, RateLimited),
         )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
+
+
+def _parts(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Divide tasks into parts of at most TEXTS_PER_PART texts; a longer document is a part of its own."""
+    part: list[Task] = []
+    count = 0
+    for task in tasks:
+        if part and count + len(task.texts) > TEXTS_PER_PART:
+            yield part
+            part, count = [], 0
+        part.append(task)
+        count += len(task.texts)
+    if part:
+        yield part

@@ -13,16 +13,25 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import replace
 
 import numpy as np
 
-from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError, ProviderTimeout
+from rag_pg.errors import (
+    InvalidInput,
+    InvalidQuery,
+    ModelUnavailable,
+    ProviderError,
+    ProviderTimeout,
+)
 from rag_pg.gemini import CUT
-from rag_pg.models import LLM, Reranker, Scores
+from rag_pg.models import LLM, Hit, Reranker, Scores
 from rag_pg.prompt import fence_mark
 from rag_pg.sentence_transformer import load_model
+from rag_pg.split import embedded_text
 
 SECONDS = 10.0
+LIMIT_MAX = 1000  # of hits and of candidates, as in rag.search
 PASSAGE_CHARACTERS = 2000  # of each text that a language model is shown
 MAX_RUNNING = 16  # calls at once, those included that were given up but have not returned
 
@@ -208,3 +217,30 @@ def _call_in_time(reranker: Reranker, query: str, texts: Sequence[str], timeout:
     if not answer.done():
         raise late
     return answer.result()
+
+
+def rerank_hits(
+    reranker: Reranker, query: str, hits: list[Hit], *, timeout: float | None
+) -> list[Hit]:
+    """Return the hits by rerank_score; equal ones keep their order. Raises: as `score_texts`."""
+    if not hits:
+        return hits
+    texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
+    scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
+    scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
+    return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
+
+
+def reranked_limit(limit: int, candidate_limit: int | None, timeout: float | None) -> int:
+    """Return how many hits to rerank. The database sees that number, and `limit` only here."""
+    if not 1 <= limit <= LIMIT_MAX:
+        raise InvalidQuery(f"limit {limit} is out of range; use 1 to {LIMIT_MAX}")
+    if timeout is not None and not timeout > 0:
+        raise InvalidQuery(f"rerank_timeout is {timeout}; use seconds above 0, or None")
+    if candidate_limit is None:
+        return min(max(4 * limit, 40), LIMIT_MAX)
+    if not limit <= candidate_limit <= LIMIT_MAX:
+        raise InvalidQuery(
+            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit) to {LIMIT_MAX}"
+        )
+    return candidate_limit

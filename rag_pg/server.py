@@ -66,8 +66,11 @@ class EmbeddedServer:
         if handle is not None:
             atexit.unregister(handle._cleanup)
 
-    def stop(self) -> bool:
-        """Stop the server. False when it was not running."""
+    def stop(self, *, immediate: bool = False) -> bool:
+        """Stop the server. False when it was not running.
+
+        immediate: as in a crash, without a checkpoint; the next start recovers from the write-ahead log.
+        """
         if not (self.folder / "postmaster.pid").exists():
             return False
         library = _library()
@@ -80,7 +83,7 @@ class EmbeddedServer:
         with contextlib.suppress(subprocess.CalledProcessError):
             library.postgres_server.pgexec(
                 "pg_ctl",
-                ("-w", "-m", "fast", "-D", str(self.folder), "stop"),
+                ("-w", "-m", "immediate" if immediate else "fast", "-D", str(self.folder), "stop"),
                 bin_path=handle.bin_path,
                 user=handle.system_user,
             )

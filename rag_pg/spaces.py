@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rag_pg.chunking import Chunking
-from rag_pg.db import Compared
+from rag_pg.db_space import Compared
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
 from rag_pg.models import Space, SpaceComparison
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from rag_pg.db import Database, IngestWork
 from rag_pg.models import Embedder, Job, Span, Vectors
+from rag_pg.spare import Spare
 from rag_pg.split import Splitter, embedded_text
 
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
@@ -36,12 +37,14 @@ class Task:
 
 @dataclass(slots=True)
 class Tools:
-    """What tasks are made with: the database, the embedder of a collection's space, its splitter."""
+    """What tasks are made with: the database, the embedder of a collection's space, its splitter,
+    vectors from an earlier attempt."""
 
     database: Database
     embedder_of: Callable[[str, int | None], Embedder]
     splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    spare: Spare = field(default_factory=Spare)
 
     def embedder(self, collection: str, space_id: int | None) -> Embedder:
         """The embedder of a space, opened once although pipelines ask for it side by side."""

@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from rag_pg.db import Database
-from rag_pg.errors import RateLimited
+from rag_pg.errors import ProviderUnavailable, RateLimited
 from rag_pg.models import Embedder, Vectors
+from rag_pg.vectors import fitting
 
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
@@ -20,6 +21,7 @@ LOCAL = frozenset({"minilm", "sentence-transformers"})
 PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
 PAUSE = 5.0  # after a first refusal without Retry-After; it doubles with each further one
 REFUSALS = 5  # in a row, of the same texts
+LONGEST_OUTAGE = 60.0  # seconds: a provider that is down is tried again at least so often
 
 
 class Stopping(Exception):
@@ -33,6 +35,7 @@ class Throttle:
         self.database = database
         self.stop = stop
         self._ends_at: float | None = None
+        self._outages: dict[str, int] = {}  # in a row, by provider
 
     def embed(
         self,
@@ -54,15 +57,33 @@ class Throttle:
             known.update(zip(part, self._call(embedder, part), strict=True))
             done(len(part))
 
+    def is_down(self, embedder: Embedder) -> bool:
+        """After ProviderUnavailable: is the provider down for everybody, or is it these texts?
+
+        Asks it for one word. When that fails too, every worker leaves the provider alone for a while,
+        which doubles with each further outage.
+        """
+        provider = embedder.name.partition(":")[0]
+        try:
+            self._call(embedder, ["word"])
+        except ProviderUnavailable as exc:
+            pause = min(LONGEST_OUTAGE, PAUSE * 2 ** self._outages.get(provider, 0))
+            self._outages[provider] = self._outages.get(provider, 0) + 1
+            self.database.block_provider(provider, pause, f"it is down: {exc}")
+            return True
+        return False
+
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         provider = embedder.name.partition(":")[0]
         if provider in LOCAL:
-            return embedder.embed_documents(texts)
+            return fitting(embedder, embedder.embed_documents(texts), len(texts))
         refusals = 0
         while True:
             self._wait(provider, sum(embedder.count_tokens(texts)))
             try:
-                return embedder.embed_documents(texts)
+                vectors = fitting(embedder, embedder.embed_documents(texts), len(texts))
+                self._outages.pop(provider, None)
+                return vectors
             except RateLimited as exc:
                 pause = PAUSE * 2**refusals if exc.retry_after is None else exc.retry_after
                 self.database.block_provider(provider, min(pause, 86_400.0), str(exc))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_pg.errors import InvalidInput, ProviderError
-from rag_pg.models import Vectors
+from rag_pg.models import Embedder, Vectors
 
 
 def valid(texts: Sequence[str]) -> list[str]:
@@ -27,3 +27,16 @@ def checked(vectors: Vectors, name: str) -> Vectors:
         rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist()
         raise ProviderError(f"{name} returned NaN or infinity for the texts at {rows[:10]}")
     return np.ascontiguousarray(vectors, dtype=np.float32)
+
+
+def fitting(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
+    """Refuse what is not one finite vector of the embedder's dimensions for each of `count` texts.
+
+    Raises: ProviderError.
+    """
+    if vectors.shape != (count, embedder.dimensions):
+        raise ProviderError(
+            f"{embedder.name} returned an array of {vectors.shape} for {count} texts; "
+            f"({count}, {embedder.dimensions}) was asked for"
+        )
+    return checked(vectors, embedder.name)

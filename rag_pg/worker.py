@@ -14,7 +14,13 @@ from typing import Any
 from rag_pg import __version__
 from rag_pg.attend import Answerer, Attendant
 from rag_pg.db import Database
-from rag_pg.errors import DatabaseUnavailable, InvalidInput, RagError
+from rag_pg.errors import (
+    DatabaseUnavailable,
+    InvalidInput,
+    ModelUnavailable,
+    ProviderAuth,
+    RagError,
+)
 from rag_pg.heartbeat import Heartbeat
 from rag_pg.models import Embedder
 from rag_pg.pipeline import Pipeline
@@ -112,6 +118,7 @@ class Worker:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
         Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises ProviderAuth or ModelUnavailable at its end, when it had no key or model for some; they stay queued.
         """
         self._reserve()
         self.attendant.follow()
@@ -144,12 +151,15 @@ class Worker:
             try:
                 pipeline.drain()
                 delay = 1.0
-                if not self.stop.is_set():
-                    wake.wait(POLL_SECONDS)
             except DatabaseUnavailable as exc:
                 log.warning("%s; trying again in %.0f s", exc, delay)
                 self.stop.wait(delay)
                 delay = min(LONGEST_DELAY, delay * 2)
+                continue
+            except (ProviderAuth, ModelUnavailable) as exc:
+                log.warning("%s; other workers may be able to", exc)
+            if not self.stop.is_set():
+                wake.wait(POLL_SECONDS)
 
     def _listen(self, running: Sequence[Future[None]]) -> None:
         """Wake the pipelines at each NOTIFY, until `stop` is set or one of them broke."""

@@ -7,12 +7,11 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces := rag.active_space((rag.require_collection(drop_vector_index.collection)).collection_id);
-    _index text := 'embeddings_' || _space.space_id || '_hnsw';
 BEGIN
-    IF to_regclass(format('rag.%I', _index)) IS NULL THEN
+    IF NOT rag.has_index(_space) THEN
         RETURN false;
     END IF;
-    EXECUTE format('DROP INDEX rag.%I', _index);
+    EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
     RETURN true;
 END
 $$;
@@ -29,11 +28,10 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces := rag.active_space((rag.require_collection(build_vector_index.collection)).collection_id);
-    _index text := 'embeddings_' || _space.space_id || '_hnsw';
-    _had boolean := to_regclass(format('rag.%I', _index)) IS NOT NULL;
+    _had boolean := rag.has_index(_space);
 BEGIN
     CALL rag.build_index(_space);
-    RETURN NOT _had AND to_regclass(format('rag.%I', _index)) IS NOT NULL;
+    RETURN NOT _had AND rag.has_index(_space);
 END
 $$;
 

@@ -202,19 +202,20 @@ $$Every provider with a budget: its limits, what is used of them, and for how lo
 
 
 CREATE OR REPLACE FUNCTION rag.held_back()
-RETURNS TABLE (collection_id integer, wait_seconds double precision, reason text)
+RETURNS TABLE (collection_id integer, space_id integer, active boolean, wait_seconds double precision, reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT s.collection_id, c.wait_seconds, c.reason
+    SELECT s.collection_id, s.space_id, s.state = 'active', c.wait_seconds, c.reason
     FROM rag.budgets AS b
-    JOIN rag.spaces AS s ON s.state = 'active' AND rag.provider_of(s.model) = b.provider,
+    JOIN rag.spaces AS s ON s.dropped_at IS NULL AND rag.provider_of(s.model) = b.provider,
     LATERAL rag.check_budget(b, 1, 1, clock_timestamp()) AS c
     WHERE c.wait_seconds > 0;
 END
 $$;
 
 COMMENT ON FUNCTION rag.held_back() IS
-$$The collections whose provider may not be asked now: their jobs are not taken. With the reason.$$;
+$$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not taken. A document is
+ingested for the active one.$$;

@@ -95,6 +95,8 @@ AS $$
 DECLARE
     _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
     _open integer[];
+    _ingesting integer[];
+    _held integer[] := ARRAY(SELECT h.space_id FROM rag.held_back() AS h);
     _taken bigint[];
     _some bigint[];
     _priority integer;
@@ -115,14 +117,17 @@ BEGIN
     _open := ARRAY(
         SELECT c.collection_id FROM rag.collections AS c
         WHERE c.dropped_at IS NULL
-            AND (collections IS NULL OR c.name = ANY (collections))
-            AND NOT EXISTS (SELECT FROM rag.held_back() AS h WHERE h.collection_id = c.collection_id));
+            AND (collections IS NULL OR c.name = ANY (collections)));
+    _ingesting := ARRAY(
+        SELECT o.id FROM unnest(_open) AS o (id)
+        WHERE _held = '{}' OR (rag.active_space(o.id)).space_id <> ALL (_held));
 
     -- What a worker lost comes first: it has waited longest.
     _taken := ARRAY(
         SELECT x.job_id FROM rag.jobs AS x
         WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now
             AND x.collection_id = ANY (_open)
+            AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting) ELSE x.space_id <> ALL (_held) END
             AND (kinds IS NULL OR x.kind = ANY (kinds))
         ORDER BY x.lease_expires_at
         LIMIT job_limit
@@ -161,6 +166,8 @@ BEGIN
                     SELECT x.job_id FROM rag.jobs AS x
                     WHERE x.state = 'waiting' AND x.lease IS NULL
                         AND x.priority = _priority AND x.collection_id = _turns[_turn] AND x.run_at <= _now
+                        AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting)
+                                 ELSE x.space_id <> ALL (_held) END
                         AND (kinds IS NULL OR x.kind = ANY (kinds))
                         AND (_round = 1 OR x.job_id <> ALL (_taken))
                     ORDER BY x.run_at, x.job_id
@@ -202,8 +209,8 @@ $$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority
 
 Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so that a long queue
 of one does not hold up the others; within a collection the longest due comes first. A job whose lease expired is
-simply taken again; one that was lost as often as its max_attempts is dead. Jobs of a collection whose provider is
-over its budget stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
+simply taken again; one that was lost as often as its max_attempts is dead. Jobs whose provider is over its budget
+stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
 then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 

@@ -44,10 +44,11 @@ DECLARE
     _now timestamptz := clock_timestamp();
 BEGIN
     RETURN QUERY
-    SELECT c.name, s.waiting, s.running, s.dead, s.lag, s.delayed, h.reason, r.rate,
+    SELECT c.name, s.waiting, s.running, s.dead, s.lag, s.delayed,
+           (SELECT h.reason FROM rag.held_back() AS h WHERE h.collection_id = c.collection_id
+            ORDER BY h.active DESC, h.space_id LIMIT 1), r.rate,
            CASE WHEN s.waiting + s.running = 0 THEN 0 ELSE (s.waiting + s.running) / nullif(r.rate, 0) END
-    FROM rag.collections AS c
-    LEFT JOIN rag.held_back() AS h ON h.collection_id = c.collection_id,
+    FROM rag.collections AS c,
     LATERAL (
         SELECT count(*) FILTER (WHERE j.state = 'waiting' AND coalesce(j.lease_expires_at <= _now, true)) AS waiting,
                count(*) FILTER (WHERE j.state = 'waiting' AND j.lease_expires_at > _now) AS running,
@@ -69,7 +70,7 @@ $$;
 COMMENT ON FUNCTION rag.job_stats(text) IS
 $$Per collection: jobs waiting, running and dead, and lag: seconds since the oldest unfinished job was due.
 
-delayed: those of the waiting that are not due yet. reason: why none is taken (its provider's budget), else NULL.
+delayed: those of the waiting that are not due yet. reason: why some are not taken (the budget of their provider), else NULL.
 rate: jobs a second that the running workers did of late. eta: seconds to the end at that rate, NULL when it is 0.$$;
 
 
@@ -120,7 +121,8 @@ BEGIN
         RETURN;
     END IF;
     state := 'waiting';
-    SELECT h.reason INTO _held_back FROM rag.held_back() AS h WHERE h.collection_id = _job.collection_id;
+    SELECT h.reason INTO _held_back FROM rag.held_back() AS h
+    WHERE h.space_id = coalesce(_job.space_id, (rag.active_space(_job.collection_id)).space_id);
     next_attempt_at := coalesce(_job.lease_expires_at, _job.run_at);
     SELECT count(*) INTO jobs_before FROM rag.jobs AS j
     WHERE j.state = 'waiting' AND j.lease IS NULL AND j.collection_id = _job.collection_id AND j.run_at <= _now

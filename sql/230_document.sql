@@ -1,3 +1,13 @@
+CREATE OR REPLACE FUNCTION rag.added_metadata(of_chunk jsonb, of_document jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(jsonb_object_agg(f.key, f.value), '{}') FROM jsonb_each(of_chunk) AS f
+        WHERE of_document -> f.key IS DISTINCT FROM f.value);
+
+COMMENT ON FUNCTION rag.added_metadata(jsonb, jsonb) IS
+$$What a chunk's metadata has beside its document's: that which the chunker found.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, document_uri text, document_title text,
                                              document_content text, document_metadata jsonb, document_media_type text,
                                              document_language text, ready_made boolean)
@@ -61,8 +71,8 @@ BEGIN
         version = d.version + CASE WHEN _before.content_hash <> _hash THEN 1 ELSE 0 END
     WHERE d.collection_id = _collection_id AND d.document_id = _id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
-        UPDATE rag.chunks AS c SET metadata = _metadata
-        WHERE c.collection_id = _collection_id AND c.document_id = _id AND c.metadata <> _metadata;
+        UPDATE rag.chunks AS c SET metadata = _metadata || rag.added_metadata(c.metadata, _before.metadata)
+        WHERE c.collection_id = _collection_id AND c.document_id = _id;
     END IF;
     RETURN QUERY SELECT _id, _before.content_hash <> _hash;
 END
@@ -216,7 +226,7 @@ BEGIN
     IF (SELECT count(t.embedding) >= 1000 FROM pg_temp.staged_chunks AS t)
         AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _space.space_id) THEN
         BEGIN
-            EXECUTE format('DROP INDEX rag.%I', 'embeddings_' || _space.space_id || '_hnsw');
+            EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
             _rebuild := true;
         EXCEPTION WHEN insufficient_privilege OR undefined_object THEN
             NULL;  -- only its owner may; a space of more than 4,000 dimensions has none

@@ -116,7 +116,6 @@ AS $$
 DECLARE
     _job rag.jobs;
     _space rag.spaces;
-    _ids bigint[];
     _missing integer;
 BEGIN
     PERFORM FROM rag.documents AS d

@@ -43,19 +43,6 @@ $$;
 COMMENT ON FUNCTION rag.nearness(rag.spaces) IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
 
-CREATE OR REPLACE FUNCTION rag.has_index(space rag.spaces)
-RETURNS boolean
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN to_regclass(format('rag.%I', 'embeddings_' || space.space_id || '_hnsw')) IS NOT NULL;
-END
-$$;
-
-COMMENT ON FUNCTION rag.has_index(rag.spaces) IS
-$$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index has taken the index away.$$;
-
 CREATE OR REPLACE FUNCTION rag.plan_vector(
     collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
     OUT method text, OUT chunk_keys bigint[], OUT share double precision

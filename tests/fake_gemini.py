@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -44,6 +45,19 @@ class Fault:
     status: int = 200
     body: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def failure(
+    status: int,
+    code: str = "",
+    *,
+    message: str = "made to fail",
+    details: list[dict[str, Any]] | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Fault:
+    """Return an answer as the API fails. code: such as RESOURCE_EXHAUSTED."""
+    body = _error(status, message, code, details)
+    return Fault(status=status, body=json.dumps(body).encode(), headers=headers or {})
 
 
 class FakeGemini:
@@ -95,8 +109,7 @@ class FakeGemini:
         times: int = 1,
     ) -> None:
         """Let the next `times` requests fail as the API fails. code: such as RESOURCE_EXHAUSTED."""
-        body = _error(status, message, code, details)
-        fault = Fault(status=status, body=json.dumps(body).encode(), headers=headers or {})
+        fault = failure(status, code, message=message, details=details, headers=headers)
         self._faults.extend([fault] * times)
 
     def fail_raw(self, status: int, body: str) -> None:
@@ -197,13 +210,23 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     fake: FakeGemini
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that was killed is no news; everything else is."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: _Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("content-length") or 0)) or b"{}")
+        length = int(self.headers.get("content-length") or 0)
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client died while it sent
+            self.close_connection = True
+            return
+        body = json.loads(sent or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         path = self.path.partition("?")[0]
         self._send(self.server.fake.respond(Request(path=path, headers=headers, body=body)))

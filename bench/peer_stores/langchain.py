@@ -20,14 +20,16 @@ PACKAGES = ("langchain-postgres", "langchain-core")
 
 
 class Ready(Embeddings):
+    """Vectors that are ready, by text."""
+
     def __init__(self) -> None:
-        self.question: list[float] = []
+        self.vectors: dict[str, list[float]] = {}
 
     def embed_query(self, text: str) -> list[float]:
-        return self.question
+        return self.vectors[text]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        raise NotImplementedError("the vectors are ready")
+        return [self.vectors[text] for text in texts]
 
 
 class Store:
@@ -65,7 +67,7 @@ class Store:
 
         def search(make: Callable[[], object]) -> Search:
             def run(text: str, vector: list[float], limit: int) -> list[str]:
-                self.ready.question = vector
+                self.ready.vectors[text] = vector
                 found = store.similarity_search(text, k=limit, hybrid_search_config=make())
                 return [document.metadata["key"] for document in found]
 

@@ -21,16 +21,18 @@ PACKAGES = ("llama-index-vector-stores-postgres", "llama-index-core")
 
 
 class Ready(BaseEmbedding):
-    question: list[float] = Field(default_factory=list)
+    """Vectors that are ready, by text."""
 
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self.question
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self.question
+    vectors: dict[str, list[float]] = Field(default_factory=dict)
 
     def _get_text_embedding(self, text: str) -> list[float]:
-        raise NotImplementedError("the vectors are ready")
+        return self.vectors[text]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
 
 
 class Store:
@@ -63,7 +65,7 @@ class Store:
 
         def search(retriever: BaseRetriever) -> Search:
             def run(text: str, vector: list[float], limit: int) -> list[str]:
-                self.ready.question = vector
+                self.ready.vectors[text] = vector
                 return [hit.node.node_id for hit in retriever.retrieve(text)]
 
             return run

@@ -5,31 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from peer_stores import DIMENSIONS, Documents, Search, Vectors
-from rag_pg import Rag
+from rag_pg import Rag, Settings
+from rag_pg.embed import MiniLM
 
 PACKAGES = ("rag-pg",)
 
 
-class Store:
-    def __init__(self, dsn: str, tuned: bool) -> None:
-        self.question: list[float] = []
-        self.rag = Rag(dsn, embedders={"ready": lambda name: self})
-        self.rag.upgrade()
-        self.rag.open()
-        self.name = self.fingerprint = "ready:minilm"
-        self.dimensions, self.max_tokens = DIMENSIONS, 256
+class Ready(MiniLM):
+    """MiniLM, which made the vectors; those of the questions are ready, by text."""
+
+    name = "ready:minilm"
+
+    def __init__(self) -> None:
+        super().__init__(cache_dir=Settings.from_environment().home / "models")
+        self.vectors: dict[str, list[float]] = {}
 
     def embed_query(self, text: str) -> np.ndarray:
-        return np.array(self.question, np.float32)
+        return np.array(self.vectors[text], np.float32)
 
-    def embed_documents(self, texts: list[str]) -> np.ndarray:
-        raise NotImplementedError("the vectors are ready")
 
-    def count_tokens(self, texts: list[str]) -> list[int]:
-        raise NotImplementedError("the chunks are ready")
+class Store:
+    def __init__(self, dsn: str, tuned: bool) -> None:
+        self.ready = Ready()
+        self.rag = Rag(dsn, embedders={"ready": lambda name: self.ready})
+        self.rag.upgrade()
+        self.rag.open()
 
     def fill(self, documents: Documents, vectors: Vectors) -> None:
-        docs = self.rag.collection("docs", model=self.name, dimensions=DIMENSIONS)
+        docs = self.rag.collection("docs", model=self.ready.name, dimensions=DIMENSIONS)
         docs.add_chunks(
             {
                 "uri": key,
@@ -42,7 +45,7 @@ class Store:
 
         def search(**options: object) -> Search:
             def run(text: str, vector: list[float], limit: int) -> list[str]:
-                self.question = vector
+                self.ready.vectors[text] = vector
                 return [hit.uri for hit in docs.search(text, limit=limit, **options)]
 
             return run

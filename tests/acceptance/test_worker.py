@@ -10,7 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,19 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg import InvalidInput, Rag, RateLimited, SchemaMismatch
+from rag_pg import (
+    InvalidInput,
+    ProviderAuth,
+    ProviderError,
+    ProviderUnavailable,
+    Rag,
+    RateLimited,
+    SchemaMismatch,
+)
 from rag_pg.db import Database
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.health import serve_health
-from rag_pg.models import Embedder
+from rag_pg.models import Embedder, Vectors
 from rag_pg.worker import Worker
 
 Connection = psycopg.Connection[Any]
@@ -341,6 +349,118 @@ def test_a_spend_cap_stops_every_worker_until_it_is_raised(
     connection.execute("SELECT rag.retry_jobs(include_waiting => true)")
     rag.worker().drain()
     assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_provider_that_is_down_costs_no_attempt(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 80)
+
+    def down(texts: Any) -> None:
+        raise ProviderUnavailable("503, come back later")
+
+    embedder.fail = down
+    rag.worker().drain()
+    rag.worker().drain()
+    assert connection.execute(
+        "SELECT count(*), max(attempts) FROM rag.jobs WHERE state = 'waiting' AND lease IS NULL"
+    ).fetchone() == (80, 0)
+    assert "it is down: 503, come back later" in str(rag.database.job_stats("docs")[0].reason)
+    embedder.fail = lambda texts: None
+    connection.execute("UPDATE rag.budgets SET blocked_until = NULL")
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_document_that_breaks_its_provider_fails_alone(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(
+        *({"uri": f"{i:02}", "content": f"{'poison ' * (i == 17)}text {i}"} for i in range(30)),
+        wait=False,
+    )
+
+    def fail(texts: Any) -> None:
+        if any("poison" in text for text in texts):
+            raise ProviderUnavailable("500")
+
+    embedder.fail = fail
+    rag.worker().drain()
+    assert stored(connection) == 29
+    assert connection.execute(
+        "SELECT attempts, errors -> 0 ->> 'error' FROM rag.jobs"
+    ).fetchall() == [(1, "500")]
+    assert connection.execute("SELECT count(*) FROM rag.budgets").fetchone() == (0,)
+    assert len(embedder.seen) == len(set(embedder.seen)) + embedder.seen.count("word") - 1
+
+
+def test_a_worker_without_a_key_leaves_the_jobs_to_others(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    uris = put(rag, 40)
+
+    def refuse(texts: Any) -> None:
+        raise ProviderAuth("no key for hash: set HASH_API_KEY")
+
+    embedder.fail = refuse
+    with pytest.raises(ProviderAuth, match="HASH_API_KEY"):
+        rag.worker().drain()
+    assert connection.execute("SELECT count(*), max(attempts) FROM rag.jobs").fetchone() == (40, 0)
+    job = rag.database.list_jobs("docs", None, 1)[0]["job_id"]
+    assert "HASH_API_KEY" in rag.database.explain_job(job)["reason"]
+    with pytest.raises(ProviderAuth):  # at once, and the document stays queued
+        rag.collection("docs").add({"uri": "more", "content": "more"})
+    embedder.fail = lambda texts: None
+    connection.execute("SELECT rag.retry_jobs(include_waiting => true)")
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, [*uris, "more"])
+
+
+@pytest.mark.parametrize("fault", ["dimensions", "count", "nan"])
+def test_what_a_model_gives_in_a_bad_moment_is_not_stored(
+    rag: Rag, embedder: HashEmbedder, connection: Connection, fault: str
+) -> None:
+    uris = put(rag, 20)
+    whole = embedder.embed_documents
+    calls = iter(range(99))
+
+    def embed(texts: Sequence[str]) -> Vectors:
+        vectors = whole(texts)
+        if next(calls) > 0:
+            return vectors
+        if fault == "nan":
+            vectors[-1, 0] = float("nan")
+        return {"dimensions": vectors[:, :-1], "count": vectors[:-1], "nan": vectors}[fault]
+
+    embedder.embed_documents = embed  # type: ignore[method-assign]
+    rag.worker().drain()
+    assert_each_document_is_there_once(connection, uris)
+    assert connection.execute(
+        "SELECT count(*) FROM rag.embeddings WHERE l2_norm(embedding) NOT BETWEEN 0.99 AND 1.01"
+    ).fetchone() == (0,)
+
+
+def test_what_was_embedded_is_not_embedded_again_when_the_rest_failed(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 32})
+    words = " ".join(f"word{i}" for i in range(4000))  # more texts than one call takes
+    docs.add({"uri": "long", "content": words}, wait=False)
+    calls = iter(range(99))
+
+    def fail(texts: Any) -> None:
+        if next(calls) == 1:
+            raise ProviderError("not that one")
+
+    embedder.fail = fail
+    worker = rag.worker()
+    worker.drain()
+    assert stored(connection) == 0
+    connection.execute("SELECT rag.retry_jobs(include_waiting => true)")
+    worker.drain()
+    assert_each_document_is_there_once(connection, ["long"])
+    assert len(embedder.seen) == len(set(embedder.seen)) > 128
 
 
 def test_a_running_worker_refuses_a_newer_schema(rag: Rag, connection: Connection) -> None:

@@ -149,3 +149,25 @@ def test_jobs_of_a_held_back_collection_stay_and_say_why(
     (job,) = database.take_jobs(limit=9, lease_seconds=60, collections=None, worker="w")
     assert job.collection_name == "paid"
     assert job.attempts == 1
+
+
+def test_a_second_space_that_is_held_back_does_not_hold_up_the_first(
+    database: Database, connection: Connection
+) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    database.put_chunks(
+        "docs", "ready", [{"content": "text", "embedding": [0, 0, 1]}], title="", metadata={}
+    )
+    connection.execute("SELECT rag.create_space('docs', 'gemini:m', 3)")
+    connection.execute("SELECT rag.block_provider('gemini', 60, 'slow down')")
+    database.queue_backlog(None)
+    database.put_documents("docs", [{"uri": "new", "content": "text"}])
+
+    (job,) = database.take_jobs(limit=9, lease_seconds=60, collections=None, worker="w")
+    assert job.kind == "ingest"
+    (stats,) = database.job_stats()
+    assert (stats.waiting, stats.running) == (1, 1)
+    assert "slow down" in str(stats.reason)
+    connection.execute("UPDATE rag.budgets SET blocked_until = NULL")
+    (job,) = database.take_jobs(limit=9, lease_seconds=60, collections=None, worker="w")
+    assert job.kind == "embed"

@@ -81,6 +81,13 @@ def test_a_small_chunk_leads_to_its_parent(rag: Rag, connection: Connection) -> 
     assert content == TEXT[start:stop]
     assert parent[0] <= start < stop <= parent[1]
 
+    connection.execute(
+        """SELECT rag.put_document('docs', uri, content, title, '{"lang": "en"}', media_type)
+           FROM rag.get_document('docs', 'book')"""
+    )
+    changed = connection.execute("SELECT metadata FROM rag.chunks ORDER BY ordinal").fetchall()
+    assert [m for (m,) in changed] == [{"lang": "en", "parent": p} for _, p in parents]
+
 
 def test_chunks_older_than_their_document_are_joined(
     docs: Collection, connection: Connection

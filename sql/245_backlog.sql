@@ -172,7 +172,7 @@ BEGIN
     RETURN QUERY
     SELECT s.space_id, CASE rag.index_state(s)
         WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
-        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', 'embeddings_' || s.space_id || '_hnsw') END
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
     JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))

@@ -87,7 +87,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _index regclass := to_regclass(format('rag.%I', 'embeddings_' || of_space.space_id || '_hnsw'));
+    _index regclass := to_regclass(format('rag.%I', rag.index_name(of_space.space_id)));
 BEGIN
     RETURN CASE
         WHEN of_space.index_options ->> 'kind' = 'exact' THEN 'none'
@@ -238,7 +238,7 @@ BEGIN
         RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id, _space.model
         USING ERRCODE = 'RG007', HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
     ELSIF _index = 'invalid' THEN
-        EXECUTE format('DROP INDEX rag.%I', 'embeddings_' || _space.space_id || '_hnsw');
+        EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
     END IF;
     IF _index IN ('missing', 'invalid') THEN
         CALL rag.build_index(_space);

@@ -1,0 +1,197 @@
+"""Connections to the database, and what their errors mean.
+
+They come from a pool, are in autocommit mode and keep no session state, so transaction poolers work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from psycopg import sql
+from psycopg.rows import class_row, dict_row, scalar_row
+from psycopg.types import TypeInfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from rag_pg.errors import (
+    SQLSTATES,
+    DatabaseUnavailable,
+    InvalidInput,
+    RagError,
+    SchemaMismatch,
+)
+
+API_VERSION = 1
+CONNECT_SECONDS = 10
+PING_SECONDS = 2
+POOL_SIZE = 4
+T = TypeVar("T")
+
+
+class Connected:
+    """A pool of connections, and statements on them. Opens nothing until `open`."""
+
+    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
+        self.dsn = dsn
+        self._pool = ConnectionPool(
+            dsn,
+            min_size=1,
+            max_size=pool_size,
+            open=False,
+            timeout=CONNECT_SECONDS,
+            configure=_configure,
+            kwargs={
+                "autocommit": True,
+                "prepare_threshold": None,
+                "connect_timeout": CONNECT_SECONDS,
+            },
+        )
+        self._opened = False
+
+    def open(self) -> None:
+        """Connect and compare versions.
+
+        Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer.
+        """
+        if self._opened:
+            return
+        with (
+            database_errors(),
+            psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection,
+        ):
+            found = _api_version(connection)
+        check_api_version(found)
+        self._pool.open(wait=False)
+        self._opened = True
+
+    def close(self) -> None:
+        if self._opened:
+            self._pool.close()
+            self._opened = False
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """A pooled connection; its errors are translated."""
+        with database_errors(), self._pool.connection() as connection:
+            yield connection
+
+    def reserve(self, connections: int) -> None:
+        """Let the pool hold at least so many connections."""
+        if connections > self._pool.max_size:
+            self._pool.resize(self._pool.min_size, connections)
+
+    def answers(self) -> bool:
+        """Whether the database can be reached now, by a connection of its own."""
+        try:
+            with psycopg.connect(self.dsn, connect_timeout=PING_SECONDS) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    @contextmanager
+    def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
+        transaction poolers."""
+        with database_errors(), psycopg.connect(
+            self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS
+        ) as connection:  # fmt: skip
+            for channel in channels or ("rag_jobs",):
+                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            yield connection
+
+    def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=class_row(cls)) as cursor,
+        ):
+            return cursor.execute(statement, values).fetchall()
+
+    def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=dict_row) as cursor,
+        ):
+            return cursor.execute(statement, values).fetchall()
+
+    def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
+        with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(statement, values).fetchone()
+
+
+def vector_schema(connection: psycopg.Connection[Any]) -> str:
+    row = connection.execute(
+        "SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
+        "WHERE e.extname = 'vector'"
+    ).fetchone()
+    if row is None:
+        raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
+    return str(row[0])
+
+
+def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
+    name = sql.Identifier(vector_schema(connection), "halfvec")
+    info = TypeInfo.fetch(connection, name)
+    assert info is not None
+    return info
+
+
+def _configure(connection: psycopg.Connection[Any]) -> None:
+    register_halfvec_info(connection, halfvec_type(connection))
+
+
+def _api_version(connection: psycopg.Connection[Any]) -> int:
+    try:
+        row = connection.execute("SELECT rag.api_version()").fetchone()
+    except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
+        raise SchemaMismatch(
+            'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'
+        ) from exc
+    assert row is not None
+    return int(row[0])
+
+
+def check_api_version(found: int) -> None:
+    if found != API_VERSION:
+        remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
+        raise SchemaMismatch(
+            f"schema rag has api version {found}, this program needs {API_VERSION}: {remedy}"
+        )
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Turn what psycopg raises into rag_pg's errors: the message, then the remedy."""
+    try:
+        yield
+    except PoolTimeout as exc:
+        raise DatabaseUnavailable(
+            "no database connection became free in time; check that the server runs and accepts connections"
+        ) from exc
+    except psycopg.Error as exc:
+        raise _translated(exc) from exc
+
+
+def _translated(exc: psycopg.Error) -> RagError:
+    message = exc.diag.message_primary or (str(exc).strip().splitlines() or ["no message"])[0]
+    if exc.sqlstate in SQLSTATES:
+        hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
+        return SQLSTATES[exc.sqlstate](f"{message}{hint}")
+    if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
+        return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
+    if isinstance(exc, psycopg.errors.QueryCanceled | psycopg.errors.InsufficientPrivilege):
+        return RagError(message)
+    if isinstance(exc, psycopg.OperationalError):
+        return DatabaseUnavailable(
+            f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
+        )
+    if isinstance(exc, psycopg.ProgrammingError) and exc.sqlstate is None:
+        return InvalidInput(
+            f"not a connection string: {message}; set RAG_PG_DSN like postgresql://user@host/database"
+        )
+    if isinstance(exc, psycopg.DataError | psycopg.errors.UndefinedObject):
+        return InvalidInput(message)
+    return RagError(message)

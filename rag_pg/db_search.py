@@ -1,0 +1,73 @@
+"""The search statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pgvector import HalfVector
+from psycopg.types.json import Jsonb
+
+from rag_pg.db_connect import Connected
+from rag_pg.errors import DatabaseUnavailable
+from rag_pg.filters import plain_filter
+from rag_pg.models import Hit, Vectors
+
+
+class Searches(Connected):
+    """Hybrid search."""
+
+    def search(
+        self, collection: str, query: str | None, embedding: Vectors | None, **options: Any
+    ) -> list[Hit]:
+        """Search in one round trip; asked again once when pooled connections turn out to be dead."""
+        try:
+            return self._search(collection, query, embedding, **options)
+        except DatabaseUnavailable:
+            self._pool.check()
+            return self._search(collection, query, embedding, **options)
+
+    def _search(
+        self,
+        collection: str,
+        query: str | None,
+        embedding: Vectors | None,
+        *,
+        limit: int,
+        metadata_filter: Mapping[str, Any],
+        vector_weight: float | None = None,
+        keyword_weight: float | None = None,
+        fusion: str | None = None,
+        rrf_k: int | None = None,
+        candidate_limit: int | None = None,
+        diversity: float | None = None,
+        per_document: int | None = None,
+        boosts: Sequence[Mapping[str, Any]] | None = None,
+        duplicates: bool | None = None,
+        space_id: int | None = None,
+    ) -> list[Hit]:
+        return self._rows(
+            Hit,
+            """SELECT * FROM rag.search(
+                   CASE WHEN %(space_id)s::integer IS NULL THEN %(collection)s
+                        ELSE rag.expect_space(%(collection)s, %(space_id)s) END, %(query)s, %(embedding)s, result_limit => %(limit)s,
+               metadata_filter => %(filter)s, vector_weight => %(vector_weight)s,
+               keyword_weight => %(keyword_weight)s, fusion => %(fusion)s, rrf_k => %(rrf_k)s,
+               candidate_limit => %(candidate_limit)s, diversity => %(diversity)s,
+               per_document => %(per_document)s, boosts => %(boosts)s, duplicates => %(duplicates)s)""",
+            collection=collection,
+            query=query,
+            embedding=None if embedding is None else HalfVector(embedding),
+            limit=limit,
+            filter=Jsonb(plain_filter(metadata_filter)),
+            vector_weight=vector_weight,
+            keyword_weight=keyword_weight,
+            fusion=fusion,
+            rrf_k=rrf_k,
+            candidate_limit=candidate_limit,
+            diversity=diversity,
+            per_document=per_document,
+            boosts=None if boosts is None else Jsonb(list(boosts)),
+            duplicates=duplicates,
+            space_id=space_id,
+        )

@@ -1,0 +1,116 @@
+"""Statements of workers besides those about jobs: budgets, requests, sources, upkeep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from rag_pg.db_connect import Connected, check_api_version
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What rag.take_request hands to a worker: somebody waits for the answer."""
+
+    request_id: int
+    kind: str
+    collection_name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
+
+    check: str
+    status: str
+    detail: str
+    remedy: str | None
+
+
+class Workers(Connected):
+    """Workers, and what they see to."""
+
+    def beat_worker(
+        self,
+        name: str,
+        *,
+        version: str,
+        collections: Sequence[str] | None,
+        concurrency: int,
+        held: int,
+        rates: Mapping[str, float],
+    ) -> None:
+        """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
+        found = self._scalar(
+            """SELECT rag.beat_worker(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
+               %(held)s, %(rates)s)""",
+            name=name,
+            version=version,
+            collections=None if collections is None else list(collections),
+            concurrency=concurrency,
+            held=held,
+            rates=Jsonb(rates),
+        )
+        check_api_version(int(found))
+
+    def forget_worker(self, name: str) -> None:
+        self._scalar("SELECT rag.forget_worker(%(name)s)", name=name)
+
+    def list_workers(self) -> list[dict[str, Any]]:
+        return self._dicts("SELECT * FROM rag.list_workers()")
+
+    def take_budget(self, provider: str, requests: int, tokens: int) -> float:
+        """Return how many seconds to wait before asking again; 0: go."""
+        return float(
+            self._scalar(
+                "SELECT rag.take_budget(%(provider)s, %(requests)s, %(tokens)s)",
+                provider=provider,
+                requests=requests,
+                tokens=tokens,
+            )
+        )
+
+    def block_provider(self, provider: str, seconds: float, reason: str) -> None:
+        self._scalar(
+            "SELECT rag.block_provider(%(provider)s, %(seconds)s, %(reason)s)",
+            provider=provider,
+            seconds=seconds,
+            reason=reason.replace("\0", ""),
+        )
+
+    def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:
+        rows = self._rows(
+            Request,
+            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::text[])",
+            worker=worker,
+            collections=None if collections is None else list(collections),
+        )
+        return rows[0] if rows else None
+
+    def answer_request(
+        self, request_id: int, result: Mapping[str, Any] | None, error: str | None
+    ) -> None:
+        self._scalar(
+            "SELECT rag.answer_request(%(request_id)s, %(result)s, %(error)s)",
+            request_id=request_id,
+            result=None if result is None else Jsonb(result),
+            error=error,
+        )
+
+    def follow_sources(self, collections: Sequence[str] | None = None) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.follow_sources(collections => %(collections)s::text[])",
+                collections=None if collections is None else list(collections),
+            )
+        )
+
+    def maintain(self) -> None:
+        self._scalar("SELECT count(*) FROM rag.maintain()")
+
+    def doctor(self) -> list[Finding]:
+        return self._rows(Finding, "SELECT * FROM rag.doctor()")

@@ -1,0 +1,167 @@
+-- The definition of a source, made from what rag.attach_source is told, and checked.
+
+CREATE OR REPLACE FUNCTION rag.column_pairs(relation oid, names text[])
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _root oid := coalesce(pg_partition_root(relation), relation);
+    _pairs jsonb;
+    _missing text;
+BEGIN
+    SELECT coalesce(jsonb_agg(jsonb_build_array(n.name, a.attnum) ORDER BY n.place), '[]'),
+           string_agg(coalesce(quote_ident(n.name), 'NULL'), ', ') FILTER (WHERE a.attnum IS NULL)
+    INTO _pairs, _missing
+    FROM unnest(names) WITH ORDINALITY AS n (name, place)
+    LEFT JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = n.name AND a.attnum > 0 AND NOT a.attisdropped;
+    IF _missing IS NOT NULL THEN
+        RAISE EXCEPTION 'table % has no column %', rag.table_name(relation), _missing
+        USING ERRCODE = 'RG001', HINT = 'its columns: ' || (
+            SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
+            FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
+    END IF;
+    RETURN _pairs;
+END
+$$;
+
+COMMENT ON FUNCTION rag.column_pairs(oid, text[]) IS
+$$Columns as [[name, attnum], …]; error RG001 for a name that the table does not have.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.uri_pieces(template text, key_names text[])
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _pieces jsonb := '[]';
+    _part text[];
+    _place integer;
+BEGIN
+    FOR _part IN SELECT m FROM regexp_matches(template, '\{([^{}]+)\}|([^{}]+)', 'g') AS m LOOP
+        _place := array_position(key_names, _part[1]) - 1;
+        IF _part[1] IS NOT NULL AND _place IS NULL THEN
+            RAISE EXCEPTION 'uri % names %, which is not a key column', quote_literal(template), quote_ident(_part[1])
+            USING ERRCODE = 'RG001', HINT = 'key columns: ' || array_to_string(key_names, ', ');
+        END IF;
+        IF _place IS NOT NULL AND jsonb_typeof(_pieces -> -1) = 'number'
+            OR _place IS NOT NULL AND _pieces @? '$[*] ? (@.type() == "number")' AND _pieces ->> -1 NOT LIKE '%/%' THEN
+            RAISE EXCEPTION 'uri % has no slash between its columns', quote_literal(template)
+            USING ERRCODE = 'RG001', HINT = 'two keys could share a uri: write {a}/{b}';
+        END IF;
+        _pieces := _pieces || coalesce(to_jsonb(_place), to_jsonb(_part[2]));
+    END LOOP;
+    IF EXISTS (SELECT FROM generate_subscripts(key_names, 1) AS k WHERE NOT _pieces @> to_jsonb(k - 1)) THEN
+        RAISE EXCEPTION 'uri % does not name every key column', quote_literal(template)
+        USING ERRCODE = 'RG001', HINT = 'key columns: ' || array_to_string(key_names, ', ');
+    END IF;
+    RETURN _pieces;
+END
+$$;
+
+COMMENT ON FUNCTION rag.uri_pieces(text, text[]) IS
+$$A template of a uri, such as articles/{id}, as an array of texts and places of key columns. Error RG001 unless it names
+every key column, with a slash between two.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.primary_key(relation oid)
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT array_agg(a.attname::text ORDER BY k.place)
+            FROM pg_index AS i, unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k (attnum, place)
+            JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
+            WHERE i.indrelid = relation AND i.indisprimary);
+END
+$$;
+
+COMMENT ON FUNCTION rag.primary_key(oid) IS $$The columns of a table's primary key; NULL when it has none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.check_source_key(relation oid, key_names text[])
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _nullable text;
+BEGIN
+    SELECT string_agg(quote_ident(a.attname), ', ') INTO _nullable
+    FROM pg_attribute AS a
+    WHERE a.attrelid = relation AND a.attname = ANY (key_names) AND NOT a.attnotnull;
+    IF _nullable IS NOT NULL THEN
+        RAISE EXCEPTION 'key column % of table % may be NULL', _nullable, rag.table_name(relation)
+        USING ERRCODE = 'RG001', HINT = 'use the primary key, or set the column NOT NULL';
+    END IF;
+    IF NOT EXISTS (
+        SELECT FROM pg_index AS i
+        WHERE i.indrelid = relation AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL
+            AND key_names @> ARRAY(
+                SELECT a.attname::text FROM unnest(i.indkey[:i.indnkeyatts - 1]) AS k (attnum)
+                JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum)) THEN
+        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '), rag.table_name(relation)
+        USING ERRCODE = 'RG001', HINT = 'rows with the same key would make one document: use the primary key, or add a unique index';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_source_key(oid, text[]) IS
+$$Error RG001 unless the columns are NOT NULL and a unique index covers them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.define_source(
+    relation oid, content text[], key text[], title text[], metadata text[], condition text, uri text, language text,
+    separator text, media_type text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _definition jsonb;
+    _key text[] := coalesce(define_source.key, rag.primary_key(relation));
+    _sql record;
+BEGIN
+    IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't' OR c.relnamespace = 'rag'::regnamespace
+        FROM pg_class AS c WHERE c.oid = relation) THEN
+        RAISE EXCEPTION '% is not an ordinary or partitioned table of the application', rag.table_name(relation)
+        USING ERRCODE = 'RG001', HINT = 'attach the table beneath a view; temporary tables and those of schema rag cannot be sources';
+    END IF;
+    IF coalesce(cardinality(_key), 0) = 0 THEN
+        RAISE EXCEPTION 'table % has no primary key', rag.table_name(relation)
+        USING ERRCODE = 'RG001', HINT = 'name unique columns: key => ''{id}''';
+    END IF;
+    IF coalesce(cardinality(define_source.content), 0) = 0 THEN
+        RAISE EXCEPTION 'a source needs content columns' USING ERRCODE = 'RG001',
+        HINT = 'for example content => ''{title,body}''';
+    END IF;
+    _definition := jsonb_build_object(
+        'key', rag.column_pairs(relation, _key),
+        'title', rag.column_pairs(relation, define_source.title),
+        'content', rag.column_pairs(relation, define_source.content),
+        'metadata', rag.column_pairs(relation, define_source.metadata),
+        'language', rag.column_pairs(relation, array_remove(ARRAY[define_source.language], NULL)),
+        'condition', define_source.condition,
+        'separator', coalesce(define_source.separator, ''),
+        'media_type', coalesce(define_source.media_type, 'text/plain'),
+        'uri', rag.uri_pieces(coalesce(define_source.uri, (SELECT n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+             WHERE c.oid = relation) || '/' || (
+            SELECT string_agg('{' || k.name || '}', '/' ORDER BY k.place)
+            FROM unnest(_key) WITH ORDINALITY AS k (name, place))), _key));
+    PERFORM rag.check_source_key(relation, _key);
+    _sql := rag.source_sql(relation, _definition);
+    BEGIN
+        EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql, rag.table_name(relation),
+                       _sql.condition_sql);
+    EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
+        RAISE EXCEPTION 'condition % cannot be used: %', quote_literal(define_source.condition), SQLERRM
+        USING ERRCODE = 'RG001', HINT = 'write it as after WHERE; names outside pg_catalog carry their schema';
+    END;
+    RETURN _definition;
+END
+$$;
+
+COMMENT ON FUNCTION rag.define_source(oid, text[], text[], text[], text[], text, text, text, text, text) IS
+$$The arguments of rag.attach_source, checked against the table; error RG001 says what does not fit.$$;

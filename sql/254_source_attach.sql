@@ -1,0 +1,204 @@
+-- Sources are attached, listed, detached.
+
+CREATE OR REPLACE FUNCTION rag.attach_source(
+    source_table regclass,
+    collection text,
+    content text[],
+    key text[] DEFAULT NULL,
+    title text[] DEFAULT '{}',
+    metadata text[] DEFAULT '{}',
+    condition text DEFAULT NULL,
+    uri text DEFAULT NULL,
+    language text DEFAULT NULL,
+    separator text DEFAULT E'\n\n',
+    media_type text DEFAULT 'text/plain')
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(attach_source.collection);
+    _definition jsonb := rag.define_source(
+        attach_source.source_table, attach_source.content, attach_source.key, attach_source.title,
+        attach_source.metadata, attach_source.condition, attach_source.uri, attach_source.language,
+        attach_source.separator, attach_source.media_type);
+    _id integer := (
+        SELECT s.source_id FROM rag.sources AS s
+        WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
+            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table)));
+    _member regclass;
+    _event record;
+BEGIN
+    IF _id IS NULL THEN
+        INSERT INTO rag.sources AS s (collection_id, table_name, definition)
+        VALUES (_collection.collection_id, rag.table_name(source_table), _definition)
+        RETURNING s.source_id INTO _id;
+    ELSE
+        UPDATE rag.sources AS s
+        SET table_name = rag.table_name(source_table), definition = _definition, phase = 'backfill', reached = NULL,
+            rows_done = 0, rows_failed = 0, row_error = NULL, broken = NULL, attached_at = now()
+        WHERE s.source_id = _id;
+    END IF;
+    -- A statement fires the triggers of the table that it names: those of a partition when it is written directly.
+    FOR _member IN
+        SELECT source_table
+        UNION
+        SELECT p.relid FROM pg_partition_tree(source_table) AS p
+        JOIN pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
+    LOOP
+        FOR _event IN
+            SELECT * FROM (VALUES ('insert', 'REFERENCING NEW TABLE AS new_rows'),
+                                  ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+                                  ('delete', 'REFERENCING OLD TABLE AS old_rows'),
+                                  ('truncate', '')) AS e (name, rows)
+        LOOP
+            EXECUTE format(
+                'CREATE OR REPLACE TRIGGER rag_source_%1$s_%2$s%3$s AFTER %2$s ON %4$s %5$s'
+                ' FOR EACH STATEMENT EXECUTE FUNCTION rag.note_changes(%1$L, %6$L)',
+                _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END, rag.table_name(_member), _event.rows,
+                _definition);
+        END LOOP;
+    END LOOP;
+    -- The triggers' lock has let every earlier writer finish: the reading covers what they changed.
+    DELETE FROM rag.source_changes AS c WHERE c.source_id = _id;
+    PERFORM pg_notify('rag_sources', '');
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.attach_source(
+    regclass, text, text[], text[], text[], text[], text, text, text, text, text
+) IS
+$$Keep a collection in step with an application's own table: every row is a document. Returns the source's id.
+
+Triggers on the table note the keys of changed rows, in the application's own transaction; a worker (or CALL
+rag.sync_source) reads the rows and puts or deletes their documents, those that are there already first. Attaching again
+replaces the definition and reads every row anew; unchanged documents cost nothing. Who attaches owns the table or has
+TRIGGER on it.
+content: columns whose texts, joined by separator, are the document; a row where all are NULL or empty has no document.
+key: columns that identify a row, NOT NULL and unique; default the primary key. title: columns of the title. metadata:
+columns that become metadata of the same name. language: a column with a text search configuration. condition: only rows
+that satisfy it, written as after WHERE: trusted text, run as whoever writes the table and as the worker.
+uri: a template with the key columns, default <schema.table>/{key}.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.drop_source_triggers(of_source integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _trigger pg_trigger;
+BEGIN
+    FOR _trigger IN
+        SELECT t.* FROM pg_trigger AS t
+        WHERE t.tgname ~ format('^rag_source_%s_', of_source) AND t.tgfoid = 'rag.note_changes'::regproc
+    LOOP
+        EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, rag.table_name(_trigger.tgrelid));
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag.drop_source_triggers(integer) IS $$Take a source's triggers off its table and the partitions.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.detach_source(source_table regclass, collection text DEFAULT NULL,
+                                             delete_documents boolean DEFAULT false)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _ids integer[];
+BEGIN
+    IF source_table IS NOT NULL THEN
+        _ids := ARRAY[(rag.require_source(source_table, detach_source.collection)).source_id];
+    ELSE
+        _ids := ARRAY(
+            SELECT s.source_id FROM rag.sources AS s
+            WHERE s.collection_id = (rag.require_collection(detach_source.collection)).collection_id
+                AND s.phase <> 'remove' AND rag.source_relation(s.source_id) IS NULL);
+    END IF;
+    PERFORM rag.drop_source_triggers(i.id) FROM unnest(_ids) AS i (id);
+    DELETE FROM rag.source_changes AS c WHERE c.source_id = ANY (_ids);
+    IF delete_documents THEN
+        UPDATE rag.sources AS s SET phase = 'remove', reached = NULL, broken = NULL WHERE s.source_id = ANY (_ids);
+        PERFORM pg_notify('rag_sources', '');
+    ELSE
+        DELETE FROM rag.source_documents AS d WHERE d.source_id = ANY (_ids);
+        DELETE FROM rag.sources AS s WHERE s.source_id = ANY (_ids);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.detach_source(regclass, text, boolean) IS
+$$Stop following a table: its triggers go, the table itself is not touched.
+
+collection: which, where the table is a source of several. delete_documents: a worker deletes what the source has put, in
+batches; otherwise the documents stay as they are. source_table NULL: the sources of the collection whose tables were
+dropped.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.forget_sources(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _source rag.sources;
+BEGIN
+    FOR _source IN DELETE FROM rag.sources AS s WHERE s.collection_id = of_collection RETURNING s.* LOOP
+        DELETE FROM rag.source_changes AS c WHERE c.source_id = _source.source_id;
+        DELETE FROM rag.source_documents AS d WHERE d.source_id = _source.source_id;
+        BEGIN
+            PERFORM rag.drop_source_triggers(_source.source_id);
+        EXCEPTION WHEN insufficient_privilege THEN
+            RAISE WARNING 'the triggers rag_source_%_* on table % stay: only the owner of the table may drop them',
+                _source.source_id, _source.table_name
+            USING HINT = 'drop them as its owner; they note changes that nobody reads';
+        END;
+    END LOOP;
+    DELETE FROM rag.requests AS r WHERE r.collection_id = of_collection;
+END
+$$;
+
+COMMENT ON FUNCTION rag.forget_sources(integer) IS
+$$Detach every source of a collection that is dropped, and forget its requests.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_sources(collection text DEFAULT NULL)
+RETURNS TABLE (collection_name text, source_table text, state text, rows_read bigint, rows_expected bigint,
+               changes_waiting bigint, failed_rows bigint, last_error text, attached timestamptz, followed timestamptz)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _only integer := CASE WHEN list_sources.collection IS NOT NULL
+                          THEN (rag.require_collection(list_sources.collection)).collection_id END;
+BEGIN
+    RETURN QUERY
+    SELECT c.name, coalesce(rag.table_name(r.relation), s.table_name),
+           CASE WHEN s.phase = 'remove' THEN 'removing'
+                WHEN s.broken IS NOT NULL OR r.relation IS NULL THEN 'broken'
+                WHEN s.phase = 'follow' THEN 'following'
+                ELSE 'backfilling' END,
+           s.rows_done, s.rows_total,
+           (SELECT count(*) FROM rag.source_changes AS x WHERE x.source_id = s.source_id),
+           s.rows_failed,
+           coalesce(s.broken, CASE WHEN r.relation IS NULL AND s.phase <> 'remove'
+                                   THEN 'its table or its triggers are gone: attach it again, or rag.detach_source(NULL, collection)' END,
+                    s.row_error),
+           s.attached_at, s.followed_at
+    FROM rag.sources AS s
+    JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL,
+    LATERAL (SELECT rag.source_relation(s.source_id) AS relation) AS r
+    WHERE _only IS NULL OR s.collection_id = _only
+    ORDER BY c.name, s.source_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_sources(text) IS
+$$The tables that collections follow. state: backfilling (rows_read of rows_expected), following (in step but for
+changes_waiting), broken (nothing is followed until last_error is mended; changes are kept), removing.
+
+failed_rows: rows that could not become documents since the source was attached; last_error names the last of them.$$;

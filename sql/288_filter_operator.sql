@@ -1,0 +1,181 @@
+-- What the operators of the filter language compile to: SQL conditions on alias c of rag.chunks.
+--
+-- What compiles returns (condition, indexed, undeclared), see rag.compile_filter. A condition is two-valued where it is
+-- negated (IS NOT TRUE) and may otherwise be NULL for false: there is no other negation, so NULL never becomes true.
+
+CREATE OR REPLACE FUNCTION rag.join_conditions(conditions text[], word text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE cardinality(conditions)
+       WHEN 0 THEN CASE word WHEN 'AND' THEN 'true' ELSE 'false' END
+       WHEN 1 THEN conditions[1]
+       ELSE '(' || array_to_string(conditions, ' ' || word || ' ') || ')' END;
+
+COMMENT ON FUNCTION rag.join_conditions(text[], text) IS
+$$SQL conditions joined by AND or OR. None at all: true for AND, false for OR.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.compile_equal(steps text[], operands jsonb, OUT condition text, OUT indexed boolean)
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    by_index CONSTANT integer := 64;  -- GIN compares each match with every value: many are hashed instead
+    _value text := rag.field_value('c.metadata', steps);
+    _path text := '@';
+    _objects text := '';
+    _scalars jsonb[];
+    _parts text[] := '{}';
+    _operand jsonb;
+    _around jsonb[];
+BEGIN
+    indexed := true;
+    FOR _place IN 1..cardinality(steps) LOOP
+        IF _place > 1 THEN  -- jsonpath would look into the elements of an array as well
+            _objects := _objects || format('%s.type() == "object" && ', _path);
+        END IF;
+        _path := _path || '.' || to_jsonb(steps[_place]);
+    END LOOP;
+    SELECT array_agg(o.value) INTO _scalars
+    FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) NOT IN ('object', 'array');
+    IF cardinality(_scalars) <= by_index THEN
+        _parts := ARRAY[format('c.metadata @? %L::jsonpath', format('$ ? (%s(%s))', _objects, (
+            SELECT string_agg(format('%s == %s', _path, s.value), ' || ') FROM unnest(_scalars) AS s (value))))];
+    ELSIF _scalars IS NOT NULL THEN
+        indexed := false;
+        _parts := ARRAY[format(
+            'CASE WHEN jsonb_typeof(%1$s) = ''array'''
+            ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value) WHERE e.value = ANY (%2$L::jsonb[]))'
+            ' ELSE %1$s = ANY (%2$L::jsonb[]) END', '(' || _value || ')', _scalars)];
+    END IF;
+    FOR _operand IN
+        SELECT o.value FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) IN ('object', 'array')
+    LOOP
+        _around := rag.wrap_operand(steps, _operand);
+        _parts := _parts || format(
+            '((c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)'
+            ' AND (%3$s = %4$L::jsonb OR %4$L::jsonb IN (SELECT jsonb_path_query(%3$s, ''$[*]''))))',
+            _around[1], _around[2], _value, _operand);
+        indexed := indexed AND rag.has_scalar(_operand);
+    END LOOP;
+    condition := rag.join_conditions(_parts, 'OR');
+END
+$$;
+
+COMMENT ON FUNCTION rag.compile_equal(text[], jsonb) IS
+$$The condition that a field, or an element of the array it holds, equals one of the operands (a JSON array).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.wrap_operand(steps text[], operand jsonb)
+RETURNS jsonb[]
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _value jsonb := operand;
+    _element jsonb := jsonb_build_array(operand);
+BEGIN
+    FOR _place IN REVERSE cardinality(steps)..1 LOOP
+        _value := jsonb_build_object(steps[_place], _value);
+        _element := jsonb_build_object(steps[_place], _element);
+    END LOOP;
+    RETURN ARRAY[_value, _element];
+END
+$$;
+
+COMMENT ON FUNCTION rag.wrap_operand(text[], jsonb) IS
+$$Metadata that holds the operand at a field, and metadata that holds it there as the element of an array.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.has_scalar(operand jsonb)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN jsonb_path_exists(operand, 'strict $.** ? (@.type() != "object" && @.type() != "array")');
+
+COMMENT ON FUNCTION rag.has_scalar(jsonb) IS
+$$Whether there is any string, number, boolean or null in a value: without one, GIN has nothing to look up.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.compile_range(
+    collection_key integer, field text, steps text[], operator text, operand jsonb,
+    OUT condition text, OUT indexed boolean, OUT undeclared text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<' WHEN '$lte' THEN '<=' END;
+    _declared text;
+    _type text := CASE jsonb_typeof(operand)
+                  WHEN 'number' THEN 'numeric' WHEN 'boolean' THEN 'boolean'
+                  WHEN 'string' THEN CASE WHEN rag.as_timestamptz(operand) IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
+BEGIN
+    IF _type IS NULL OR rag.as_numeric(operand) IS NULL AND _type = 'numeric' THEN
+        RAISE EXCEPTION '% of field % takes a number, a date, a text or a boolean, not %', operator,
+            quote_literal(left(field, 100)), left(operand::text, 100)
+        USING ERRCODE = 'RG004', HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
+    END IF;
+    SELECT f.type INTO _declared FROM rag.fields AS f
+    WHERE f.collection_id = collection_key AND f.field = rag.field_name(steps);
+    IF _declared <> _type AND (_declared, _type) <> ('text', 'timestamptz') THEN
+        RAISE EXCEPTION 'field % is declared %, % cannot compare it with %', quote_literal(left(field, 100)), _declared,
+            operator, left(operand::text, 100)
+        USING ERRCODE = 'RG004', HINT = 'pass a value of that type; dates are written like "2024-02-29T12:30:00Z"';
+    END IF;
+    indexed := coalesce(_declared = _type, false);
+    undeclared := CASE WHEN _declared IS NULL THEN ARRAY[rag.field_name(steps)] ELSE '{}' END;
+    IF _type = 'text' AND length(operand #>> '{}') >= 500 THEN  -- longer than what as_text keeps
+        indexed := false;
+        condition := format('%s %s %L', rag.whole_text(steps), _sign, operand #>> '{}');
+    ELSIF _type = 'timestamptz' THEN
+        condition := format('%s %s rag.as_timestamptz(%L::jsonb)',
+                            rag.field_expression('c.metadata', steps, _type), _sign, operand);
+    ELSE
+        condition := format('%s %s %L::%s', rag.field_expression('c.metadata', steps, _type), _sign,
+                            operand #>> '{}', _type);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.compile_range(integer, text, text[], text, jsonb) IS
+$$The condition that a field's one value is greater or less than the operand, by the operand's type.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.whole_text(steps text[])
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN format('CASE WHEN jsonb_typeof(%s) = ''string'' THEN %1$s #>> ''{}'' END COLLATE "C"',
+              '(' || rag.field_value('c.metadata', steps) || ')');
+
+COMMENT ON FUNCTION rag.whole_text(text[]) IS
+$$The SQL expression of a field's text in its full length.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.compile_like(
+    collection_key integer, field text, steps text[], operand jsonb,
+    OUT condition text, OUT indexed boolean, OUT undeclared text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _pattern text := operand #>> '{}';
+    _prefix text := left(substring(_pattern FROM '^[^%_\\]+'), 400);
+BEGIN
+    IF jsonb_typeof(operand) <> 'string' OR _pattern ~ '(^|[^\\])(\\\\)*\\$' THEN
+        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)), left(operand::text, 100)
+        USING ERRCODE = 'RG004', HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
+    END IF;
+    indexed := false;
+    undeclared := '{}';
+    condition := format('%s LIKE %L', rag.whole_text(steps), _pattern);
+    IF _prefix IS NOT NULL THEN
+        indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
+                           AND f.field = rag.field_name(steps) AND f.type = 'text');
+        undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag.field_name(steps)] END;
+        condition := format('(%s LIKE %L%s)', rag.field_expression('c.metadata', steps, 'text'), _prefix || '%',
+                            CASE WHEN _pattern <> _prefix || '%' THEN ' AND ' || condition END);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.compile_like(integer, text, text[], jsonb) IS
+$$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _ can use the field's index.$$;

@@ -1,0 +1,43 @@
+"""Nothing is lost, doubled or stuck, whatever happens to workers, database and provider meanwhile.
+
+`make chaos` is the long form: RAG_PG_TEST_CHAOS seconds, over 2,000 documents of RAG_PG_EVAL_DATA.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from acceptance.chaos.run import show, storm
+from rich.console import Console
+
+from rag_pg.server import EmbeddedServer
+
+LONG = float(os.environ.get("RAG_PG_TEST_CHAOS", "0"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="rag-pg-"))
+    made.chmod(0o755)  # under root the server runs as another user
+    yield made
+    EmbeddedServer(made / "postgres").stop()
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def test_a_storm_leaves_every_document_searchable_in_its_last_version(folder: Path) -> None:
+    if LONG:
+        if not os.environ.get("RAG_PG_EVAL_DATA"):
+            pytest.skip("the long form needs RAG_PG_EVAL_DATA")
+        report = storm(folder, documents=2000, seconds=LONG, pause=4)
+    else:
+        report = storm(folder, documents=60, seconds=25, pause=1.5)
+    show(report, Console(width=140))
+    assert {what: rows for what, rows in report.violations.items() if rows} == {}
+    assert set(report.worker_exits) == {0}
+    assert len(report.faults) >= 3
+    assert {"answered", "500"} <= report.answers.keys()
+    if LONG:
+        assert report.embedded <= 1.1 * report.necessary

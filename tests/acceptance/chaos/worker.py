@@ -1,0 +1,21 @@
+"""A worker process of the run: `rag-pg worker` with a short lease, and an embedder with a short time-out."""
+
+import logging
+import signal
+import sys
+from pathlib import Path
+
+from rag_pg import Rag, Settings
+from rag_pg.gemini import GeminiEmbedder
+
+dsn, home, url, key, dimensions, timeout, lease = sys.argv[1:]
+logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+embedder = GeminiEmbedder(
+    "fake", dimensions=int(dimensions), api_key=key, base_url=url, timeout=float(timeout)
+)
+with Rag(
+    dsn, settings=Settings(home=Path(home)), embedders={"gemini": lambda name: embedder}
+) as rag:
+    worker = rag.worker(lease_seconds=float(lease))
+    signal.signal(signal.SIGTERM, lambda *_: worker.stop.set())
+    worker.run()
