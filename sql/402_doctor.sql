@@ -205,7 +205,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    worthwhile CONSTANT integer := 10000;  -- a range reads this many chunks in 10 to 40 ms
+    worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
 BEGIN
     RETURN QUERY
     SELECT 'fields to declare', 'ok',
