@@ -92,7 +92,8 @@ def add(
     dsn: Dsn = None,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
-    cut = parsed_object(chunking, "chunking", """'{"method": "sentence"}'""")
+    shown = """'{"method": "sentence"}'"""
+    cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
     with opened(dsn) as rag:
         target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from rag_pg.command import Dsn, Json, open_collection, opened, print_json, say
+from rag_pg.command import Dsn, Json, open_collection, opened, parsed_object, print_json, say
 from rag_pg.errors import InvalidInput
 from rag_pg.show import count_of, err, out, show_progress, size_of
 
@@ -63,7 +62,7 @@ def rechunk(
     dsn: Dsn = None,
 ) -> None:
     """Cut the documents of a collection anew; they stay searchable, and unchanged chunks keep their vectors."""
-    settings = _json_object(chunking, "the chunking", '{"max_tokens": 128}')
+    settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
     with opened(dsn) as rag, show_progress("documents") as progress:
         count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
     state = "cut anew" if wait else "queued"
@@ -160,19 +159,9 @@ def _queries(path: Path) -> list[Mapping[str, Any]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
-    shown = '{"query": "reset my password", "relevant": ["password.md"]}'
+    shown = """'{"query": "reset my password", "relevant": ["password.md"]}'"""
     return [
-        _json_object(line, f"line {number} of {path}", shown)
+        parsed_object(line, f"line {number} of {path}", shown)
         for number, line in enumerate(lines, 1)
         if line.strip()
     ]
-
-
-def _json_object(text: str, what: str, shown: str) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as exc:
-        raise InvalidInput(f"{what} is not JSON: {exc}; write it like '{shown}'") from exc
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{what} is not a JSON object; write it like '{shown}'")
-    return value

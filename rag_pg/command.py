@@ -73,24 +73,25 @@ def open_collection(rag: Rag, name: str) -> Collection:
 
 
 def parsed_filter(text: str | None) -> Mapping[str, Any] | None:
-    field, equals, wanted = (text or "").partition("=")
+    if text is None:
+        return None
+    field, equals, wanted = text.partition("=")
     if equals and not field.lstrip().startswith("{"):
         try:
             return {field: json.loads(wanted)}
         except json.JSONDecodeError:
             return {field: wanted}
-    return parsed_object(text, "filter", """'{"lang": "en"}' or lang=en""")
+    return parsed_object(text, "the filter", """'{"lang": "en"}' or lang=en""")
 
 
-def parsed_object(text: str | None, what: str, example: str) -> Mapping[str, Any] | None:
-    if text is None:
-        return None
+def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
+    """Read a JSON object. Raises: InvalidInput saying what it should be, with an example."""
     try:
         value = json.loads(text)
     except json.JSONDecodeError as exc:
-        raise InvalidInput(f"the {what} is not JSON: {exc}; write it like {example}") from exc
+        raise InvalidInput(f"{what} is not JSON: {exc}; write it like {example}") from exc
     if not isinstance(value, dict):
-        raise InvalidInput(f"the {what} is not a JSON object; write it like {example}")
+        raise InvalidInput(f"{what} is not a JSON object; write it like {example}")
     return value
 
 

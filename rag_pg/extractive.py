@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rag_pg.models import Answer, Citation, Embedder, Hit, Usage
-from rag_pg.prompt import distinct_hits
+from rag_pg.models import Answer, Embedder, Hit, Usage
+from rag_pg.prompt import cite, distinct_hits
 from rag_pg.relevance import Numbers, coverage, similarity
 from rag_pg.sentences import FENCES, LONGEST, Sentence, plain, split_sentences
 from rag_pg.words import words
@@ -170,16 +170,7 @@ def _compose(
         )
         last = max(span.stop for span in spans) - 1
         quote = hit.content[sentences[places[0]].start : sentences[last].stop]
-        citations.append(
-            Citation(
-                number=number,
-                chunk_id=hit.chunk_id,
-                uri=hit.uri,
-                title=hit.title,
-                heading=hit.heading,
-                quote=quote,
-            )
-        )
+        citations.append(cite(number, hit, quote))
     return Answer(
         text="\n\n".join(paragraphs),
         found=True,

@@ -61,6 +61,7 @@ class Pipeline:
         self._throttle = Throttle(tools.database, stop)
         self._storing: deque[tuple[Task, Future[None]]] = deque()
         self._batch: list[Task] = []
+        self._given_up: list[Job] = []
         self._unable: RagError | None = None
 
     def drain(self) -> int:
@@ -71,6 +72,11 @@ class Pipeline:
         """
         claimed = 0
         self._unable = None
+        while (
+            self._given_up
+        ):  # the database was gone: not their fault, where nobody took them since
+            self.database.fail_job(self._given_up[-1], None, retry_in=0, count_attempt=False)
+            self._given_up.pop()
         with (
             ThreadPoolExecutor(1, "rag-pg-feed") as feeder,
             ThreadPoolExecutor(1, "rag-pg-store") as storer,
@@ -84,11 +90,16 @@ class Pipeline:
                         break
                     if not self._batch and not self._storing:
                         break
-                    if not self._batch:  # what is being stored may queue more
+                    alone = any(task.job.attempts > 2 for task in self._batch)
+                    if not self._batch or alone:  # what is being stored may queue more
                         self._wait_for_stores(0)
-                    feeding = feeder.submit(self._claim)
+                    if not alone:
+                        feeding = feeder.submit(self._claim)
                     claimed += len(self._batch)
                     self._embed_batch(self._batch, storer)
+                    if alone:  # it may be what kills workers: nothing else is in hand
+                        self._wait_for_stores(0)
+                        feeding = feeder.submit(self._claim)
                 self._wait_for_stores(0)
             except BaseException:  # what is held is not worked: its leases expire
                 storer.shutdown(wait=False, cancel_futures=True)
@@ -118,6 +129,7 @@ class Pipeline:
             tasks += feeding.result()
         for task in tasks:
             self.heartbeat.release(task.job)
+        self._given_up += [task.job for task in tasks]
         self._storing.clear()
 
     def _hand_back(
@@ -151,6 +163,7 @@ class Pipeline:
             except BaseException:
                 for job in jobs:
                     self.heartbeat.release(job)
+                self._given_up += jobs
                 raise
             if tasks:
                 return tasks

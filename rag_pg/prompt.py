@@ -95,19 +95,19 @@ def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
 
 def _fit(hits: Sequence[Hit], budget: int, count_tokens: CountTokens) -> Iterator[Citation]:
     """Yield the sources that fit, numbered from 1. The first is always there, if only in part."""
-    sources = [_citation(number, hit, hit.content) for number, hit in enumerate(hits, 1)]
+    sources = [cite(number, hit, hit.content) for number, hit in enumerate(hits, 1)]
     lengths = count_tokens([_block(source, "0" * 16) for source in sources]) if sources else []
     for source, hit, length in zip(sources, hits, lengths, strict=True):
         if length <= budget:
             yield source
             budget -= length
             continue
-        header = count_tokens([_block(_citation(source.number, hit, ""), "0" * 16)])[0]
+        header = count_tokens([_block(cite(source.number, hit, ""), "0" * 16)])[0]
         quote = _cut(hit.content, budget - header, count_tokens)
         if not quote and source.number == 1:
             quote = _cut_anywhere(hit.content, budget / length)
         if quote:
-            yield _citation(source.number, hit, quote)
+            yield cite(source.number, hit, quote)
         return
 
 
@@ -132,7 +132,8 @@ def _cut_anywhere(content: str, share: float) -> str:
     return head[:space] if space > start else head
 
 
-def _citation(number: int, hit: Hit, quote: str) -> Citation:
+def cite(number: int, hit: Hit, quote: str) -> Citation:
+    """Return source `number` of an answer: a part of a hit's text."""
     return Citation(
         number=number,
         chunk_id=hit.chunk_id,

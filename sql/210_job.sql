@@ -101,6 +101,7 @@ DECLARE
     _some bigint[];
     _priority integer;
     _turns integer[];
+    _alone boolean;
     _again integer[];
     _quota integer;
     _round integer;
@@ -122,16 +123,21 @@ BEGIN
         SELECT o.id FROM unnest(_open) AS o (id)
         WHERE _held = '{}' OR (rag.active_space(o.id)).space_id <> ALL (_held));
 
-    -- What a worker lost comes first: it has waited longest.
-    _taken := ARRAY(
-        SELECT x.job_id FROM rag.jobs AS x
-        WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now
-            AND x.collection_id = ANY (_open)
-            AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting) ELSE x.space_id <> ALL (_held) END
-            AND (kinds IS NULL OR x.kind = ANY (kinds))
-        ORDER BY x.lease_expires_at
-        LIMIT job_limit
-        FOR UPDATE SKIP LOCKED);
+    -- What a worker lost comes first: it has waited longest. What was lost twice may be what kills workers: it is
+    -- taken alone, so that it takes no other job with it.
+    FOR _alone IN SELECT * FROM (VALUES (true), (false)) AS a (alone) LOOP
+        _taken := ARRAY(
+            SELECT x.job_id FROM rag.jobs AS x
+            WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND (x.attempts >= 2) = _alone
+                AND x.collection_id = ANY (_open)
+                AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting)
+                         ELSE x.space_id <> ALL (_held) END
+                AND (kinds IS NULL OR x.kind = ANY (kinds))
+            ORDER BY x.lease_expires_at
+            LIMIT CASE WHEN _alone THEN 1 ELSE job_limit END
+            FOR UPDATE SKIP LOCKED);
+        EXIT WHEN _alone AND _taken <> '{}';
+    END LOOP;
 
     -- Then by priority; collections with jobs of the same priority take turns, whatever the length of their queues.
     FOR _priority, _turns IN
@@ -155,6 +161,7 @@ BEGIN
         GROUP BY h.priority
         ORDER BY h.priority DESC
     LOOP
+        EXIT WHEN _alone;
         _round := 0;
         WHILE cardinality(_turns) > 0 AND cardinality(_taken) < job_limit LOOP
             _round := _round + 1;
@@ -209,7 +216,8 @@ $$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority
 
 Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so that a long queue
 of one does not hold up the others; within a collection the longest due comes first. A job whose lease expired is
-simply taken again; one that was lost as often as its max_attempts is dead. Jobs whose provider is over its budget
+simply taken again, after two losses by itself: what kills its workers then takes nothing with it. One that was lost as
+often as its max_attempts is dead. Jobs whose provider is over its budget
 stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
 then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 

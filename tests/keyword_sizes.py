@@ -6,6 +6,14 @@ from contextlib import contextmanager
 import psycopg
 
 
+def empty_collection(db: psycopg.Connection, key: int) -> None:
+    """Take every chunk and its index away."""
+    tables = ("chunks", "keyword_changes", "keyword_slots", "keyword_postings", "keyword_removed")
+    for table in tables:
+        db.execute(f"TRUNCATE rag.{table}_{key}")
+    db.execute("SELECT rag.clear_keyword(%s)", (key,))
+
+
 @contextmanager
 def keyword_sizes(dsn: str, *, block: int, seal: int, merge: int, frequent: int) -> Iterator[None]:
     wanted = {

@@ -32,21 +32,27 @@ def size(count: Count, text: str) -> int:
     return max(count([text])[0], -(-len(text) // 16))
 
 
-def check_spans(text: str, spans: Sequence[Span]) -> None:
-    """Offsets are right, spans are in order and stripped, and only white space is lost."""
+def faults(text: str, spans: Sequence[Span]) -> list[str]:
+    """What is wrong with spans: a false offset, their order, white space around one, text that is lost."""
+    found = []
     covered, last_start = 0, -1
     for span in spans:
-        assert text[span.start : span.stop] == span.text == span.text.strip() != ""
-        assert span.start > last_start
-        assert span.stop > covered
-        assert text[covered : span.start].strip() == ""
+        if not text[span.start : span.stop] == span.text == span.text.strip() != "":
+            found.append(f"{span} is not {text[span.start : span.stop]!r}")
+        if span.start <= last_start or span.stop <= covered:
+            found.append(f"{span} is out of order")
+        if lost := text[covered : span.start].strip():
+            found.append(f"{lost!r} is lost before {span}")
         covered, last_start = span.stop, span.start
-    assert text[covered:].strip() == ""
+    if lost := text[covered:].strip():
+        found.append(f"{lost!r} is lost at the end")
+    return found
 
 
-def check_maximum(spans: Sequence[Span], count: Count, maximum: int, title: str = "") -> None:
-    for span in spans:
-        assert count([embedded_text(title, span.heading, span.text)])[0] <= maximum
+def longest(spans: Sequence[Span], count: Count, title: str = "") -> int:
+    """The largest size of a span, as it is embedded."""
+    texts = [embedded_text(title, span.heading, span.text) for span in spans]
+    return max((count([text])[0] for text in texts), default=0)
 
 
 WORD = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12)

@@ -59,13 +59,12 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[Any]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def one_line(done: subprocess.CompletedProcess[str], code: int, *words: str) -> None:
-    """A user's mistake: the exit code, one line on stderr with these words, no traceback."""
+def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
+    """A user's mistake: that exit code, and one line on stderr, without a traceback, which is returned."""
     assert done.returncode == code, (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
-    for word in words:
-        assert word in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    return line
 
 
 def test_add_search_ask_status(cli: Run, handbook: Path) -> None:
@@ -116,8 +115,8 @@ def test_jobs_are_explained_and_retried_by_filter(cli: Run, handbook: Path, dsn:
     (told,) = lines(cli("jobs", "--explain", str(ids[0]), "--json"))
     assert (told["job"], told["state"]) == (ids[0], "waiting")
     assert "rag-pg worker" in cli("jobs", "--explain", str(ids[0])).stdout
-    one_line(cli("jobs", "--explain", "999"), 1, "no job 999")
-    one_line(cli("jobs", "--error", "x"), 2, "--retry")
+    assert "no job 999" in complaint(cli("jobs", "--explain", "999"), 1)
+    assert "--retry" in complaint(cli("jobs", "--error", "x"), 2)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT rag.fail_job(job_id, lease, 'odd', permanent => true) FROM rag.take_jobs(9)"
@@ -148,7 +147,7 @@ def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str)
         watching.kill()
         watching.wait()
         watching.stdout.close()
-    one_line(cli("status", "--watch", "--interval", "0"), 2, "interval 0")
+    assert "interval 0" in complaint(cli("status", "--watch", "--interval", "0"), 2)
 
 
 def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
@@ -170,7 +169,7 @@ def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
         worker.kill()
         worker.wait()
         worker.stderr.close()
-    one_line(cli("worker", "--once", "--concurrency", "0"), 2, "concurrency 0")
+    assert "concurrency 0" in complaint(cli("worker", "--once", "--concurrency", "0"), 2)
 
 
 def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> None:
@@ -243,22 +242,24 @@ def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
 def test_mistakes_end_in_one_line(
     cli: Run, arguments: tuple[str, ...], code: int, words: tuple[str, ...]
 ) -> None:
-    one_line(cli(*arguments), code, *words)
+    line = complaint(cli(*arguments), code)
+    assert [word for word in words if word not in line] == []
 
 
 def test_bad_queries_end_in_one_line(cli: Run, handbook: Path) -> None:
     assert cli("add", "handbook").returncode == 0
-    one_line(cli("search", ""), 2, "empty")
-    one_line(cli("search", "x" * 100_001), 2, "100000")
-    one_line(cli("search", "x", "-n", "0"), 2, "limit 0", "1 to 1000")
-    one_line(cli("search", "x", "--limit=-1"), 2, "limit -1")
-    one_line(cli("add", "handbook", "--model", "gemini"), 1, "model is 'minilm'")
+    assert "empty" in complaint(cli("search", ""), 2)
+    assert "100000" in complaint(cli("search", "x" * 100_001), 2)
+    line = complaint(cli("search", "x", "-n", "0"), 2)
+    assert "limit 0" in line and "1 to 1000" in line
+    assert "limit -1" in complaint(cli("search", "x", "--limit=-1"), 2)
+    assert "model is 'minilm'" in complaint(cli("add", "handbook", "--model", "gemini"), 1)
 
 
 def test_an_unreachable_database_ends_in_one_line(cli: Run) -> None:
     dsn = "postgresql://someone:hunter2@127.0.0.1:1/x"
     done = cli("status", RAG_PG_DSN=dsn)
-    one_line(done, 1, "RAG_PG_DSN")
+    assert "RAG_PG_DSN" in complaint(done, 1)
     assert "hunter2" not in done.stderr
 
 
@@ -266,16 +267,19 @@ def test_a_database_without_the_schema_ends_in_one_line(
     cli: Run, new_database: Callable[..., str]
 ) -> None:
     bare = new_database()
-    one_line(cli("status", RAG_PG_DSN=bare), 1, "rag-pg db upgrade")
-    one_line(cli("db", "upgrade", RAG_PG_DSN="host=/nowhere"), 1, "cannot reach the database")
+    assert "rag-pg db upgrade" in complaint(cli("status", RAG_PG_DSN=bare), 1)
+    assert "cannot reach the database" in complaint(
+        cli("db", "upgrade", RAG_PG_DSN="host=/nowhere"), 1
+    )
     assert cli("db", "check", RAG_PG_DSN=bare).returncode == 1
     assert "revision" in cli("db", "upgrade", RAG_PG_DSN=bare).stdout
     assert cli("db", "check", RAG_PG_DSN=bare).returncode == 0
 
 
 def test_an_unknown_setting_ends_in_one_line(cli: Run) -> None:
-    one_line(cli("status", RAG_PG_DNS="x"), 2, "RAG_PG_DNS", "RAG_PG_DSN")
-    one_line(cli("status", RAG_PG_MAX_FILE_BYTES="big"), 2, "'big'")
+    line = complaint(cli("status", RAG_PG_DNS="x"), 2)
+    assert "RAG_PG_DNS" in line and "RAG_PG_DSN" in line
+    assert "'big'" in complaint(cli("status", RAG_PG_MAX_FILE_BYTES="big"), 2)
 
 
 def test_url_prints_the_dsn_last(cli: Run, dsn: str) -> None:
@@ -320,8 +324,10 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute(recording.read_text())
     adopt = ("adopt", "--from", "haystack", "haystack_documents", "--into", "notes")
-    one_line(cli(*adopt), 2, "no collection 'notes' yet", "--model")
-    one_line(cli("adopt", "--from", "pgai", *adopt[3:]), 2, "no column embedding_uuid", "haystack")
+    line = complaint(cli(*adopt), 2)
+    assert "no collection 'notes' yet" in line and "--model" in line
+    line = complaint(cli("adopt", "--from", "pgai", *adopt[3:]), 2)
+    assert "no column embedding_uuid" in line and "haystack" in line
     done = cli(*adopt, "--model", "my-model")
     assert done.returncode == 0, done.stderr
     shown = (Path(__file__).parents[2] / "docs" / "adopt.md").read_text()
@@ -354,7 +360,9 @@ def test_another_model_is_built_compared_activated_and_rolled_back(
         )
         assert (queued["state"], queued["embedded"]) == ("building", 0)
         second = str(queued["space_id"])
-        one_line(cli("spaces", "docs", "--activate", second), 1, "chunks have no vector yet")
+        assert "chunks have no vector yet" in complaint(
+            cli("spaces", "docs", "--activate", second), 1
+        )
         done = cli("reembed", "docs", "--model", model, **environment)
         assert done.returncode == 0, done.stderr
         assert f"space {second} ({model}) is building: 2 of 2 chunks embedded" in done.stdout
@@ -378,7 +386,9 @@ def test_another_model_is_built_compared_activated_and_rolled_back(
         chunking = '{"max_tokens": 32}'
         (cut,) = lines(cli("rechunk", "docs", "--chunking", chunking, "--json", **environment))
         assert cut == {"collection": "docs", "documents": 2}
-    one_line(cli("spaces", "docs", "--drop", "99"), 2, "has no space 99; it has")
-    one_line(cli("spaces", "--rollback"), 2, "name a collection")
-    one_line(cli("rechunk", "docs", "--chunking", "x"), 2, "the chunking is not JSON")
-    one_line(cli("reembed", "nope", "--model", "minilm"), 1, "there is no collection 'nope'")
+    assert "has no space 99; it has" in complaint(cli("spaces", "docs", "--drop", "99"), 2)
+    assert "name a collection" in complaint(cli("spaces", "--rollback"), 2)
+    assert "the chunking is not JSON" in complaint(cli("rechunk", "docs", "--chunking", "x"), 2)
+    assert "there is no collection 'nope'" in complaint(
+        cli("reembed", "nope", "--model", "minilm"), 1
+    )

@@ -73,6 +73,11 @@ def prepared(new_database: Any, template: str) -> Iterator[Connection]:
         yield connection
 
 
+def disagreement(rows: list[Json], wanted: Json, found: list[int], truth: list[int]) -> str:
+    i = min(set(found) ^ set(truth))
+    return f"{wanted!r} {'finds' if i in found else 'misses'} {rows[i]!r}"
+
+
 @settings(
     deadline=None,
     max_examples=400 if SLOW else 24,
@@ -93,11 +98,7 @@ def test_filters_agree_with_the_oracle_whether_declared_or_not(
             prepared.execute(f"SET LOCAL enable_seqscan = {seqscan}".encode())
             found = evaluate(prepared, collection, wanted)
         wrong = [(w, f, t) for w, f, t in zip(wanted, found, truth, strict=True) if f != t]
-        for one, got, true in wrong:
-            i = min(set(got) ^ set(true))
-            raise AssertionError(
-                f"collection {collection}: {one!r} {'finds' if i in got else 'misses'} {rows[i]!r}"
-            )
+        assert not wrong, f"collection {collection}: {disagreement(rows, *wrong[0])}"
 
 
 # --- input that wants to break out, and limits

@@ -116,6 +116,27 @@ def test_a_permanent_failure_is_dead_at_once_and_retried_by_filter(
     assert [job.attempts for job in take(database, 2)] == [1, 1]
 
 
+def test_what_kills_its_workers_dies_alone(database: Database, connection: Connection) -> None:
+    put(database, *"abcde")
+    (killer,) = connection.execute("SELECT min(job_id) FROM rag.jobs").fetchone() or ()
+    sizes = []
+    for _ in range(30):  # a worker after the other
+        jobs = take(database, limit=9)
+        sizes.append(len(jobs))
+        if killer in [job.job_id for job in jobs]:  # is killed by it, and loses what it has
+            connection.execute(
+                "UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL"
+            )
+        else:
+            for job in jobs:
+                database.finish_job(job)
+    assert sizes[:2] == [5, 5]
+    assert set(sizes[2:]) <= {0, 1}
+    assert connection.execute("SELECT job_id, state, attempts FROM rag.jobs").fetchall() == [
+        (killer, "dead", 5)
+    ]
+
+
 def test_a_job_lost_as_often_as_its_attempts_is_dead(
     database: Database, connection: Connection
 ) -> None:

@@ -9,6 +9,7 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -92,9 +93,9 @@ class Stress:
     def read(self, db: psycopg.Connection, chance: random.Random) -> None:
         with db.transaction():
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            check(
-                db, " ".join(chance.choices(WORDS, k=chance.randint(1, 5))), chance.choice([5, 50])
-            )
+            query = " ".join(chance.choices(WORDS, k=chance.randint(1, 5)))
+            found, wanted = answers(db, query, chance.choice([5, 50]))
+            assert found == wanted, query
 
     def upkeep(self, db: psycopg.Connection, chance: random.Random) -> None:
         if chance.random() < 0.8:
@@ -116,7 +117,8 @@ class Stress:
             os.kill(random.choice(pids), signal.SIGKILL)
 
 
-def check(db: psycopg.Connection, query: str, limit: int) -> None:
+def answers(db: psycopg.Connection, query: str, limit: int) -> tuple[list, list]:
+    """What the search finds and what the oracle says it should, in one snapshot."""
     oracle = Oracle()
     for chunk_id, text in db.execute(
         "SELECT chunk_id, content FROM rag.chunks WHERE collection_id = %s", (KEY,)
@@ -127,17 +129,17 @@ def check(db: psycopg.Connection, query: str, limit: int) -> None:
         words[word] = words.get(word, 0) + 1
     found = db.execute("SELECT * FROM rag.rank_keyword(%s, %s, %s)", (KEY, query, limit)).fetchall()
     wanted = oracle.search(words, limit)
-    assert [i for i, _ in found] == [i for i, _ in wanted], query
-    assert [s for _, s in found] == pytest.approx([s for _, s in wanted], abs=1e-6)
+    return found, [(i, pytest.approx(score, abs=1e-6)) for i, score in wanted]
 
 
-def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exact(keyword_dsn):
+@pytest.fixture
+def small_blocks(keyword_dsn: str) -> Iterator[str]:
     with keyword_sizes(keyword_dsn, block=256, seal=64, merge=32, frequent=4):
-        live_under_stress(keyword_dsn)
+        yield keyword_dsn
 
 
-def live_under_stress(dsn: str) -> None:
-    stress = Stress(dsn)
+def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exact(small_blocks):
+    stress = Stress(small_blocks)
     workers = [(f"writer {i}", stress.write) for i in range(8)]
     workers += [(f"reader {i}", stress.read) for i in range(4)] + [("upkeep", stress.upkeep)]
     threads = [threading.Thread(target=stress.run, args=w) for w in workers]
@@ -153,9 +155,10 @@ def live_under_stress(dsn: str) -> None:
     assert not stress.failures, stress.failures
     assert all(stress.done.get(name) for name, _ in workers), stress.done
 
-    with psycopg.connect(dsn, autocommit=True) as db:
+    with psycopg.connect(small_blocks, autocommit=True) as db:
         for query in ("w1", "w59 w3 w3", " ".join(WORDS)):
-            check(db, query, 1000)
+            found, wanted = answers(db, query, 1000)
+            assert found == wanted, query
         db.execute("SELECT rag.merge_keyword(%s)", (KEY,))
         counted = dict(
             db.execute("SELECT word, chunks FROM rag.chunk_counts(%s, %s)", (KEY, WORDS)).fetchall()

@@ -147,6 +147,7 @@ def test_a_document_deleted_meanwhile_is_not_waited_for(
     thread.start()
     connection.execute(WAIT, [token, 60])
     thread.join()
+    assert docs.rag.database.get_document("docs", "a") is None
 
 
 def test_the_lag_is_the_age_of_the_oldest_put_that_is_not_searchable(

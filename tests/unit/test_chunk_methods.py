@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spans import DOCUMENT, Count, check_maximum, check_spans, letters, squares, words
+from spans import DOCUMENT, Count, faults, letters, longest, squares, words
 
 from rag_pg.chunking import METHODS, OVERLAPPING, Chunking
 from rag_pg.errors import InvalidInput
@@ -102,8 +102,8 @@ def test_no_method_loses_text_or_exceeds_the_maximum(
     )
     splitter = Splitter(count, chunking, embed=hashed)
     spans = splitter.split(text, media_type=media_type, title="T")
-    check_spans(text, spans)
-    check_maximum(spans, count, maximum, title="T")
+    assert faults(text, spans) == []
+    assert longest(spans, count, title="T") <= maximum
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -114,8 +114,8 @@ def test_a_real_tokenizer_never_counts_more_than_the_maximum(bert: Count, method
     splitter = Splitter(bert, Chunking(method=method, max_tokens=48), embed=hashed)
     for media_type in (PLAIN, MARKDOWN, "text/x-python"):
         spans = splitter.split(text, media_type=media_type, title="A title")
-        check_spans(text, spans)
-        check_maximum(spans, bert, 48, title="A title")
+        assert faults(text, spans) == []
+        assert longest(spans, bert, title="A title") <= 48
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -194,8 +194,8 @@ def test_small_chunks_know_the_larger_piece_they_are_part_of() -> None:
     parts = {name: " ".join(f"{name}{n} is said here." for n in range(20)) for name in "AB"}
     text = f"# A\n\n{parts['A']}\n\n# B\n\n{parts['B']}\n"
     spans = split(text, method="small-to-big", max_tokens=32, parent_tokens=96, media_type=MARKDOWN)
-    check_spans(text, spans)
-    check_maximum(spans, words, 32)
+    assert faults(text, spans) == []
+    assert longest(spans, words) <= 32
     assert len(spans) > 5
     for span in spans:
         assert span.parent is not None
@@ -230,7 +230,7 @@ def test_turns_stay_whole_and_fill_chunks() -> None:
 def test_a_long_turn_is_cut_under_its_speaker() -> None:
     text = "Ann: short.\n\n[12:31] Bob (HR): " + "It goes on. " * 40 + "\nAnn: ok."
     spans = split(text, method="conversation", max_tokens=40)
-    check_spans(text, spans)
+    assert faults(text, spans) == []
     assert [(span.heading, span.text[:6]) for span in spans] == [
         ("Ann", "Ann: s"),
         ("Bob", "[12:31"),
@@ -254,7 +254,7 @@ def test_a_long_turn_is_cut_under_its_speaker() -> None:
 )
 def test_json_turns_are_cut_between_objects(text: str) -> None:
     spans = split(text, method="conversation", max_tokens=18)
-    check_spans(text, spans)
+    assert faults(text, spans) == []
     assert [span.heading for span in spans][-2:] == ["user", "bot"]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from spans import check_maximum, check_spans, words
+from spans import faults, longest, words
 
 from rag_pg.chunking import Chunking
 from rag_pg.errors import InvalidInput
@@ -443,8 +443,8 @@ def test_a_function_larger_than_a_chunk_is_cut_at_blank_lines() -> None:
     step = "        a = 1  # step\n        b = 2\n"
     text = "class A:\n    x = 1\n\n    def f(self):\n" + "\n".join([step] * 9)
     spans = Splitter(words, Chunking(max_tokens=40)).split(text, media_type="text/x-python")
-    check_spans(text, spans)
-    check_maximum(spans, words, 40)
+    assert faults(text, spans) == []
+    assert longest(spans, words) <= 40
     assert [span.heading for span in spans] == ["A", "A > f", "A > f", "A > f"]
     assert all(span.text.endswith("b = 2") for span in spans[1:])
 
@@ -494,4 +494,5 @@ def test_a_statement_ends_where_postgresql_ends_it(statement: str, name: str) ->
 
 @pytest.mark.parametrize("text", ["'" * 50_000, "$a$" * 50_000, "/*" * 50_000, "$a$ $b$ " * 20_000])
 def test_what_is_never_closed_is_read_in_one_pass(text: str) -> None:
-    outline_code(text, "text/x-sql")
+    blocks = outline_code(text, "text/x-sql")
+    assert "".join(text[block.start : block.stop] for block in blocks) == text

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from spans import DOCUMENT, Count, check_maximum, check_spans, letters, size, squares, words
+from spans import DOCUMENT, Count, faults, letters, longest, size, squares, words
 
 from rag_pg.chunking import Chunking
 from rag_pg.errors import InvalidInput
@@ -60,8 +60,8 @@ def test_markdown_is_cut_without_loss_within_the_maximum(
     text: str, maximum: int, count: Count
 ) -> None:
     spans = Splitter(count, Chunking(max_tokens=maximum)).split(text, media_type=MARKDOWN)
-    check_spans(text, spans)
-    check_maximum(spans, count, maximum)
+    assert faults(text, spans) == []
+    assert longest(spans, count) <= maximum
     check_rigid(text, spans, count, maximum)
     check_overlaps(text, spans)
 
@@ -79,8 +79,8 @@ def test_any_text_is_cut_without_loss_within_the_maximum(
 ) -> None:
     splitter = Splitter(count, Chunking(max_tokens=maximum, overlap=overlap))
     spans = splitter.split(text, media_type=media_type, title="T")
-    check_spans(text, spans)
-    check_maximum(spans, count, maximum, title="T")
+    assert faults(text, spans) == []
+    assert longest(spans, count, title="T") <= maximum
 
 
 @settings(max_examples=50, deadline=None)
@@ -91,8 +91,8 @@ def test_a_real_tokenizer_never_counts_more_than_the_maximum(
     spans = Splitter(bert, Chunking(max_tokens=maximum)).split(
         text, media_type=MARKDOWN, title="A title"
     )
-    check_spans(text, spans)
-    check_maximum(spans, bert, maximum, title="A title")
+    assert faults(text, spans) == []
+    assert longest(spans, bert, title="A title") <= maximum
     check_overlaps(text, spans)
 
 
@@ -181,7 +181,7 @@ def test_a_long_heading_is_cut_between_words() -> None:
     text = "# " + "word " * 100 + "\n\nbody"
     spans = Splitter(words, Chunking(max_tokens=32)).split(text, media_type=MARKDOWN, title="T")
     assert {span.heading for span in spans} == {" ".join(["word"] * 8)}
-    check_maximum(spans, words, 32, title="T")
+    assert longest(spans, words, title="T") <= 32
 
 
 def test_headings_of_plain_text_are_just_text() -> None:
@@ -269,7 +269,7 @@ def prose(paragraphs: int) -> str:
 def test_long_prose_fills_its_chunks(media_type: str, bert: Count) -> None:
     text = prose(200)
     spans = Splitter(bert).split(text, media_type=media_type)
-    check_spans(text, spans)
+    assert faults(text, spans) == []
     fill = statistics.mean(bert([span.text for span in spans])) / 256
     assert fill > 0.8
     repeated = sum(len(span.text) for span in spans) / len(text) - 1
@@ -301,7 +301,7 @@ def test_a_heading_is_not_left_alone_before_a_long_list_item() -> None:
 def test_a_large_code_block_is_cut_between_lines() -> None:
     text = "```\n" + "x = 1  # y\n" * 60 + "```\n"
     spans = Splitter(words, Chunking(max_tokens=32)).split(text, media_type=MARKDOWN)
-    check_spans(text, spans)
+    assert faults(text, spans) == []
     lines = [line for span in spans for line in span.text.splitlines()]
     assert lines == text.splitlines()
 
@@ -339,8 +339,8 @@ ODD = {
 def test_odd_texts_are_cut_like_any_other(name: str, media_type: str, bert: Count) -> None:
     for count in (bert, words):
         spans = Splitter(count).split(ODD[name], media_type=media_type, title="T")
-        check_spans(ODD[name], spans)
-        check_maximum(spans, count, 256, title="T")
+        assert faults(ODD[name], spans) == []
+        assert longest(spans, count, title="T") <= 256
         assert max(len(span.text) for span in spans) <= 256 * 17
 
 
@@ -397,8 +397,8 @@ def test_real_documentation_keeps_every_promise(bert: Count) -> None:
     for path in sorted(folder.rglob("*.md"))[::3]:
         text = path.read_text(encoding="utf-8")
         spans = splitter.split(text, media_type=MARKDOWN)
-        check_spans(text, spans)
-        check_maximum(spans, bert, 256)
+        assert faults(text, spans) == []
+        assert longest(spans, bert) <= 256
         check_rigid(text, spans, bert, 256)
         check_overlaps(text, spans)
         sizes += bert([embedded_text("", span.heading, span.text) for span in spans])

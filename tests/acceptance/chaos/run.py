@@ -25,7 +25,7 @@ from rag_pg.server import EmbeddedServer
 
 WRITERS = 4
 WORKERS = 3
-LEASE = 5.0  # seconds
+LEASE = 8.0  # seconds
 DIMENSIONS = 64
 CHUNKING = {"max_tokens": 128}
 COLLECTION = "storm"
