@@ -79,6 +79,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "auto_weight",
         ),
     ),
+    "Counts, facets and order": (
+        "Questions that the metadata of documents answers, with the filters of a search.",
+        ("count_documents", "facets", "select_documents"),
+    ),
     "Filters": (
         "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
         ("index_field", "unindex_field", "list_fields", "field_index_statement", "compile_filter"),

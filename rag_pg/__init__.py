@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_pg.aio import AsyncCollection, AsyncRag
     from rag_pg.collection import Collection, Hits
     from rag_pg.config import Settings
-    from rag_pg.models import Answer, Citation, Document, Hit
+    from rag_pg.models import Answer, Citation, Document, Facet, Hit
     from rag_pg.rag import Rag
 
 __version__ = "0.1.0"
@@ -30,6 +30,7 @@ _LAZY = {
     "Citation": "rag_pg.models",
     "Collection": "rag_pg.collection",
     "Document": "rag_pg.models",
+    "Facet": "rag_pg.models",
     "Hit": "rag_pg.models",
     "Hits": "rag_pg.collection",
     "Rag": "rag_pg.rag",
@@ -42,6 +43,7 @@ __all__ = [
     "Citation",
     "Collection",
     "Document",
+    "Facet",
     "Hit",
     "Hits",
     "Rag",

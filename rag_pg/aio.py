@@ -17,7 +17,7 @@ from rag_pg.adopt import AdoptReport
 from rag_pg.collection import Collection, Hits
 from rag_pg.db_connect import POOL_SIZE
 from rag_pg.ingest import Source
-from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document
+from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document, Facet
 from rag_pg.rag import Rag
 from rag_pg.sync import SyncReport
 
@@ -106,6 +106,18 @@ class AsyncCollection:
     async def delete(self, uri: str) -> bool:
         """See Collection.delete."""
         return await self._run(self._sync.delete, uri)
+
+    async def count(self, **options: Any) -> int:
+        """See Collection.count."""
+        return await self._run(self._sync.count, **options)
+
+    async def facets(self, field: str, **options: Any) -> list[Facet]:
+        """See Collection.facets."""
+        return await self._run(self._sync.facets, field, **options)
+
+    async def select(self, **options: Any) -> list[Document]:
+        """See Collection.select."""
+        return await self._run(self._sync.select, **options)
 
     async def document(self, uri: str) -> Document:
         """See Collection.document."""

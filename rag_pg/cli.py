@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from rag_pg.cli_db import db
+from rag_pg.cli_documents import count, documents, facets
 from rag_pg.cli_space import rechunk, reembed, spaces
 from rag_pg.cli_status import doctor, jobs, status
 from rag_pg.cli_worker import worker
@@ -51,7 +51,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(db, name="db")
-for command in (worker, status, jobs, doctor, reembed, rechunk, spaces):
+for command in (documents, count, facets, worker, status, jobs, doctor, reembed, rechunk, spaces):
     app.command()(command)
 
 
@@ -99,8 +99,8 @@ def add(
         with show_progress() as progress:
             report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
     _failures(report.failures)
-    for uri, count in report.removed_characters.items():
-        err.print(f"[yellow]note:[/] {escape(uri)}: {count} unreadable characters were removed")
+    for uri, removed in report.removed_characters.items():
+        err.print(f"[yellow]note:[/] {escape(uri)}: {removed} unreadable characters were removed")
     result = {
         "collection": collection,
         "added": report.added,
@@ -203,29 +203,6 @@ def sync(
                 break
     if failed:
         raise SystemExit(1)
-
-
-@app.command()
-def documents(
-    collection: Name = "docs",
-    limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
-    filter: Filter = None,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """List a collection's documents."""
-    where = parsed_filter(filter)
-    with opened(dsn) as rag:
-        found = list(open_collection(rag, collection).documents(filter=where, limit=limit))
-    if json_:
-        for document in found:
-            print_json(document)
-        return
-    table = Table("uri", "title", "chunks", "state")
-    for document in found:
-        state = f"failed: {document.error}" if document.error else document.state
-        table.add_row(*map(escape, (document.uri, document.title, str(document.chunks), state)))
-    out.print(table)
 
 
 @app.command()

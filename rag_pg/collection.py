@@ -30,6 +30,7 @@ from rag_pg.models import (
     CollectionStats,
     Document,
     Embedder,
+    Facet,
     Hit,
     LoadFailure,
     Reranker,
@@ -438,6 +439,45 @@ class Collection:
                 return
             after = page[-1].uri
             left = None if left is None else left - len(page)
+
+    def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
+        """How many documents there are whose metadata pass the filter."""
+        return self.rag.database.count_documents(self.name, metadata_filter=filter or {})
+
+    def facets(
+        self, field: str, *, filter: Mapping[str, Any] | None = None, limit: int = 20
+    ) -> list[Facet]:
+        """The values of a metadata field and how many documents hold each, the most frequent first.
+
+        Of an array each element counts, once per document; documents without the field do not.
+        """
+        return self.rag.database.facets(self.name, field, metadata_filter=filter or {}, limit=limit)
+
+    def select(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        order_by: str = "uri",
+        descending: bool = False,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Return the first documents in some order, without their content; `documents` yields them all.
+
+        Args:
+            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by value, ISO dates
+                by time, texts by code point; documents without the field come last, descending or not.
+            limit: 1 to 1000 documents.
+            offset: how many to leave out, as the pages before had.
+        """
+        return self.rag.database.select_documents(
+            self.name,
+            metadata_filter=filter or {},
+            order_by=order_by,
+            descending=descending,
+            limit=limit,
+            offset=offset,
+        )
 
     def document(self, uri: str) -> Document:
         """Return a document with its content. Raises NotFound."""

@@ -10,10 +10,11 @@ from rag_pg.db_document import Documents
 from rag_pg.db_job import IngestWork, Jobs
 from rag_pg.db_search import Searches
 from rag_pg.db_space import Spaces
+from rag_pg.db_structured import Structured
 from rag_pg.db_worker import Workers
 
 __all__ = ["Database", "IngestWork"]
 
 
-class Database(Collections, Spaces, Documents, Jobs, Workers, Searches):
+class Database(Collections, Spaces, Documents, Jobs, Workers, Searches, Structured):
     """rag_pg's functions as methods. Opens nothing until `open`."""

@@ -114,6 +114,14 @@ class Document:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Facet:
+    """A value of a metadata field, and how many documents hold it."""
+
+    value: Any
+    documents: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AddReport:
     """What `Collection.add` did: counts of documents, the uris of those that were read, and what
     failed, each with its reason."""

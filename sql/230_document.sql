@@ -319,6 +319,38 @@ COMMENT ON FUNCTION rag.delete_document(text, text) IS
 $$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.document_query(condition text, ordering text, with_content boolean)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format($sql$
+        SELECT c.document_id, c.uri, c.title, %3$s, c.media_type, c.language, c.metadata, c.version,
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
+               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+               j.error, c.created_at, c.updated_at
+        FROM (SELECT c.* FROM rag.documents AS c
+              WHERE c.collection_id = $1 AND (%1$s) ORDER BY %2$s LIMIT $3 OFFSET $4) AS c
+        LEFT JOIN LATERAL (
+            SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
+            WHERE x.collection_id = $1 AND x.document_id = c.document_id
+                AND (x.kind = 'ingest' OR x.space_id = $2)
+            ORDER BY x.state DESC  -- waiting before dead
+            LIMIT 1
+        ) AS j ON true
+        ORDER BY %2$s
+        $sql$, condition, ordering, CASE WHEN with_content THEN 'c.content' ELSE 'NULL::text' END);
+END
+$$;
+
+COMMENT ON FUNCTION rag.document_query(text, text, boolean) IS
+$$The query of the rag.document_info of a collection's documents, for EXECUTE.
+
+Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering are trusted SQL on alias c
+of rag.documents. The jobs and chunks are looked up for the documents within the limit only.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.list_documents(
     collection text,
     metadata_filter jsonb DEFAULT '{}',
@@ -331,32 +363,17 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(list_documents.collection)).collection_id;
-    _space rag.spaces := rag.active_space(_id);
+    _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
-    RETURN QUERY EXECUTE format($sql$
-        SELECT c.document_id, c.uri, c.title, CASE WHEN $3 IS NOT NULL THEN c.content END, c.media_type, c.language,
-               c.metadata, c.version,
-               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
-               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
-               j.error, c.created_at, c.updated_at
-        FROM rag.documents AS c
-        LEFT JOIN LATERAL (
-            SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
-            WHERE x.collection_id = $1 AND x.document_id = c.document_id
-                AND (x.kind = 'ingest' OR x.space_id = $5)
-            ORDER BY x.state DESC  -- waiting before dead
-            LIMIT 1
-        ) AS j ON true
-        WHERE c.collection_id = $1 AND c.uri > coalesce($2, '') AND ($3 IS NULL OR c.uri = $3) AND (%s)
-        ORDER BY c.uri
-        LIMIT $4
-        $sql$, coalesce((rag.compile_filter(_id, coalesce(metadata_filter, '{}'))).condition, 'true'))
-    USING _id, after_uri, only_uri, result_limit, _space.space_id;
+    RETURN QUERY EXECUTE rag.document_query(
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri', only_uri IS NOT NULL)
+    USING _id, (rag.active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
 END
 $$;
 
 COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
-$$Documents by uri, without their content. Next page: after_uri => the last uri of this one.
+$$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In another order:
+rag.select_documents.
 
 metadata_filter: keep documents whose metadata pass it (docs/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
 

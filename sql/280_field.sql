@@ -128,43 +128,63 @@ $$The SQL expression of a field's value as text, numeric, timestamptz or boolean
 rag.index_field indexes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_index(collection_key integer, field text)
+CREATE OR REPLACE FUNCTION rag.field_index(of_table text, collection_key integer, field text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN format('chunks_%s_field_%s', collection_key, left(md5(field), 16));
+RETURN format('%s_%s_field_%s', of_table, collection_key, left(md5(field), 16));
 
-COMMENT ON FUNCTION rag.field_index(integer, text) IS
-$$The name of a declared field's index.$$;
+COMMENT ON FUNCTION rag.field_index(text, integer, text) IS
+$$The name of a declared field's index on chunks or documents.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_index_statement(collection text, field text, type text)
+CREATE OR REPLACE FUNCTION rag.require_field(field text)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF coalesce(field, '') = '' OR octet_length(field) > 500 THEN
+        RAISE EXCEPTION 'a field''s name has % bytes', coalesce(octet_length(field), 0)
+        USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
+    END IF;
+    RETURN rag.field_steps(field);
+END
+$$;
+
+COMMENT ON FUNCTION rag.require_field(text) IS
+$$The keys that a field's name leads through, or error RG001 for a name that is empty or too long.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.field_index_statement(
+    collection text, field text, type text, of_table text DEFAULT 'chunks')
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(field_index_statement.collection)).collection_id;
-    _steps text[];
+    _steps text[] := rag.require_field(field);
 BEGIN
-    IF coalesce(field, '') = '' OR octet_length(field) > 500 THEN
-        RAISE EXCEPTION 'a field''s name has % bytes', coalesce(octet_length(field), 0)
-        USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
-    END IF;
     IF type IS NULL OR type NOT IN ('text', 'numeric', 'timestamptz', 'boolean') THEN
         RAISE EXCEPTION 'unknown field type %', quote_nullable(type)
         USING ERRCODE = 'RG001', HINT = 'use text, numeric, timestamptz or boolean';
     END IF;
-    _steps := rag.field_steps(field);
-    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((%s))',
-                  rag.field_index(_id, rag.field_name(_steps)), 'chunks_' || _id,
-                  rag.field_expression('metadata', _steps, type));
+    IF of_table IS NULL OR of_table NOT IN ('chunks', 'documents') THEN
+        RAISE EXCEPTION 'fields have no index on %', quote_nullable(of_table)
+        USING ERRCODE = 'RG001', HINT = 'use chunks or documents';
+    END IF;
+    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((%s)%s)',
+                  rag.field_index(of_table, _id, rag.field_name(_steps)), of_table || '_' || _id,
+                  rag.field_expression('metadata', _steps, type),
+                  CASE of_table WHEN 'documents' THEN ' DESC NULLS LAST' END);  -- the order of "the latest ones"
 END
 $$;
 
-COMMENT ON FUNCTION rag.field_index_statement(text, text, text) IS
+COMMENT ON FUNCTION rag.field_index_statement(text, text, text, text) IS
 $$The statement that makes a field's index while others write; then rag.index_field has only to declare it.
 
 In psql: SELECT rag.field_index_statement('docs', 'year', 'numeric') \gexec
+of_table: chunks (searches) or documents (counts, facets and selections; a smaller index, so it seldom matters).
 It cannot run inside a transaction, so no function can run it for you.$$;
 
 
@@ -175,10 +195,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(index_field.collection)).collection_id;
-    _statement text := rag.field_index_statement(index_field.collection, index_field.field, index_field.type);
-    _name text := rag.field_name(rag.field_steps(index_field.field));
-    _index text := rag.field_index(_id, _name);
+    _tables CONSTANT text[] := ARRAY['chunks', 'documents'];
+    _statements text[] := ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field, index_field.type, t.name)
+                                FROM unnest(_tables) AS t (name));
+    _name text := rag.field_name(rag.require_field(index_field.field));
     _before text;
+    _index text;
 BEGIN
     INSERT INTO rag.fields AS f (collection_id, field, type) VALUES (_id, _name, index_field.type)
     ON CONFLICT DO NOTHING;
@@ -188,23 +210,27 @@ BEGIN
             _before, index_field.type
         USING ERRCODE = 'RG003', HINT = 'call rag.unindex_field first to change it';
     END IF;
-    IF EXISTS (SELECT FROM pg_index AS i
-               WHERE i.indexrelid = to_regclass(format('rag.%I', _index)) AND NOT i.indisvalid) THEN
-        EXECUTE format('DROP INDEX rag.%I', _index);  -- left behind by a CREATE INDEX CONCURRENTLY that failed
-    END IF;
-    IF to_regclass(format('rag.%I', _index)) IS NULL THEN
-        EXECUTE regexp_replace(_statement, '^CREATE INDEX CONCURRENTLY', 'CREATE INDEX');
-    END IF;
-    EXECUTE format('ANALYZE rag.%I', 'chunks_' || _id);
+    FOR _place IN 1..cardinality(_tables) LOOP
+        _index := rag.field_index(_tables[_place], _id, _name);
+        IF EXISTS (SELECT FROM pg_index AS i
+                   WHERE i.indexrelid = to_regclass(format('rag.%I', _index)) AND NOT i.indisvalid) THEN
+            EXECUTE format('DROP INDEX rag.%I', _index);  -- left behind by a CREATE INDEX CONCURRENTLY that failed
+        END IF;
+        IF to_regclass(format('rag.%I', _index)) IS NULL THEN
+            EXECUTE regexp_replace(_statements[_place], '^CREATE INDEX CONCURRENTLY', 'CREATE INDEX');
+        END IF;
+        EXECUTE format('ANALYZE rag.%I', _tables[_place] || '_' || _id);
+    END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag.index_field(text, text, text) IS
-$$Declare a metadata field, so that an index serves its ranges and prefixes and the planner knows its values.
+$$Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its values.
 
 field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error RG003 when it is declared
 with another type. Values of other types stay as they are: no comparison of this type matches them.
-Writers of this collection wait while the index is made, a few seconds per 100,000 chunks; to let them pass, run what
+Chunks have one for searches, documents one for counts, facets and selections.
+Writers of this collection wait while they are made, a few seconds per 100,000 chunks; to let them pass, run what
 rag.field_index_statement returns first. Only the owner of the tables may do this.$$;
 
 
@@ -221,13 +247,14 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    EXECUTE format('DROP INDEX IF EXISTS rag.%I', rag.field_index(_id, _name));
+    EXECUTE format('DROP INDEX IF EXISTS rag.%I, rag.%I',
+                   rag.field_index('chunks', _id, _name), rag.field_index('documents', _id, _name));
     RETURN true;
 END
 $$;
 
 COMMENT ON FUNCTION rag.unindex_field(text, text) IS
-$$Take back the declaration of a metadata field and drop its index. False when it was not declared.
+$$Take back the declaration of a metadata field and drop its indexes. False when it was not declared.
 
 It waits for the searches of this collection that run, and new ones wait for it.$$;
 

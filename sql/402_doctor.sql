@@ -153,6 +153,105 @@ COMMENT ON FUNCTION rag.check_sources() IS
 $$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose triggers are missing.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.undeclared_fields(collection_key integer)
+RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    looked_at CONSTANT integer := 300;
+    _first bigint;
+    _last bigint;
+BEGIN
+    SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k WHERE k.collection_id = collection_key;
+    RETURN QUERY
+    WITH RECURSIVE leaf (steps, value) AS (
+        SELECT ARRAY[e.key], e.value
+        FROM generate_series(0, looked_at - 1) AS p (place),
+        LATERAL (SELECT k.metadata FROM rag.chunks AS k
+                 WHERE k.collection_id = collection_key AND k.chunk_id >= _first + (_last - _first) / looked_at * p.place
+                 ORDER BY k.chunk_id LIMIT 1) AS s,
+        LATERAL jsonb_each(s.metadata) AS e
+        UNION ALL
+        SELECT l.steps || e.key, e.value
+        FROM leaf AS l, LATERAL jsonb_each(CASE jsonb_typeof(l.value) WHEN 'object' THEN l.value ELSE '{}' END) AS e
+        WHERE cardinality(l.steps) < 32
+    ), held AS MATERIALIZED (
+        SELECT l.steps, CASE WHEN count(h.number) > 0 THEN 'numeric' ELSE 'timestamptz' END AS type,
+               (array_agg(l.value ORDER BY h.number, h.day))[1] AS lowest,
+               (array_agg(l.value ORDER BY h.number DESC, h.day DESC))[1] AS highest
+        FROM leaf AS l, LATERAL (SELECT rag.as_numeric(l.value) AS number, rag.as_timestamptz(l.value) AS day) AS h
+        WHERE jsonb_typeof(l.value) <> 'null'
+        GROUP BY l.steps
+        HAVING count(*) >= looked_at / 10 AND count(*) IN (count(h.number), count(h.day)) AND count(DISTINCT l.value) >= 3
+    )
+    SELECT n.field, h.type, h.lowest, h.highest
+    FROM held AS h, LATERAL (SELECT rag.field_name(h.steps) AS field) AS n
+    WHERE octet_length(n.field) BETWEEN 1 AND 500
+        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key AND f.field = n.field)
+    ORDER BY n.field;
+END
+$$;
+
+COMMENT ON FUNCTION rag.undeclared_fields(integer) IS
+$$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks spread evenly.
+
+Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of three or more values.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.check_fields()
+RETURNS TABLE ("check" text, status text, detail text, remedy text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
+BEGIN
+    RETURN QUERY
+    SELECT 'fields to declare', 'ok',
+           format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, c.name,
+                  CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END, left(u.lowest::text, 50), left(u.highest::text, 50)),
+           format('SELECT rag.index_field(%L, %L, %L)', c.name, u.field, u.type)
+    FROM rag.collections AS c, LATERAL rag.undeclared_fields(c.collection_id) AS u
+    WHERE c.dropped_at IS NULL
+        AND worthwhile = (SELECT count(*) FROM (SELECT FROM rag.chunks AS k WHERE k.collection_id = c.collection_id
+                                                LIMIT worthwhile) AS first)
+    ORDER BY c.name, u.field;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_fields() IS
+$$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask for ranges of them.
+
+It is advice, so its status is ok: only the application knows what it asks for.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.check_budgets()
+RETURNS TABLE ("check" text, status text, detail text, remedy text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'spend caps', 'warn',
+           format('%s; waiting jobs: %s', l.reason,
+                  (SELECT count(*) FROM rag.jobs AS j
+                   JOIN rag.spaces AS s ON s.collection_id = j.collection_id AND s.state = 'active'
+                   WHERE j.state = 'waiting' AND rag.provider_of(s.model) = l.provider)),
+           format('SELECT rag.set_budget(%L, requests_per_minute => %s, tokens_per_minute => %s, spend_cap => %s, '
+                  'spend_period => %L, token_price => %s)', l.provider, coalesce(l.requests_per_minute::text, 'NULL'),
+                  coalesce(l.tokens_per_minute::text, 'NULL'), 2 * l.spend_cap, l.spend_period, b.token_price)
+           || CASE l.spend_period WHEN 'day' THEN ', or wait until midnight UTC' ELSE '' END
+    FROM rag.list_budgets() AS l JOIN rag.budgets AS b ON b.provider = l.provider
+    WHERE l.spent >= l.spend_cap
+    ORDER BY l.provider;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_budgets() IS
+$$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other limits.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.doctor()
 RETURNS TABLE ("check" text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
@@ -165,6 +264,8 @@ BEGIN
         UNION ALL SELECT f.* FROM rag.check_jobs() AS f
         UNION ALL SELECT f.* FROM rag.check_chunks() AS f
         UNION ALL SELECT f.* FROM rag.check_sources() AS f
+        UNION ALL SELECT f.* FROM rag.check_budgets() AS f
+        UNION ALL SELECT f.* FROM rag.check_fields() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num), NULL::text
     FROM rag.alembic_version AS v
@@ -173,7 +274,8 @@ BEGIN
     FROM (VALUES ('pgvector', 'recent enough'), ('vector index', 'all there and valid'), ('dead jobs', 'none'),
                  ('waiting jobs', 'taken in time'), ('chunks without vectors', 'none that no job embeds'),
                  ('chunks without documents', 'none'), ('vectors without chunks', 'none'), ('broken sources', 'none'),
-                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none')) AS k (name, fine)
+                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('spend caps', 'none is reached'),
+                 ('fields to declare', 'none found')) AS k (name, fine)
     LEFT JOIN found AS f ON f."check" = k.name;
 END
 $$;

@@ -39,7 +39,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 11
+    assert len(checks) == 13
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
@@ -125,3 +125,53 @@ def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -
     connection.execute("ALTER TABLE notes DROP body; SELECT rag.follow_sources()")
     status, detail, _ = found(connection)["broken sources"]
     assert status == "fail" and "has no column body" in detail
+
+
+def test_fields_to_declare_are_named_with_the_statement(connection: Connection) -> None:
+    def advice() -> list[tuple[str, str, str]]:
+        rows = connection.execute(
+            """SELECT status, detail, remedy FROM rag.doctor() WHERE "check" = 'fields to declare'"""
+        )
+        return rows.fetchall()
+
+    fields = """jsonb_build_object('year', 2000 + mod(g, 25), 'day', '2024-01-01'::date + mod(g, 90)::integer, 'lang', 'en', 'flag', mod(g, 2),
+        'mixed', CASE WHEN mod(g, 2) = 0 THEN '"x"' ELSE to_jsonb(g) END, 'tags', jsonb_build_array(g),
+        'author', jsonb_build_object('v1.0', g), 'text', 'number ' || g, 'none', NULL)"""  # fmt: skip
+    insert = f"""INSERT INTO rag.chunks SELECT 1, g, gen_random_uuid(), 0, NULL, NULL, '', 'c', '', {fields}, '', NULL, '', 0
+        FROM generate_series(%s::bigint, %s) AS g"""
+    connection.execute("DELETE FROM rag.chunks")
+    connection.execute(insert.encode(), [1, 9_999])
+    assert advice() == [("ok", "none found", None)]  # too few to matter
+    connection.execute(insert.encode(), [10_000, 10_000])
+    found = advice()
+    assert [(status, remedy) for status, _, remedy in found] == [
+        ("ok", "SELECT rag.index_field('c', E'author.v1\\\\.0', 'numeric')"),
+        ("ok", "SELECT rag.index_field('c', 'day', 'timestamptz')"),
+        ("ok", "SELECT rag.index_field('c', 'year', 'numeric')"),
+    ]
+    assert "'day' of collection 'c' holds dates, \"2024-01-" in found[1][1]
+    assert "'year' of collection 'c' holds numbers, 2000 to 2024;" in found[2][1]
+    for _, _, remedy in found:
+        connection.execute(remedy.encode())
+    assert advice() == [("ok", "none found", None)]
+
+
+def test_a_spend_cap_that_is_reached_is_a_warning(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('g', 'gemini:one', 3)")
+    connection.execute("SELECT rag.put_document('g', 'a', 'text')")
+    connection.execute("SELECT rag.set_budget('gemini', 60, spend_cap => 1.5, token_price => 0.1)")
+    assert found(connection) == {}
+    connection.execute("SELECT rag.take_budget('gemini', 1, 15000000)")
+    status, detail, remedy = found(connection)["spend caps"]
+    assert status == "warn"
+    assert (
+        detail == "the spend cap of gemini is reached: 1.5000 of 1.5 units (day); waiting jobs: 1"
+    )
+    statement, _, otherwise = remedy.rpartition(", ")
+    assert otherwise == "or wait until midnight UTC"
+    connection.execute(statement.encode())
+    assert found(connection) == {}
+    budget = connection.execute(
+        "SELECT requests_per_minute, tokens_per_minute, spend_cap FROM rag.list_budgets()"
+    )
+    assert budget.fetchall() == [(60, None, 3)]

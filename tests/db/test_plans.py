@@ -1,4 +1,4 @@
-"""Among a hundred collections every search reads its own, and none as a whole by accident."""
+"""Among a hundred collections every search and count reads its own, and none as a whole by accident."""
 
 import json
 import re
@@ -30,6 +30,12 @@ SEARCHES = {
     "hybrid, refined": f"""rag.search('large', 'w7 common', '{VECTOR}', diversity => 0.5, per_document => 1,
         boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}]')""",
     "more_like": "rag.more_like('large', (SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1))",
+    "count, declared range": "rag.count_documents('large', '{\"number\": {\"$gte\": 19900}}')",
+    "facets, declared range": "rag.facets('large', 'few', '{\"number\": {\"$gte\": 19900}}')",
+    "select, the latest": "rag.select_documents('large', order_by => 'number', descending => true)",
+    "select, the latest of a range": """rag.select_documents('large', '{"number": {"$lt": 300}}', order_by => 'number',
+        descending => true)""",
+    "select by uri": "rag.select_documents('large', result_offset => 100)",
     "expand": "rag.expand('large', ARRAY(SELECT chunk_id FROM rag.search_keyword('large', 'w7', 3)))",
 }  # fmt: skip
 

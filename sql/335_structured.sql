@@ -1,0 +1,126 @@
+-- Questions over the metadata of documents: how many, which values, the first ones in some order.
+--
+-- They take the filters of a search, and compile them by the same function: its alias c is rag.documents here.
+
+CREATE OR REPLACE FUNCTION rag.count_documents(collection text, metadata_filter jsonb DEFAULT '{}')
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(count_documents.collection)).collection_id;
+    _count bigint;
+BEGIN
+    PERFORM rag.check_query(NULL, 1, metadata_filter);
+    EXECUTE format('SELECT count(*) FROM rag.documents AS c WHERE c.collection_id = $1 AND %s',
+                   coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
+    INTO _count USING _id;
+    RETURN _count;
+END
+$$;
+
+COMMENT ON FUNCTION rag.count_documents(text, jsonb) IS
+$$How many documents there are whose metadata pass the filter, searchable already or not.
+
+A filter sees a document's own metadata here. A field that only some of its chunks were given is found by searches alone.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.facets(
+    collection text, field text, metadata_filter jsonb DEFAULT '{}', result_limit integer DEFAULT 20)
+RETURNS TABLE (value jsonb, documents bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(facets.collection)).collection_id;
+    _value text := rag.field_value('c.metadata', rag.require_field(facets.field));
+BEGIN
+    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    RETURN QUERY EXECUTE format($sql$
+        WITH held AS MATERIALIZED (  -- grouped first: an array is taken apart once, however many documents hold it
+            SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
+            WHERE c.collection_id = $1 AND (%1$s) IS NOT NULL AND %2$s GROUP BY 1
+        )
+        SELECT f.value, sum(f.documents)::bigint
+        FROM (SELECT h.value, h.documents FROM held AS h WHERE jsonb_typeof(h.value) <> 'array'
+              UNION ALL
+              SELECT e.value, h.documents
+              FROM held AS h, LATERAL (SELECT DISTINCT a.value FROM jsonb_array_elements(h.value) AS a) AS e
+              WHERE jsonb_typeof(h.value) = 'array') AS f
+        GROUP BY f.value ORDER BY 2 DESC, 1 LIMIT $2
+        $sql$, _value, coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
+    USING _id, result_limit;
+END
+$$;
+
+COMMENT ON FUNCTION rag.facets(text, text, jsonb, integer) IS
+$$The values of a metadata field and how many documents hold each, the most frequent first, equal counts by value.
+
+field: a dotted path as in filters. value: as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an
+array each element counts, once per document. A document without the field is not counted (see {"field": {"$exists": false}});
+one where it is null counts for the value null. result_limit: 1 to 1000 values.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.document_order(collection_key integer, order_by text, descending boolean)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _direction text := CASE WHEN descending THEN ' DESC' ELSE '' END;
+    _steps text[] := rag.require_field(order_by);
+    _types text[];
+BEGIN
+    IF order_by IN ('uri', 'title', 'created_at', 'updated_at') THEN
+        RETURN format('c.%I%s, c.uri', order_by, _direction);
+    END IF;
+    SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
+    WHERE f.collection_id = collection_key AND f.field = rag.field_name(_steps);
+    RETURN (SELECT string_agg(rag.field_expression('c.metadata', _steps, t.type) || _direction || ' NULLS LAST, ', ''
+                              ORDER BY t.place) || 'c.uri'
+            FROM unnest(coalesce(_types, ARRAY['numeric', 'timestamptz', 'text', 'boolean']))
+                 WITH ORDINALITY AS t (type, place));
+END
+$$;
+
+COMMENT ON FUNCTION rag.document_order(integer, text, boolean) IS
+$$An ORDER BY of documents, alias c: by a column or by a metadata field, then by uri.
+
+A declared field sorts as its type. Another sorts by each type that a value can be of, so equal types stand together.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.select_documents(
+    collection text,
+    metadata_filter jsonb DEFAULT '{}',
+    order_by text DEFAULT 'uri',
+    descending boolean DEFAULT false,
+    result_limit integer DEFAULT 20,
+    result_offset integer DEFAULT 0)
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(select_documents.collection)).collection_id;
+BEGIN
+    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    IF result_offset IS NULL OR result_offset < 0 THEN
+        RAISE EXCEPTION 'offset % is out of range', coalesce(result_offset::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 0 for the first page';
+    END IF;
+    RETURN QUERY EXECUTE rag.document_query(
+        coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'),
+        rag.document_order(_id, order_by, descending), false)
+    USING _id, (rag.active_space(_id)).space_id, result_limit, result_offset;
+END
+$$;
+
+COMMENT ON FUNCTION rag.select_documents(text, jsonb, text, boolean, integer, integer) IS
+$$The first documents in some order, without their content, e.g. the five latest contracts of 2024.
+
+order_by: uri, title, created_at, updated_at (the document's own), or a metadata field, a dotted path as in filters.
+A field that rag.index_field declares sorts as its type. Another sorts its numbers by value, then ISO dates by time, then
+other texts by code point (their first 500 characters), then booleans, so that a field of one type is in that type's order.
+What has no place there (no such field, null, arrays, objects; of a declared field, values of other types) comes last, and
+equal ones go by uri, descending or not. result_limit: 1 to 1000. Next page: result_offset => how many there were so far.
+To walk through all documents: rag.list_documents.$$;
