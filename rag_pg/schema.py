@@ -7,6 +7,7 @@ removal of each function that this transaction did not create again.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -202,10 +203,7 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
     raw = connection.connection.driver_connection
     assert isinstance(raw, psycopg.Connection)
     for path in sql_files():
-        try:
-            raw.execute(path.read_text().encode())
-        except psycopg.Error as exc:
-            raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
+        _apply_file(raw, path)
     raw.execute(
         """
         DO $$
@@ -230,6 +228,22 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
         cursor.executemany(
             "INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows
         )
+
+
+def _apply_file(connection: psycopg.Connection[Any], path: Path) -> None:
+    """Apply a file; a function that is there with another result is dropped first, as the server asks."""
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute(path.read_text().encode())
+            return
+        except psycopg.errors.InvalidFunctionDefinition as exc:
+            outdated = re.search(r"rag\.\S+\(.*\)", exc.diag.message_hint or "")
+            if outdated is None:
+                raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
+            connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
+        except psycopg.Error as exc:
+            raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
 
 
 def _functions(connection: Connection) -> Sequence[tuple[str, str]]:
