@@ -212,7 +212,7 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
             FOR _stale IN
                 SELECT p.oid FROM pg_proc AS p
                 WHERE p.pronamespace = 'rag'::regnamespace
-                    AND p.xmin::text <> (pg_current_xact_id()::text::numeric % 4294967296)::text
+                    AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
                     AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
             LOOP
                 EXECUTE format('DROP ROUTINE %s', _stale);

@@ -18,10 +18,10 @@ BEGIN
                   CASE WHEN i.indexrelid IS NULL THEN 'missing' ELSE 'invalid' END),
            CASE WHEN i.indexrelid IS NULL
                 THEN format('run CALL rag.build_index(rag.active_space(%s)) as the owner', c.collection_id)
-                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner', 'embeddings_' || s.space_id || '_hnsw') END
+                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner', rag.index_name(s.space_id)) END
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
-    LEFT JOIN pg_index AS i ON i.indexrelid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id || '_hnsw'))
+    LEFT JOIN pg_index AS i ON i.indexrelid = to_regclass(format('rag.%I', rag.index_name(s.space_id)))
     WHERE c.dropped_at IS NULL AND s.index_options ->> 'kind' <> 'exact' AND i.indisvalid IS NOT TRUE
     ORDER BY c.name;
 END

@@ -141,6 +141,20 @@ def test_a_database_without_the_schema_says_what_to_run(new_database: Callable[.
         Database(new_database()).open()
 
 
+def test_a_function_that_had_another_result_is_replaced(dsn: str) -> None:
+    run(
+        dsn,
+        "DROP FUNCTION rag.doctor()",
+        "CREATE FUNCTION rag.doctor() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
+        "DROP FUNCTION rag.put_document",
+        """CREATE FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig) RETURNS void
+           LANGUAGE sql AS 'SELECT'""",
+    )
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
 def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> None:
     run(
         dsn,
