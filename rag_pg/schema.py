@@ -238,7 +238,7 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path) -> None:
                 connection.execute(path.read_text().encode())
             return
         except psycopg.errors.InvalidFunctionDefinition as exc:
-            outdated = re.search(r"rag\.\S+\(.*\)", exc.diag.message_hint or "")
+            outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
             if outdated is None:
                 raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
             connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
