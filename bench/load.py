@@ -45,7 +45,9 @@ BY_HAND = {
 def rows(size: int, per_document: int) -> list[dict[str, Any]]:
     """Return chunks as add_chunks takes them."""
     found, _ = vectors(size)
-    texts = [d["text"] or d["title"] for d in data.read("arxiv-100k", limit=size).documents.values()]
+    texts = [
+        d["text"] or d["title"] for d in data.read("arxiv-100k", limit=size).documents.values()
+    ]
     return [
         {
             "uri": f"document-{number // per_document}",

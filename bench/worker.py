@@ -13,6 +13,7 @@ model and embeds the same batches.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -31,6 +32,7 @@ from rich.table import Table
 
 from rag_pg import Collection, Rag
 from rag_pg.db import Database
+from rag_pg.errors import NotFound
 
 OVERHEAD = 0.05  # the target: of the bare embedder's time
 MEGABYTES = 100.0  # the target: beyond the model's own
@@ -38,6 +40,8 @@ Batches = list[list[str]]
 
 
 def queue(rag: Rag, name: str, sources: Sequence[Any]) -> Collection:
+    with contextlib.suppress(NotFound):  # a run that was ended leaves it
+        rag.drop_collection(name)
     docs = rag.collection(name, model="minilm")
     docs.add(*sources, wait=False)
     return docs
@@ -149,7 +153,7 @@ def alone(file: str) -> None:
     from rag_pg.embed import open_embedder
 
     embedder = open_embedder("minilm", cache_dir=Settings.from_environment().home / "models")
-    with open(file, encoding="utf-8") as lines:
+    with Path(file).open(encoding="utf-8") as lines:
         for line in lines:
             embedder.embed_documents(json.loads(line))
 
@@ -165,7 +169,6 @@ def main() -> None:
         alone(arguments.alone)
         return
     rounds = times(arguments.folder or data.folder("docs-fastapi-en") / "files", arguments.rounds)
-    peaks = memory(arguments.documents)
     table = Table("round", "chunks", "worker wall s", "CPU s", "server CPU s", "embedder wall s", "CPU s",
                   "wall", "CPU", "CPU with server")  # fmt: skip
     for number, row in enumerate(rounds, 1):
@@ -182,6 +185,7 @@ def main() -> None:
     console = Console(width=130)
     console.print(table)
     console.print(f"overhead: target at most {OVERHEAD:.0%}, on {os.cpu_count()} cores")
+    peaks = memory(arguments.documents)
     console.print(
         f"memory: worker {peaks['worker']:.0f} MB, model alone {peaks['alone']:.0f} MB, beyond it "
         f"{peaks['worker'] - peaks['alone']:.0f} MB (target at most {MEGABYTES:.0f}), {peaks['documents']} documents"
