@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
+.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,15 @@ bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG
 
 bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
 	$(BIN)/python bench/ingest.py
+
+bench-worker: $(VENV)/.test ## time and memory of a worker beyond its model (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/worker.py
+
+bench-load: $(VENV)/.test ## a bulk load of ready vectors beside COPY and CREATE INDEX by hand (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/load.py
+
+bench-source: $(VENV)/.test ## following a table of 1,000,000 rows: backfill, writers beside it, triggers
+	$(BIN)/python bench/source.py
 
 bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and its latency
 	$(BIN)/python bench/jobs.py

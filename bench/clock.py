@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,27 @@ def cpu_ms(pid: int) -> float:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e6
     except OSError:
         return float("nan")
+
+
+def server_cpu_ms(backend: int) -> float:
+    """Return the milliseconds a backend's whole server has run, all processes that it has and had."""
+    try:
+        postmaster = _stat(backend)[1]
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+    except OSError:
+        return float("nan")
+    ended_too = sum(_stat(postmaster)[11:15])
+    alive = 0
+    for child in children:
+        with contextlib.suppress(OSError):  # it has just ended
+            alive += sum(_stat(int(child))[11:13])
+    return (ended_too + alive) * 1e3 / os.sysconf("SC_CLK_TCK")
+
+
+def _stat(pid: int) -> list[int]:
+    """Return what stands in /proc/PID/stat after the name: state (as 0), parent, …"""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return [0, *map(int, fields[1:])]
 
 
 class Timer:

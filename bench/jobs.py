@@ -161,9 +161,10 @@ def run_worker(dsn: str) -> None:
 
 
 @contextmanager
-def server() -> Iterator[str]:
-    if len(sys.argv) > 1:
-        yield sys.argv[1]
+def server(dsn: str | None) -> Iterator[str]:
+    """Yield a given server's DSN, or that of a new one that is removed in the end."""
+    if dsn:
+        yield dsn
         return
     folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
     folder.chmod(0o755)  # under root the server runs as another user
@@ -180,7 +181,7 @@ def main() -> None:
         run_worker(sys.argv[2])
         return
     OUT.mkdir(exist_ok=True)
-    with server() as dsn:
+    with server(sys.argv[1] if len(sys.argv) > 1 else None) as dsn:
         schema.upgrade(dsn)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("DROP DATABASE IF EXISTS bench_procrastinate WITH (FORCE)")

@@ -31,7 +31,8 @@ RETURN pg_try_advisory_xact_lock(hashtextextended('rag keyword index', collectio
 COMMENT ON FUNCTION rag.lock_keyword(integer) IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
 
-CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys bigint[],
+                                            may_merge boolean DEFAULT true)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -54,16 +55,18 @@ BEGIN
           WHERE known.collection_id = c.collection_id AND known.language = c.language
       );
 
-    PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
+    IF may_merge THEN
+        PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.index_chunks(integer, bigint[]) IS
+COMMENT ON FUNCTION rag.index_chunks(integer, bigint[], boolean) IS
 $$Adds chunks to the keyword index. Call it once per new chunk, in the transaction that inserts it.
 
 Searches of the same transaction see the chunks at once, others after commit. Cheap: one small row
-per chunk; every 256th chunk or so its caller also merges. Any number may be given: a bulk load is
-merged directly in whole blocks.$$;
+per chunk; every 256th chunk or so its caller also merges. may_merge: false for a bulk load in pieces
+that calls rag.merge_when_due at its end, which is quickest: it merges directly in whole blocks.$$;
 
 CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys bigint[])
 RETURNS void

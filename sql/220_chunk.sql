@@ -63,7 +63,8 @@ CREATE OR REPLACE FUNCTION rag.replace_chunks(
     contents text[],
     extras jsonb[],
     vectors halfvec[],
-    of_space integer DEFAULT NULL)
+    of_space integer DEFAULT NULL,
+    may_merge boolean DEFAULT true)
 RETURNS TABLE (chunk_id bigint, is_new boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -125,7 +126,8 @@ BEGIN
     LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
     LATERAL (SELECT rag.lexemes(coalesce(d.language, _collection.language), t.searchable) AS lexemes OFFSET 0) AS l
     WHERE u.is_new;
-    PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new));
+    PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
+                             may_merge);
 
     SELECT k.* INTO _space FROM rag.kept_spaces(of_collection) AS k
     WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
@@ -155,12 +157,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[], integer) IS
+COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[], integer, boolean) IS
 $$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
 
 Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what
 is no longer there is deleted. All chunks of a document must come in one call. extras: metadata beyond the document's.
-of_space: whose vectors they are, NULL for the active space. vectors: NULL where the chunk has one already or shall get one later. Returns the ids in the order given.$$;
+of_space: whose vectors they are, NULL for the active space. vectors: NULL where the chunk has one already or shall get one later. may_merge: see
+rag.index_chunks. Returns the ids in the order given.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.queue_missing_vectors(of_collection integer, document_ids uuid[])

@@ -266,7 +266,7 @@ BEGIN
             LATERAL (SELECT rag.document_id(_collection.name, t.uri) AS document_id) AS d
         ) AS a,
         LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
-                                   a.contents, a.extras, a.vectors) AS r;
+                                   a.contents, a.extras, a.vectors, may_merge => false) AS r;
         UPDATE rag.documents AS d SET indexed_version = d.version
         WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
             AND d.indexed_version IS DISTINCT FROM d.version;
@@ -274,6 +274,7 @@ BEGIN
         loaded_chunks := loaded_chunks + _stored;
         queued := queued || rag.queue_missing_vectors(_collection.collection_id, _ids);
     END LOOP;
+    PERFORM rag.merge_when_due(_collection.collection_id, loaded_chunks::integer);
     IF _rebuild THEN
         CALL rag.build_index(_space);
     END IF;

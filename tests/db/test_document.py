@@ -254,6 +254,21 @@ def test_bulk_loading_groups_by_uri_and_keeps_the_order(
     assert connection.execute("SELECT array_agg(chunk_id) FROM rag.chunks").fetchone() == ids
 
 
+def test_a_bulk_load_in_several_pieces_merges_its_keywords(
+    database: Database, connection: Connection
+) -> None:
+    records = [
+        {"uri": f"d{i // 100}", "content": f"word{i}", "embedding": [1, i, 0]} for i in range(5200)
+    ]
+    assert database.load_chunks("c", records, 3).loaded_chunks == 5200
+    assert connection.execute("SELECT count(*) FROM rag.keyword_changes").fetchone() == (0,)
+    for i in (0, 4999, 5199):
+        found = connection.execute(
+            "SELECT content FROM rag.search_keyword('c', %s)", [f"word{i}"]
+        ).fetchall()
+        assert found == [(f"word{i}",)]
+
+
 def test_a_bad_record_in_a_bulk_load_names_it_and_loads_nothing(database: Database) -> None:
     good = {"uri": "a", "content": "x", "embedding": [1, 2, 3]}
     with pytest.raises(InvalidInput, match=r"chunk 1 \(b\).*\(2,\).*3 dimensions"):
