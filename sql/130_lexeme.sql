@@ -28,11 +28,11 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
     SELECT array_agg(lower(w.word) ORDER BY w.place)
     FROM (
-        SELECT rtrim(replace(s.word[1], '?', ''), '.:-/') AS word, s.place
+        SELECT rtrim(s.word[1], '.:-/') AS word, s.place
         FROM regexp_matches(    -- one pass: ten times as fast as splitting the text
             searchable,
-            '[^\n\t\r ()[\]{}<>,;"''`=|*!]*(?:[_/\\@#]|[.:+][^\n\t\r ()[\]{}<>,;"''`=|*!])'
-            '[^\n\t\r ()[\]{}<>,;"''`=|*!]*', 'g'
+            '[^\n\t\r ()[\]{}<>,;"''`=|*!?]*(?:[_/\\@#]|[.:+][^\n\t\r ()[\]{}<>,;"''`=|*!?])'
+            '[^\n\t\r ()[\]{}<>,;"''`=|*!?]*', 'g'
         ) WITH ORDINALITY AS s (word, place)
     ) AS w
     WHERE length(w.word) BETWEEN 2 AND 200
