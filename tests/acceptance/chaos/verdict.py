@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import psycopg
 from acceptance.chaos.corpus import Version, version_word
+from bm25_oracle import Oracle
 from fake_gemini import _vector
-from oracle import bm25
 
 from rag_pg.models import Embedder
 from rag_pg.split import Splitter, embedded_text
@@ -103,14 +103,18 @@ def _inexact(connection: Connection) -> list[str]:
         """SELECT c.chunk_id, ARRAY(SELECT u.lexeme FROM unnest(c.lexemes) AS u, unnest(u.positions))
            FROM rag.chunks AS c"""
     ).fetchall()
-    chunks: dict[int, list[str]] = dict(rows)
-    wordy = [words for words in chunks.values() if len(set(words)) >= 3]
+    oracle = Oracle()
+    for chunk_id, words in rows:
+        oracle.add(chunk_id, words)
+    wordy = [words for _, words in rows if len(set(words)) >= 3]
     chance = random.Random(3)
     wrong = []
     for _ in range(20):
         query = " ".join(chance.sample(sorted(set(chance.choice(wordy))), 3))
-        terms = _column(connection, "SELECT word FROM rag.query_terms(1, %s)", [query])
-        wanted = bm25(chunks, terms)[:20]
+        terms = connection.execute(
+            "SELECT word, said FROM rag.query_terms(1, %s)", [query]
+        ).fetchall()
+        wanted = oracle.search(dict(terms), 20)
         found = connection.execute("SELECT * FROM rag.rank_keyword(1, %s, 20)", [query]).fetchall()
         same = len(found) == len(wanted) and all(
             i == j and abs(a - b) < 1e-6 for (i, a), (j, b) in zip(found, wanted, strict=True)
