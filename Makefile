@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
@@ -30,8 +31,8 @@ demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
 	@$(BIN)/rag-pg demo
 
 test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
-	$(BIN)/pytest
-	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest tests/db
+	$(BIN)/pytest $(PARALLEL)
+	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/db
 
 test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality

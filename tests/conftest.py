@@ -136,7 +136,17 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
 
 # --- every collected test runs, or says why not
 
+_collected: set[str] = set()
 _outcomes: dict[str, str] = {}
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    _collected.update(item.nodeid for item in session.items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: Any, ids: list[str]) -> None:
+    _collected.update(ids)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -145,8 +155,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    selected = {item.nodeid for item in getattr(session, "items", [])}
-    silent = selected - _outcomes.keys()
+    if hasattr(session.config, "workerinput"):
+        return  # one of several processes: the first one counts
+    silent = _collected - _outcomes.keys()
     if silent and exitstatus == 0 and not session.config.option.collectonly:
         print(f"\n{len(silent)} tests were collected but did not run: {sorted(silent)[:5]}")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
