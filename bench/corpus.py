@@ -52,8 +52,8 @@ def fill(db: Connection, texts: list[str], size: int, dimensions: int = 3) -> No
     db.execute("SELECT setseed(0.42)")
     db.execute(
         """
-        INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, lexemes, lexeme_count)
-        SELECT 1, g.id, x.a || y.b,
+        INSERT INTO rag.chunks (collection_id, chunk_id, content, content_hash, metadata, lexemes, lexeme_count)
+        SELECT 1, g.id, x.a || y.b, int8send(g.id::bigint),
                jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000), l.l,
                (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l.l))
         FROM (
