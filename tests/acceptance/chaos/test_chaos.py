@@ -5,6 +5,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,8 +37,8 @@ def test_a_storm_leaves_every_document_searchable_in_its_last_version(folder: Pa
         report = storm(folder, documents=60, seconds=25, pause=1.5)
     show(report, Console(width=140))
     assert {what: rows for what, rows in report.violations.items() if rows} == {}
-    assert set(report.worker_exits) == {0}
-    assert len(report.faults) >= 3
-    assert {"answered", "500"} <= report.answers.keys()
+    assert set(report.worker_exits) <= {0, -signal.SIGTERM}  # the latter while it was starting
+    assert report.faults.total() >= 3
+    assert report.answers["answered"] > 0
     if LONG:
         assert report.embedded <= 1.1 * report.necessary
