@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Bytecode is written when a module is first imported: most of what is installed never is.
+export PIP_NO_COMPILE := 1
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
