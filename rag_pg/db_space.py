@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.types.json import Jsonb
 
 from rag_pg.db_connect import Connected
 from rag_pg.models import Space
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,16 +92,31 @@ class Spaces(Connected):
     def build_indexes(self, collections: Sequence[str] | None) -> int:
         """Make the indexes of spaces whose vectors are in, beside readers and writers; return how many."""
         made = 0
+        shared = True
         with self.connection() as connection:
-            while True:
-                row = connection.execute(
-                    "SELECT statement FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1",
-                    {"collections": None if collections is None else list(collections)},
-                ).fetchone()
-                if row is None:
-                    return made
-                connection.execute(row[0])
-                made += 1
+            try:
+                while True:
+                    row = connection.execute(
+                        "SELECT statement, set_config('maintenance_work_mem', memory, false) "
+                        "FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1",
+                        {"collections": None if collections is None else list(collections)},
+                    ).fetchone()
+                    if row is None:
+                        return made
+                    try:
+                        connection.execute(row[0])
+                    except (DiskFull, OutOfMemory) as exc:  # see rag.build_index
+                        if not shared:
+                            raise
+                        shared = False
+                        log.warning("an index is built by one process: %s", exc)
+                        connection.execute("SET max_parallel_maintenance_workers = 0")
+                    else:
+                        made += 1
+            finally:
+                if not connection.closed:
+                    connection.execute("RESET maintenance_work_mem")
+                    connection.execute("RESET max_parallel_maintenance_workers")
 
     def compare_spaces(
         self, collection: str, queries: Sequence[Mapping[str, Any]], limit: int

@@ -79,7 +79,7 @@ $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
 
 CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
 RETURNS tsvector
-LANGUAGE plpgsql STABLE
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE

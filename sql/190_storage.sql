@@ -91,19 +91,48 @@ $$The statement that makes the HNSW index of an embedding space, of its kind: hn
 beside_writers: CONCURRENTLY, outside a transaction.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.index_memory(of_space rag.spaces)
+RETURNS text
+LANGUAGE sql STABLE
+RETURN greatest(
+    pg_size_bytes(current_setting('maintenance_work_mem')),
+    least(2 * pg_table_size(format('rag.%I', 'embeddings_' || of_space.space_id)),
+          greatest(pg_size_bytes('256MB'), pg_size_bytes(current_setting('shared_buffers'))))
+) / 1024 || 'kB';
+
+COMMENT ON FUNCTION rag.index_memory(rag.spaces) IS
+$$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph needs it (about twice
+its vectors) but no more than shared_buffers or 256 MB. A graph that does not fit is built several times slower.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _memory text := current_setting('maintenance_work_mem');
+    _workers text := current_setting('max_parallel_maintenance_workers');
 BEGIN
-    IF of_space.index_options ->> 'kind' <> 'exact' THEN
-        EXECUTE rag.index_statement(of_space);
+    IF of_space.index_options ->> 'kind' = 'exact' THEN
+        RETURN;
     END IF;
+    PERFORM set_config('maintenance_work_mem', rag.index_memory(of_space), true);
+    BEGIN
+        EXECUTE rag.index_statement(of_space);
+    EXCEPTION WHEN disk_full OR out_of_memory THEN
+        -- Workers share that memory through /dev/shm, of which a container may have 64 MB.
+        RAISE NOTICE 'the index of space % is built by one process: %', of_space.space_id, SQLERRM;
+        PERFORM set_config('max_parallel_maintenance_workers', '0', true);
+        EXECUTE rag.index_statement(of_space);
+        PERFORM set_config('max_parallel_maintenance_workers', _workers, true);
+    END;
+    PERFORM set_config('maintenance_work_mem', _memory, true);
 END
 $$;
 
 COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
-$$Make the HNSW index of an embedding space; none for kind exact.$$;
+$$Make the HNSW index of an embedding space; none for kind exact. With rag.index_memory, and by one process where parallel
+ones find no shared memory (a notice says so).$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer, indexed boolean DEFAULT true)

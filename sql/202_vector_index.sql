@@ -38,8 +38,9 @@ $$;
 COMMENT ON FUNCTION rag.build_vector_index(text) IS
 $$Build a collection's vector index if it is missing; false when it is there already, or the kind is exact.
 
-Several times faster than filling it vector by vector, above all with SET maintenance_work_mem large enough for the whole
-index (about 1.5 kB a chunk at 384 dimensions) and max_parallel_maintenance_workers. Writers of this collection's vectors
+Several times faster than filling it vector by vector, the more so with max_parallel_maintenance_workers and with SET
+maintenance_work_mem large enough for the whole index (about 1.5 kB a chunk at 384 dimensions) where that is more than
+rag.index_memory takes by itself. Writers of this collection's vectors
 wait meanwhile; searches do not. Another session sees how far it is by rag.index_progress().$$;
 
 

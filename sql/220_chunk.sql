@@ -7,6 +7,46 @@ COMMENT ON FUNCTION rag.lexeme_count(tsvector) IS
 $$The length of a text in BM25: how many lexeme positions it has.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.lex_texts(languages text[], texts text[])
+RETURNS TABLE (lexemes tsvector, lexeme_count integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET parallel_setup_cost = 0
+SET parallel_tuple_cost = 0
+AS $$
+DECLARE
+    _table text := 'rag.lexing_' || pg_backend_pid();
+BEGIN
+    -- Parallel workers read a real table: neither an array nor a temporary one.
+    IF cardinality(array_remove(texts, NULL)) < 500 OR NOT has_schema_privilege('rag', 'CREATE')
+        OR current_setting('max_parallel_workers_per_gather') = '0' THEN
+        RETURN QUERY
+        SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+        FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, place),
+        LATERAL (SELECT rag.lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
+        ORDER BY u.place;
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text STORAGE EXTERNAL)
+                    WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
+    EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
+                    FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)', _table)
+    USING languages, texts;
+    RETURN QUERY EXECUTE format(
+        'SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+         FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
+         ORDER BY l.place', _table);
+    EXECUTE format('DROP TABLE %s', _table);
+END
+$$;
+
+COMMENT ON FUNCTION rag.lex_texts(text[], text[]) IS
+$$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
+
+From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather allows), if the caller may
+create the table in schema rag that they read it from.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.remove_chunks(of_collection integer, chunk_ids bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -76,21 +116,27 @@ DECLARE
     _kept_id integer;
     _ids bigint[];
     _new boolean[];
+    _hashes bytea[];
+    _texts text[];
+    _languages text[];
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
 
     -- A chunk is the same chunk when its document, its embedded text and its language are.
-    SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL)
-    INTO _ids, _new
+    SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL), array_agg(m.hash),
+           array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END),
+           array_agg(coalesce(m.language, _collection.language))
+    INTO _ids, _new, _hashes, _texts, _languages
     FROM (
-        SELECT x.chunk_id
+        SELECT x.chunk_id, i.searchable, i.hash, i.language
         FROM (
-            SELECT u.place, u.document_id, d.language, h.hash,
+            SELECT u.place, u.document_id, d.language, t.searchable, h.hash,
                    row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place) AS copy
             FROM unnest(document_ids, headings, contents) WITH ORDINALITY AS u (document_id, heading, content, place)
             JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id,
-            LATERAL (SELECT rag.content_hash(rag.embedded_text(d.title, u.heading, u.content)) AS hash) AS h
+            LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
+            LATERAL (SELECT rag.content_hash(t.searchable) AS hash) AS h
         ) AS i
         LEFT JOIN (
             SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
@@ -118,14 +164,13 @@ BEGIN
     INSERT INTO rag.chunks AS c (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
                                  content, content_hash, metadata, tenant, language, lexemes, lexeme_count)
     SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
-           u.content, rag.content_hash(t.searchable), d.metadata || coalesce(u.extra, '{}'), d.tenant, d.language,
-           l.lexemes, rag.lexeme_count(l.lexemes)
-    FROM unnest(_ids, _new, document_ids, ordinals, starts, stops, headings, contents, extras)
-        AS u (chunk_id, is_new, document_id, ordinal, start, stop, heading, content, extra)
-    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id,
-    LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
-    LATERAL (SELECT rag.lexemes(coalesce(d.language, _collection.language), t.searchable) AS lexemes OFFSET 0) AS l
-    WHERE u.is_new;
+           u.content, u.hash, d.metadata || coalesce(u.extra, '{}'), d.tenant, d.language, u.lexemes, u.lexeme_count
+    FROM ROWS FROM (
+        unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, extras, _hashes),
+        rag.lex_texts(_languages, _texts)
+    ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, extra, hash, lexemes, lexeme_count)
+    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
+    WHERE u.lexemes IS NOT NULL;
     PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
                              may_merge);
 

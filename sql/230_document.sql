@@ -10,20 +10,20 @@ $$What a chunk's metadata has beside its document's: that which the chunker foun
 
 CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, document_uri text, document_title text,
                                              document_content text, document_metadata jsonb, document_media_type text,
-                                             document_language text, ready_made boolean)
-RETURNS TABLE (saved_id uuid, text_changed boolean)
+                                             document_language text, ready_made boolean,
+                                             OUT saved_id uuid, OUT text_changed boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _collection_id integer := into_collection.collection_id;
-    _id uuid;
     _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '\s+', ' ', 'g')), 200);
     _language text := nullif(document_language, into_collection.language);
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
     _hash bytea;
     _before rag.documents;
+    _version integer;
 BEGIN
     IF coalesce(document_uri, '') = '' OR length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 characters, this one has %', length(coalesce(document_uri, ''))
@@ -47,34 +47,35 @@ BEGIN
             'code such as text/x-python; convert others first';
     END IF;
 
-    _id := rag.document_id(into_collection.name, document_uri);
+    saved_id := rag.document_id(into_collection.name, document_uri);
     _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''), ready_made, document_content));
     INSERT INTO rag.documents AS d (collection_id, document_id, uri, title, content, media_type, language, metadata,
-                                    content_hash)
-    VALUES (_collection_id, _id, document_uri, _title, document_content, _media_type, _language, _metadata, _hash)
+                                    content_hash, indexed_version)
+    VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type, _language, _metadata, _hash,
+            CASE WHEN ready_made THEN 1 ELSE 0 END)
     ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
-    IF FOUND THEN
-        RETURN QUERY SELECT _id, true;
+    text_changed := FOUND;
+    IF text_changed THEN
         RETURN;
     END IF;
 
     SELECT d.* INTO STRICT _before FROM rag.documents AS d
-    WHERE d.collection_id = _collection_id AND d.document_id = _id
+    WHERE d.collection_id = _collection_id AND d.document_id = saved_id
     FOR UPDATE;
-    IF _before.content_hash = _hash AND _before.metadata = _metadata THEN
-        RETURN QUERY SELECT _id, false;
+    text_changed := _before.content_hash <> _hash;
+    IF NOT text_changed AND _before.metadata = _metadata THEN
         RETURN;
     END IF;
+    _version := _before.version + text_changed::integer;
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
         metadata = _metadata, content_hash = _hash, updated_at = now(),
-        version = d.version + CASE WHEN _before.content_hash <> _hash THEN 1 ELSE 0 END
-    WHERE d.collection_id = _collection_id AND d.document_id = _id;
+        version = _version, indexed_version = CASE WHEN ready_made THEN _version ELSE d.indexed_version END
+    WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
         UPDATE rag.chunks AS c SET metadata = _metadata || rag.added_metadata(c.metadata, _before.metadata)
-        WHERE c.collection_id = _collection_id AND c.document_id = _id;
+        WHERE c.collection_id = _collection_id AND c.document_id = saved_id;
     END IF;
-    RETURN QUERY SELECT _id, _before.content_hash <> _hash;
 END
 $$;
 
@@ -190,8 +191,6 @@ BEGIN
     ) AS a,
     LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
                                a.contents, a.extras, a.vectors);
-    UPDATE rag.documents AS d SET indexed_version = d.version
-    WHERE d.collection_id = _collection.collection_id AND d.document_id = _id;
     PERFORM rag.queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
     RETURN _id;
 END
@@ -202,6 +201,17 @@ $$Insert or replace a document whose chunks are ready-made: [{"content", "headin
 
 Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without an embedding are queued
 for one. Returns the document's id.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.shared_metadata(of_chunks jsonb[])
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}')
+        FROM (SELECT e.key, e.value FROM unnest(of_chunks) AS c (metadata), jsonb_each(c.metadata) AS e
+              GROUP BY e.key, e.value HAVING count(*) = cardinality(of_chunks)) AS k);
+
+COMMENT ON FUNCTION rag.shared_metadata(jsonb[]) IS
+$$What all the chunks' metadata have in common, which is their document's.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.load_staged(collection text)
@@ -239,21 +249,17 @@ BEGIN
         GROUP BY ceil(g.upto / 5000)
         ORDER BY min(g.upto)
     LOOP
-        SELECT array_agg(s.saved_id) INTO _ids
+        SELECT array_agg((rag.save_document(_collection, g.uri, g.title, g.content, g.shared, 'text/plain', NULL, true)).saved_id)
+        INTO _ids
         FROM (
             SELECT t.uri, max(t.title) AS title, string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
-                   count(*) AS pieces
+                   CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1] ELSE rag.shared_metadata(array_agg(t.metadata)) END
+                       AS shared
             FROM pg_temp.staged_chunks AS t
             WHERE t.uri = ANY (_uris)
             GROUP BY t.uri
             ORDER BY t.uri
-        ) AS g,
-        LATERAL (
-            SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}') AS shared
-            FROM (SELECT e.key, e.value FROM pg_temp.staged_chunks AS t, jsonb_each(t.metadata) AS e
-                  WHERE t.uri = g.uri GROUP BY e.key, e.value HAVING count(*) = g.pieces) AS k
-        ) AS m,
-        LATERAL rag.save_document(_collection, g.uri, g.title, g.content, m.shared, 'text/plain', NULL, true) AS s;
+        ) AS g;
 
         SELECT count(r.chunk_id) INTO _stored
         FROM (
@@ -267,9 +273,6 @@ BEGIN
         ) AS a,
         LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
                                    a.contents, a.extras, a.vectors, may_merge => false) AS r;
-        UPDATE rag.documents AS d SET indexed_version = d.version
-        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_ids)
-            AND d.indexed_version IS DISTINCT FROM d.version;
         loaded_documents := loaded_documents + cardinality(_uris);
         loaded_chunks := loaded_chunks + _stored;
         queued := queued || rag.queue_missing_vectors(_collection.collection_id, _ids);

@@ -163,7 +163,7 @@ job; chunks of a writer that did not know the space yet are passed once more.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
-RETURNS TABLE (space_id integer, statement text)
+RETURNS TABLE (space_id integer, statement text, memory text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -172,7 +172,8 @@ BEGIN
     RETURN QUERY
     SELECT s.space_id, CASE rag.index_state(s)
         WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
-        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END,
+        rag.index_memory(s)
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
     JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
@@ -187,4 +188,5 @@ $$;
 
 COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
 $$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
-transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.$$;
+transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.
+memory: the maintenance_work_mem it should have.$$;

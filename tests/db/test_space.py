@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from psycopg.conninfo import make_conninfo
 
 from rag_pg import InvalidInput, NotFound, NotReady, Rag, Settings, SpaceChanged
 from rag_pg.collection import Collection
@@ -226,14 +227,29 @@ def test_the_index_is_made_after_the_vectors_beside_writers(
     assert rag.database.build_indexes(None) == 0  # its vectors are not in
     rag.worker().drain()
     rag.worker().drain()
-    (found, statement) = one(connection, "SELECT * FROM rag.pending_indexes()")
+    (found, statement, memory) = one(connection, "SELECT * FROM rag.pending_indexes()")
     assert found == space.space_id
+    assert memory == "65536kB"  # what is set: there is little to build
     assert statement.startswith("CREATE INDEX CONCURRENTLY")
     assert rag.database.build_indexes(["docs"]) == 1
     assert docs.spaces()[1].index_state == "ready"
     break_index(connection, space.space_id)
     assert docs.spaces()[1].index_state == "invalid"  # as after a crash
     assert rag.database.build_indexes(None) == 2  # dropped and made again
+    assert docs.spaces()[1].index_state == "ready"
+
+
+def test_without_shared_memory_an_index_is_made_by_one_process_beside_writers(
+    rag: Rag, docs: Collection, connection: Connection, dsn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    space = docs.reembed("hash:16", wait=False)
+    rag.worker().drain()
+    rag.worker().drain()
+    connection.execute(f"ALTER TABLE rag.embeddings_{space.space_id} SET (parallel_workers = 2)")
+    more_than_there_is = make_conninfo(dsn, options="-c maintenance_work_mem=2000GB")
+    with Rag(more_than_there_is, settings=rag.settings) as other:
+        assert other.database.build_indexes(None) == 2  # half-made, dropped, and made again
+    assert "one process: could not resize shared memory" in caplog.text
     assert docs.spaces()[1].index_state == "ready"
 
 

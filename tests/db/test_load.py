@@ -1,0 +1,158 @@
+"""Bulk loading: many texts are lexed by several processes, and the vector index is built at the end."""
+
+import json
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from rag_pg.db import Database
+
+Connection = psycopg.Connection[Any]
+TEXTS = [
+    f"Ship {number} carries {'tea ' * (number % 7)}to harbour_{number}" for number in range(700)
+]
+DIMENSIONS = 32
+
+
+def lexed(connection: Connection, texts: list[str | None]) -> list[tuple[str | None, int]]:
+    languages = ["english" if number % 2 else "simple" for number in range(len(texts))]
+    return connection.execute(
+        "SELECT lexemes::text, lexeme_count FROM rag.lex_texts(%s, %s)", [languages, texts]
+    ).fetchall()
+
+
+def launched(connection: Connection) -> int:
+    """Parallel workers that this database has had."""
+    connection.execute("SELECT pg_stat_force_next_flush()")
+    row = connection.execute(
+        "SELECT parallel_workers_launched FROM pg_stat_database WHERE datname = current_database()"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def load(database: Database, texts: list[str]) -> None:
+    random = np.random.default_rng(1)
+    database.load_chunks(
+        "k",
+        [{"uri": f"d{n}", "content": text, "embedding": random.normal(size=DIMENSIONS)}
+         for n, text in enumerate(texts)],
+        DIMENSIONS,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def collection(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('k', 'none', %s)", [DIMENSIONS])
+
+
+def test_texts_are_lexed_alike_by_one_process_and_by_several(connection: Connection) -> None:
+    texts = [None if number % 10 == 3 else text for number, text in enumerate(TEXTS)]
+    connection.execute("SET max_parallel_workers_per_gather = 2")
+    several = lexed(connection, texts)
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    assert several == lexed(connection, texts)
+    assert [row[0] is None for row in several] == [text is None for text in texts]
+    assert "harbour_16" in str(several[16][0])
+    assert connection.execute(
+        "SELECT to_regclass('rag.lexing_' || pg_backend_pid())"
+    ).fetchone() == (None,)
+
+
+@pytest.mark.parametrize("count, parallel", [(499, False), (500, True)])
+def test_workers_are_for_many_texts(connection: Connection, count: int, parallel: bool) -> None:
+    if connection.info.server_version < 180000:
+        pytest.skip("PostgreSQL counts parallel workers from 18 on")
+    connection.execute("SET max_parallel_workers_per_gather = 2")
+    before = launched(connection)
+    lexed(connection, [*TEXTS[:count], *[None] * 100])
+    assert (launched(connection) > before) == parallel
+
+
+def test_who_may_not_create_a_table_lexes_by_one_process(connection: Connection) -> None:
+    connection.execute(
+        """DO $$ BEGIN CREATE ROLE lexing_guest; EXCEPTION WHEN duplicate_object THEN END $$;
+           GRANT USAGE ON SCHEMA rag TO lexing_guest;
+           GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO lexing_guest;"""
+    )
+    owners = lexed(connection, list(TEXTS))
+    connection.execute("SET ROLE lexing_guest")
+    assert lexed(connection, list(TEXTS)) == owners
+
+
+def test_a_load_is_searchable_and_loading_it_again_changes_nothing(
+    connection: Connection, database: Database
+) -> None:
+    load(database, TEXTS)
+    state = """SELECT count(*), min(c.chunk_id), max(c.chunk_id), sum(c.lexeme_count),
+                      (SELECT count(*) FROM rag.documents AS d WHERE d.indexed_version = d.version)
+               FROM rag.chunks AS c"""
+    before = connection.execute(state).fetchone()
+    assert before is not None
+    assert before[0] == before[4] == len(TEXTS)
+    hits = connection.execute("SELECT uri FROM rag.search_keyword('k', 'harbour_123')").fetchall()
+    assert hits[0] == ("d123",)
+    load(database, TEXTS)
+    assert connection.execute(state).fetchone() == before
+    load(database, ["Another cargo", *TEXTS[1:]])
+    after = connection.execute(state).fetchone()
+    assert after is not None
+    assert after[2] > before[2]  # one chunk is new
+    assert after[4] == len(TEXTS)
+
+
+def test_metadata_that_all_chunks_share_is_the_documents(
+    connection: Connection, database: Database
+) -> None:
+    rows = [
+        {"uri": "two", "content": "a", "metadata": {"year": 1, "part": 1}},
+        {"uri": "two", "content": "b", "metadata": {"year": 1, "part": 2}},
+        {"uri": "one", "content": "c", "metadata": {"year": 2, "part": 1}},
+        {"uri": "none", "content": "d"},
+    ]
+    database.load_chunks("k", rows, DIMENSIONS)
+    found = connection.execute("SELECT uri, metadata FROM rag.documents").fetchall()
+    assert dict(found) == {"two": {"year": 1}, "one": {"year": 2, "part": 1}, "none": {}}
+
+
+def test_an_index_gets_the_memory_it_needs_within_bounds(
+    connection: Connection, database: Database
+) -> None:
+    def memory() -> int:
+        row = connection.execute(
+            "SELECT pg_size_bytes(rag.index_memory(s)) FROM rag.spaces AS s"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    connection.execute("SET maintenance_work_mem = '1MB'")
+    assert memory() == 2**20  # nothing to build
+    load(database, TEXTS)
+    size = connection.execute("SELECT pg_table_size('rag.embeddings_1')").fetchone()
+    assert size is not None
+    connection.execute("SET maintenance_work_mem = '64kB'")
+    assert memory() == 2 * size[0]
+    connection.execute("SET maintenance_work_mem = '400MB'")
+    assert memory() == 400 * 2**20  # never less than what is set
+
+
+def test_without_shared_memory_an_index_is_built_by_one_process(
+    connection: Connection, database: Database
+) -> None:
+    load(database, TEXTS)
+    connection.execute("DROP INDEX rag.embeddings_1_hnsw")
+    connection.execute("ALTER TABLE rag.embeddings_1 SET (parallel_workers = 2)")
+    connection.execute("SET maintenance_work_mem = '2000GB'")  # more than any /dev/shm has
+    connection.execute("SET max_parallel_maintenance_workers = 2")
+    notices: list[str] = []
+    connection.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+    connection.execute("SELECT rag.build_vector_index('k')")
+    assert len(notices) == 1
+    assert "one process: could not resize shared memory" in notices[0]
+    vector = json.dumps([1.0] * DIMENSIONS)
+    hits = connection.execute("SELECT * FROM rag.search_vector('k', %s)", [vector]).fetchall()
+    assert len(hits) == 10
+    kept = "SELECT current_setting('max_parallel_maintenance_workers'), current_setting('maintenance_work_mem')"
+    assert connection.execute(kept).fetchone() == ("2", "2000GB")
