@@ -22,6 +22,7 @@ from rag_pg.errors import (
     InvalidInput,
     RagError,
     SchemaMismatch,
+    StatementCanceled,
 )
 
 API_VERSION = 1
@@ -182,8 +183,15 @@ def _translated(exc: psycopg.Error) -> RagError:
         return SQLSTATES[exc.sqlstate](f"{message}{hint}")
     if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
         return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
-    if isinstance(exc, psycopg.errors.QueryCanceled | psycopg.errors.InsufficientPrivilege):
+    if isinstance(exc, psycopg.errors.QueryCanceled):
+        return StatementCanceled(message)
+    if isinstance(exc, psycopg.errors.InsufficientPrivilege):
         return RagError(message)
+    if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
+        return DatabaseUnavailable(
+            f"the database takes no writes: {message}; is it a replica? target_session_attrs=read-write in RAG_PG_DSN "
+            "finds the primary"
+        )
     if isinstance(exc, psycopg.OperationalError):
         return DatabaseUnavailable(
             f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"

@@ -61,14 +61,31 @@ class Heartbeat:
             self._leased_at |= {job.job_id: since for job in jobs}
 
     def release(self, job: Job) -> None:
+        """No longer extend its lease. Another lease of the same job, taken since, stays."""
         with self._lock:
-            self._held.pop(job.job_id, None)
-            self._leased_at.pop(job.job_id, None)
+            if self._is_held(job):
+                del self._held[job.job_id]
+                del self._leased_at[job.job_id]
 
     def holds(self, job: Job) -> bool:
-        """False as well when the lease ran out unnoticed: after a sleep of the machine, for example."""
-        since = self._leased_at.get(job.job_id)
-        return since is not None and time.monotonic() < since + self.lease_seconds
+        """False as well when the lease may have run out unnoticed, after a sleep of the machine for example.
+
+        Who then drops the job must release it: a lease that is extended and not worked is stuck.
+        """
+        with self._lock:
+            return (
+                self._is_held(job)
+                and time.monotonic() < self._leased_at[job.job_id] + self.lease_seconds
+            )
+
+    def _extended(self, job: Job, since: float) -> None:
+        with self._lock:
+            if self._is_held(job):
+                self._leased_at[job.job_id] = since
+
+    def _is_held(self, job: Job) -> bool:
+        held = self._held.get(job.job_id)
+        return held is not None and held.lease == job.lease
 
     @property
     def held(self) -> int:
@@ -132,7 +149,8 @@ class Heartbeat:
                     self.database.forget_worker(self.name)
 
     def _beat(self) -> None:
-        held = list(self._held.values())
+        with self._lock:
+            held = list(self._held.values())
         began = time.monotonic()
         try:
             if held:
@@ -140,8 +158,8 @@ class Heartbeat:
                 for job in held:
                     if job.job_id in lost:
                         self.release(job)
-                    elif job.job_id in self._held:
-                        self._leased_at[job.job_id] = began
+                    else:
+                        self._extended(job, began)
             self.database.beat_worker(
                 self.name,
                 version=self.version,

@@ -24,6 +24,7 @@ from rag_pg.errors import (
     ProviderUnavailable,
     RagError,
     RateLimited,
+    StatementCanceled,
 )
 from rag_pg.heartbeat import Heartbeat
 from rag_pg.models import Embedder, Job, Vectors
@@ -67,7 +68,7 @@ class Pipeline:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the jobs are taken again.
         Raises at its end what kept this worker from embedding at all: ProviderAuth, ModelUnavailable.
         """
         claimed = 0
@@ -110,15 +111,15 @@ class Pipeline:
         return claimed
 
     def _through_restart(self, action: Callable[[], T]) -> T:
-        """Do it again while the database is away, for as long as it takes to restart one.
+        """Do it again while the database is away or cancels it, for as long as it takes to restart one.
 
-        Raises: DatabaseUnavailable, and what the action raises.
+        Raises: DatabaseUnavailable, StatementCanceled, and what the action raises.
         """
         ends_at = time.monotonic() + RESTART_SECONDS
         while True:
             try:
                 return action()
-            except DatabaseUnavailable:
+            except (DatabaseUnavailable, StatementCanceled):
                 if self.stop.is_set() or time.monotonic() > ends_at:
                     raise
                 self.stop.wait(0.25)
@@ -136,10 +137,20 @@ class Pipeline:
         self, tasks: Sequence[Task], error: str | None = None, retry_in: float = 0
     ) -> None:
         """Return to the queue what was claimed and is not at fault: it costs no attempt."""
+        fail = partial(self.database.fail_job, retry_in=retry_in, count_attempt=False)
+        for task in self._still_held(tasks):
+            self.heartbeat.release(task.job)
+            self._through_restart(partial(fail, task.job, error))
+
+    def _still_held(self, tasks: Sequence[Task]) -> list[Task]:
+        """Leave out what may be another's by now, or whose document was deleted."""
+        held = []
         for task in tasks:
             if self.heartbeat.holds(task.job):
+                held.append(task)
+            else:
                 self.heartbeat.release(task.job)
-                self.database.fail_job(task.job, error, retry_in=retry_in, count_attempt=False)
+        return held
 
     def _cannot(self, tasks: Sequence[Task], exc: RagError) -> None:
         """This worker has no model or key for these; another may have."""
@@ -155,11 +166,7 @@ class Pipeline:
             jobs = self._through_restart(self._take)
             self.heartbeat.hold(jobs, began)
             try:
-                tasks = [
-                    task
-                    for job in jobs
-                    if (task := self._through_restart(partial(self._prepare, job)))
-                ]
+                tasks = [task for job in jobs if (task := self._prepare(job))]
             except BaseException:
                 for job in jobs:
                     self.heartbeat.release(job)
@@ -167,7 +174,7 @@ class Pipeline:
                 raise
             if tasks:
                 return tasks
-            if not jobs and not self.database.queue_backlog(self.heartbeat.collections):
+            if not jobs and not self._through_restart(self._queue_backlog):
                 return []
         return []
 
@@ -180,12 +187,15 @@ class Pipeline:
             kinds=list(KINDS),
         )
 
+    def _queue_backlog(self) -> int:
+        return self.database.queue_backlog(self.heartbeat.collections)
+
     def _prepare(self, job: Job) -> Task | None:
         """None when there is nothing to do, or it failed and that is recorded."""
         try:
-            task = KINDS[job.kind](self.tools, job)
+            task = self._through_restart(lambda: KINDS[job.kind](self.tools, job))
             if task is None:
-                self.database.finish_job(job)
+                self._through_restart(lambda: self.database.finish_job(job))
                 self.heartbeat.release(job)
             return task
         except LeaseLost:
@@ -207,7 +217,7 @@ class Pipeline:
         for (name, space_id), tasks in spaces.items():
             try:
                 embedder = self.tools.embedder(name, space_id)
-            except DatabaseUnavailable:
+            except (DatabaseUnavailable, StatementCanceled):
                 raise
             except ModelUnavailable as exc:
                 self._cannot(tasks, exc)
@@ -233,7 +243,7 @@ class Pipeline:
 
         known: vectors by text, kept from half to half so that nothing is embedded twice.
         """
-        tasks = [task for task in tasks if self.heartbeat.holds(task.job)]  # or deleted meanwhile
+        tasks = self._still_held(tasks)
         if not tasks:
             return
         texts = [text for task in tasks for text in task.texts]
@@ -328,12 +338,14 @@ class Pipeline:
         if not known:
             log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
         error = str(exc) if known else f"{type(exc).__name__}: {exc}"
-        state = self.database.fail_job(
-            job,
-            error,
-            retry_in=exc.retry_after if isinstance(exc, RateLimited) else None,
-            permanent=isinstance(exc, InvalidInput | CollectionMismatch),
-            count_attempt=not isinstance(exc, RateLimited),
+        state = self._through_restart(
+            lambda: self.database.fail_job(
+                job,
+                error,
+                retry_in=exc.retry_after if isinstance(exc, RateLimited) else None,
+                permanent=isinstance(exc, InvalidInput | CollectionMismatch),
+                count_attempt=not isinstance(exc, RateLimited),
+            )
         )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
 

@@ -20,6 +20,7 @@ from rag_pg.errors import (
     ModelUnavailable,
     ProviderAuth,
     RagError,
+    StatementCanceled,
 )
 from rag_pg.heartbeat import Heartbeat
 from rag_pg.models import Embedder
@@ -117,7 +118,7 @@ class Worker:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the jobs are taken again.
         Raises ProviderAuth or ModelUnavailable at its end, when it had no key or model for some; they stay queued.
         """
         self._reserve()
@@ -151,7 +152,7 @@ class Worker:
             try:
                 pipeline.drain()
                 delay = 1.0
-            except DatabaseUnavailable as exc:
+            except (DatabaseUnavailable, StatementCanceled) as exc:
                 log.warning("%s; trying again in %.0f s", exc, delay)
                 self.stop.wait(delay)
                 delay = min(LONGEST_DELAY, delay * 2)

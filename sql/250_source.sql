@@ -47,8 +47,8 @@ $$The present names of columns given as [[name, attnum], …]: by name, and by n
 
 CREATE OR REPLACE FUNCTION rag.source_sql(
     relation oid, definition jsonb,
-    OUT key_sql text, OUT match_sql text, OUT order_sql text, OUT after_sql text, OUT row_sql text, OUT watch_sql text,
-    OUT condition_sql text)
+    OUT key_sql text, OUT match_sql text, OUT order_sql text, OUT after_sql text, OUT row_sql text,
+    OUT condition_sql text, OUT note_sql jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -60,6 +60,7 @@ DECLARE
     _metadata text[] := rag.source_columns(relation, definition -> 'metadata');
     _language text[] := rag.source_columns(relation, definition -> 'language');
     _values text;
+    _watched text;
 BEGIN
     condition_sql := format(E'(%s\n)', coalesce(definition ->> 'condition', 'true'));
     SELECT format('jsonb_build_array(%s)', string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)),
@@ -83,16 +84,28 @@ BEGIN
                   FROM unnest(_metadata, ARRAY(SELECT jsonb_array_elements(definition -> 'metadata')))
                       AS c (name, pair)), quote_literal('{}') || '::jsonb') || ' AS metadata',
         coalesce('t.' || quote_ident(_language[1]), 'NULL') || '::text AS language');
-    watch_sql := format('ROW(%s, %s)::text', condition_sql,
+    _watched := format('ROW(%s, %s)::text', condition_sql,
         (SELECT string_agg(DISTINCT format('t.%I', c), ', ')
          FROM unnest(_title || _content || _metadata || _language) AS c));
+    note_sql := jsonb_build_object(
+        'INSERT', format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM new_rows AS t', key_sql),
+        'DELETE', format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM old_rows AS t', key_sql),
+        'UPDATE', format(
+            'SELECT array_agg(u.key) FROM (
+                 SELECT w.key FROM (
+                     SELECT %1$s AS key, hashtextextended(%2$s, 0) AS hash FROM old_rows AS t
+                     UNION ALL
+                     SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
+                 GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2) AS u', key_sql, _watched),
+        'columns', (SELECT jsonb_agg(DISTINCT c) FROM unnest(_key || _title || _content || _metadata || _language) AS c));
 END
 $$;
 
 COMMENT ON FUNCTION rag.source_sql(oid, jsonb) IS
 $$The pieces of SQL by which a source's rows (t) are read: key_sql (a jsonb array of texts), match_sql (the row of the key
-_rag.key), order_sql and after_sql (rows beyond the key $1), row_sql (title, content, metadata, language), watch_sql (what
-must change for a row to be read again), condition_sql.$$;
+_rag.key), order_sql and after_sql (rows beyond the key $1), row_sql (title, content, metadata, language), condition_sql,
+note_sql (what the triggers run: INSERT and DELETE note the keys of source $1, UPDATE gives the keys of rows of which something
+that is read has changed; and the columns these name).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.read_source(relation oid, definition jsonb, keys jsonb)

@@ -12,7 +12,9 @@ SET bytea_output TO 'hex'
 AS $$
 DECLARE
     _source integer := TG_ARGV[0]::integer;
-    _sql record;
+    _columns text[] := ARRAY(SELECT jsonb_array_elements_text((TG_ARGV[2]::jsonb) -> 'columns'));
+    _statement text := TG_ARGV[2]::jsonb ->> TG_OP;
+    _key_sql text;
     _keys jsonb[];
     _reason text;
     _allowed boolean;
@@ -30,36 +32,31 @@ BEGIN
     END IF;
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
-    IF TG_OP <> 'TRUNCATE' THEN
-        BEGIN
-            _sql := rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb);
+    IF TG_OP <> 'TRUNCATE' AND (
+        SELECT count(*) FROM pg_attribute AS a
+        WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
+    ) < greatest(1, cardinality(_columns)) THEN
+        BEGIN  -- a column was renamed
+            _statement := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql ->> TG_OP;
         EXCEPTION WHEN OTHERS THEN
+            _statement := NULL;
             _reason := SQLERRM;
         END;
     END IF;
-    IF _sql IS NULL THEN
+    IF _statement IS NULL THEN
         INSERT INTO rag.source_changes (source_id, reason) VALUES (_source, _reason);
     ELSIF TG_OP = 'UPDATE' THEN
         BEGIN
-            EXECUTE format(
-                'SELECT array_agg(u.key) FROM (
-                     SELECT w.key FROM (
-                         SELECT %1$s AS key, hashtextextended(%2$s, 0) AS hash FROM old_rows AS t
-                         UNION ALL
-                         SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
-                     GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2) AS u',
-                _sql.key_sql, _sql.watch_sql)
-            INTO _keys;
+            EXECUTE _statement INTO _keys;
         EXCEPTION WHEN OTHERS THEN  -- the condition: who follows will say so
+            _key_sql := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).key_sql;
             EXECUTE format('SELECT array_agg(u.key) FROM (SELECT %1$s AS key FROM old_rows AS t
-                                                          UNION SELECT %1$s FROM new_rows AS t) AS u', _sql.key_sql)
+                                                          UNION SELECT %1$s FROM new_rows AS t) AS u', _key_sql)
             INTO _keys;
         END;
         INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key FROM unnest(_keys) AS k (key);
     ELSE
-        EXECUTE format('INSERT INTO rag.source_changes (source_id, key) SELECT $1, %s FROM %s AS t', _sql.key_sql,
-                       CASE TG_OP WHEN 'INSERT' THEN 'new_rows' ELSE 'old_rows' END)
-        USING _source;
+        EXECUTE _statement USING _source;
     END IF;
     GET DIAGNOSTICS _noted = ROW_COUNT;
     IF _nothing_waited AND _noted > 0 THEN
@@ -72,8 +69,8 @@ $$;
 COMMENT ON FUNCTION rag.note_changes() IS
 $$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same transaction.
 
-It runs as whoever writes the table (SECURITY INVOKER) with the definition in its arguments, which only the table's owner
-can change. Whatever goes wrong with the definition, the application's write goes through and every row is read again
+It runs as whoever writes the table (SECURITY INVOKER) with the definition and the statements made of it in its arguments,
+which only the table's owner can change. Where a column was renamed since, the statements are made anew, at about a millisecond. Whatever goes wrong with the definition, the application's write goes through and every row is read again
 later. Only a role without the right to note anything is refused: its changes would be lost.
 An UPDATE counts where a column that the source reads, the condition's verdict or the key changes.$$;
 

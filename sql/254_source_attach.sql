@@ -54,9 +54,9 @@ BEGIN
         LOOP
             EXECUTE format(
                 'CREATE OR REPLACE TRIGGER rag_source_%1$s_%2$s%3$s AFTER %2$s ON %4$s %5$s'
-                ' FOR EACH STATEMENT EXECUTE FUNCTION rag.note_changes(%1$L, %6$L)',
+                ' FOR EACH STATEMENT EXECUTE FUNCTION rag.note_changes(%1$L, %6$L, %7$L)',
                 _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END, rag.table_name(_member), _event.rows,
-                _definition);
+                _definition, (rag.source_sql(source_table, _definition)).note_sql);
         END LOOP;
     END LOOP;
     -- The triggers' lock has let every earlier writer finish: the reading covers what they changed.

@@ -30,7 +30,7 @@ from rag_pg import (
 from rag_pg.db import Database
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.health import serve_health
-from rag_pg.models import Embedder, Vectors
+from rag_pg.models import Embedder, Job, Vectors
 from rag_pg.worker import Worker
 
 Connection = psycopg.Connection[Any]
@@ -97,6 +97,14 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
         time.sleep(0.05)
+
+
+def others(connection: Connection, function: str) -> None:
+    """Apply pg_terminate_backend or pg_cancel_backend to every other session of the database."""
+    connection.execute(
+        f"""SELECT {function}(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+    )
 
 
 def stored(connection: Connection) -> int:
@@ -169,10 +177,45 @@ def test_a_worker_waits_for_a_database_that_drops_its_connections(
     worker = start()
     for at in (10, 40):
         wait_until(lambda at=at: stored(connection) >= at)
-        connection.execute(
-            """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-               WHERE datname = current_database() AND pid <> pg_backend_pid()"""
-        )
+        others(connection, "pg_terminate_backend")
+    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    assert worker.poll() is None
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_statements_that_are_canceled_are_done_again(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    uris = put(rag, 80)
+    worker = start()
+
+    def done() -> bool:
+        others(connection, "pg_cancel_backend")
+        time.sleep(0.2)
+        return connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
+
+    wait_until(done)
+    assert worker.poll() is None
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_a_worker_waits_for_a_database_that_takes_no_writes(
+    rag: Rag, start: Start, connection: Connection
+) -> None:
+    """As after a failover, while the address still leads to the server that was the primary."""
+    uris = put(rag, 80)
+    worker = start()
+    wait_until(lambda: stored(connection) >= 10)
+    only_read = f'ALTER DATABASE "{connection.info.dbname}" SET default_transaction_read_only = '
+    connection.execute(only_read + "on")
+    others(connection, "pg_terminate_backend")
+    time.sleep(1)
+    before = stored(connection)
+    time.sleep(1)
+    assert stored(connection) == before
+    assert worker.poll() is None
+    connection.execute(only_read + "off")
+    others(connection, "pg_terminate_backend")
     wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
     assert worker.poll() is None
     assert_each_document_is_there_once(connection, uris)
@@ -200,6 +243,43 @@ def test_a_slow_embedding_keeps_its_lease_by_heartbeat(
     runner.join()
     assert database.collection_stats("docs")[0].embedded > 0
     assert database.job_stats()[0].waiting == 0
+
+
+def test_a_lease_that_may_have_run_out_is_neither_worked_nor_extended(
+    rag: Rag, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uris = put(rag, 3)
+    worker = rag.worker(lease_seconds=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(worker._heartbeat, "holds", lambda job: False)
+        assert worker.drain() == 3
+    assert worker.health()["held"] == 0
+    assert stored(connection) == 0
+    time.sleep(1)
+    assert worker.drain() == 3
+    assert_each_document_is_there_once(connection, uris)
+
+
+def test_the_end_of_a_lease_leaves_a_later_lease_of_the_same_job(rag: Rag) -> None:
+    put(rag, 1)
+    heartbeat = rag.worker(lease_seconds=0.2)._heartbeat
+
+    def take() -> Job:
+        (job,) = rag.database.take_jobs(limit=1, lease_seconds=0.2, collections=None, worker="w")
+        heartbeat.hold([job], time.monotonic())
+        return job
+
+    first = take()
+    assert heartbeat.holds(first)
+    time.sleep(0.3)
+    second = take()
+    assert second.job_id == first.job_id
+    assert heartbeat.holds(second)
+    assert not heartbeat.holds(first)
+    heartbeat.release(first)
+    assert heartbeat.holds(second)
+    heartbeat.release(second)
+    assert heartbeat.held == 0
 
 
 def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Database) -> None:

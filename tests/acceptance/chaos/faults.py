@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg.server import EmbeddedServer
 
@@ -88,7 +89,9 @@ class Faults:
             "worker frozen beyond its lease": (2, self._freeze_worker),
             "backend terminated": (3, self._terminate_backend),
             "backend killed (SIGKILL)": (1, self._kill_backend),
+            "statements canceled for a second": (2, self._cancel),
             "server stopped (immediate) and started": (1, self._restart),
+            "database read-only for a while": (1, self._refuse_writes),
             "clock of run_at stepped": (2, self._step_clock),
         }
 
@@ -125,6 +128,28 @@ class Faults:
         if pid := self._backend():
             with psycopg.connect(self._dsn, autocommit=True) as connection:
                 connection.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+    def _cancel(self) -> None:
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            for _ in range(20):
+                self._others(connection, "pg_cancel_backend")
+                time.sleep(0.05)
+
+    def _refuse_writes(self) -> None:
+        """As after a failover, while the address still leads to the server that was the primary."""
+        setting = f'ALTER DATABASE "{conninfo_to_dict(self._dsn)["dbname"]}" SET default_transaction_read_only = '
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            connection.execute(setting + "on")
+            self._others(connection, "pg_terminate_backend")
+            time.sleep(self._lease / 2)
+            connection.execute(setting + "off")
+            self._others(connection, "pg_terminate_backend")
+
+    def _others(self, connection: psycopg.Connection[Any], function: str) -> None:
+        connection.execute(
+            f"""SELECT {function}(pid) FROM pg_stat_activity WHERE datname = current_database()
+                AND backend_type = 'client backend' AND pid <> pg_backend_pid()"""
+        )
 
     def _kill_backend(self) -> None:
         """The server then ends every other backend and recovers, as after any crash."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import psycopg
 from acceptance.chaos.corpus import POISONS, Book, Version
+from psycopg.errors import ReadOnlySqlTransaction
 
 
 class Writer:
@@ -63,6 +64,9 @@ class Writer:
                 with psycopg.connect(self._dsn, autocommit=True, connect_timeout=5) as connection:
                     connection.execute(statement, arguments)
                 return
-            except psycopg.OperationalError:  # whether it was committed is not known: once more
+            except (
+                psycopg.OperationalError,
+                ReadOnlySqlTransaction,
+            ):  # whether it was committed is not known: once more
                 self.retries += 1
                 time.sleep(0.2)
