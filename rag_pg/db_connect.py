@@ -193,6 +193,9 @@ def _translated(exc: psycopg.Error) -> RagError:
             "finds the primary"
         )
     if isinstance(exc, psycopg.OperationalError):
+        if exc.sqlstate and not exc.sqlstate.startswith(("08", "28", "3D", "57P")):
+            hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
+            return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
         return DatabaseUnavailable(
             f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
         )
