@@ -19,6 +19,7 @@
         ├── RateLimited         429; `retry_after` in seconds where the provider says so
         ├── ProviderUnavailable it cannot be reached, or answers 5xx
         │   └── ProviderTimeout no answer in time
+        ├── UnusableReply       an answer that cannot be read, vectors that cannot be stored
         └── AnswerBlocked       the provider refused to answer
 
 SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these classes.
@@ -47,6 +48,7 @@ __all__ = [
     "SpaceChanged",
     "StatementCanceled",
     "UnsupportedFile",
+    "UnusableReply",
 ]
 
 
@@ -128,6 +130,10 @@ class ProviderUnavailable(ProviderError):
 
 class ProviderTimeout(ProviderUnavailable):
     """No answer in time."""
+
+
+class UnusableReply(ProviderError):
+    """An answer that cannot be read, or vectors of a wrong number, length or value."""
 
 
 class AnswerBlocked(ProviderError):

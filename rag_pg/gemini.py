@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError
+from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
 from rag_pg.gemini_client import Connection
 from rag_pg.gemini_sdk import Reply, SdkChoice
 from rag_pg.models import Generated, Usage, Vectors
@@ -105,17 +105,17 @@ class GeminiEmbedder:
             lambda sdk: sdk.embed(texts, model=self._model, task=task, dimensions=self.dimensions)
         )
         if len(rows) != len(texts):
-            raise ProviderError(f"{self.name} gave {len(rows)} vectors for {len(texts)} texts")
+            raise UnusableReply(f"{self.name} gave {len(rows)} vectors for {len(texts)} texts")
         for row in rows:
             if len(row) != self.dimensions:
-                raise ProviderError(
+                raise UnusableReply(
                     f"{self.name} gave {len(row)} dimensions, {self.dimensions} were asked for; "
                     "choose a number the model offers"
                 )
         vectors = np.asarray(rows, dtype=np.float64)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(norms) & (norms > 0)):
-            raise ProviderError(f"{self.name} gave a vector that is zero or not a number")
+            raise UnusableReply(f"{self.name} gave a vector that is zero or not a number")
         unit: Vectors = (vectors / norms).astype(np.float32)
         return unit
 

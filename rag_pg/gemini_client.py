@@ -18,6 +18,7 @@ from rag_pg.errors import (
     ProviderTimeout,
     ProviderUnavailable,
     RateLimited,
+    UnusableReply,
 )
 from rag_pg.gemini_sdk import Sdk, SdkChoice, open_sdk
 
@@ -83,7 +84,7 @@ class Connection:
                 f"cannot reach gemini at {self._url} ({said}); "
                 f"check the network, the proxy and {URL_SETTING}"
             ), False
-        return ProviderError(
+        return UnusableReply(
             f"gemini at {self._url} gave a reply that cannot be read ({said})"
         ), False
 

@@ -21,7 +21,6 @@ from rag_pg.errors import (
     LeaseLost,
     ModelUnavailable,
     ProviderAuth,
-    ProviderUnavailable,
     RagError,
     RateLimited,
     StatementCanceled,
@@ -29,7 +28,7 @@ from rag_pg.errors import (
 from rag_pg.heartbeat import Heartbeat
 from rag_pg.models import Embedder, Job, Vectors
 from rag_pg.task import KINDS, Task, Tools
-from rag_pg.throttle import Stopping, Throttle
+from rag_pg.throttle import Stopping, Throttle, may_be_an_outage
 
 log = logging.getLogger(__name__)
 
@@ -283,7 +282,7 @@ class Pipeline:
             case RateLimited():
                 for task in tasks:
                     self._fail(task.job, exc)
-            case ProviderUnavailable() if self._is_down(embedder):
+            case _ if may_be_an_outage(exc) and self._is_down(embedder):
                 log.warning("%s; its jobs wait", exc)
                 self._hand_back(tasks, str(exc))
             case _ if len(tasks) > 1:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from rag_pg.db import Database
-from rag_pg.errors import ProviderUnavailable, RateLimited
+from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.models import Embedder, Vectors
 from rag_pg.vectors import fitting
 
@@ -26,6 +26,13 @@ LONGEST_OUTAGE = 60.0  # seconds: a provider that is down is tried again at leas
 
 class Stopping(Exception):
     """The worker was told to stop before all texts were embedded."""
+
+
+def may_be_an_outage(exc: BaseException) -> bool:
+    """Whether an embedder that fails so may fail on every text: also by an exception that is not rag_pg's."""
+    return isinstance(exc, ProviderUnavailable | UnusableReply) or not isinstance(
+        exc, RagError | Stopping
+    )
 
 
 class Throttle:
@@ -58,18 +65,23 @@ class Throttle:
             done(len(part))
 
     def is_down(self, embedder: Embedder) -> bool:
-        """After ProviderUnavailable: is the provider down for everybody, or is it these texts?
+        """After what may be an outage: is the provider down for everybody, or is it these texts?
 
         Asks it for one word. When that fails too, every worker leaves the provider alone for a while,
-        which doubles with each further outage.
+        which doubles with each further outage. Raises: what else the embedder raises.
         """
         provider = embedder.name.partition(":")[0]
+        if provider in LOCAL:
+            return False
         try:
             self._call(embedder, ["word"])
-        except ProviderUnavailable as exc:
+        except Exception as exc:
+            if not may_be_an_outage(exc):
+                raise
             pause = min(LONGEST_OUTAGE, PAUSE * 2 ** self._outages.get(provider, 0))
             self._outages[provider] = self._outages.get(provider, 0) + 1
-            self.database.block_provider(provider, pause, f"it is down: {exc}")
+            said = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+            self.database.block_provider(provider, pause, f"it is down: {said}")
             return True
         return False
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rag_pg.errors import InvalidInput, ProviderError
+from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.models import Embedder, Vectors
 
 
@@ -25,17 +25,17 @@ def valid(texts: Sequence[str]) -> list[str]:
 def checked(vectors: Vectors, name: str) -> Vectors:
     if not np.isfinite(vectors).all():
         rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist()
-        raise ProviderError(f"{name} returned NaN or infinity for the texts at {rows[:10]}")
+        raise UnusableReply(f"{name} returned NaN or infinity for the texts at {rows[:10]}")
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
 def fitting(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
     """Refuse what is not one finite vector of the embedder's dimensions for each of `count` texts.
 
-    Raises: ProviderError.
+    Raises: UnusableReply.
     """
     if vectors.shape != (count, embedder.dimensions):
-        raise ProviderError(
+        raise UnusableReply(
             f"{embedder.name} returned an array of {vectors.shape} for {count} texts; "
             f"({count}, {embedder.dimensions}) was asked for"
         )

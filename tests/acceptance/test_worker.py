@@ -26,6 +26,7 @@ from rag_pg import (
     Rag,
     RateLimited,
     SchemaMismatch,
+    UnusableReply,
 )
 from rag_pg.db import Database
 from rag_pg.errors import DatabaseUnavailable
@@ -431,13 +432,21 @@ def test_a_spend_cap_stops_every_worker_until_it_is_raised(
     assert_each_document_is_there_once(connection, uris)
 
 
+@pytest.mark.parametrize(
+    "outage, said",
+    [
+        (ProviderUnavailable("503, come back later"), "503, come back later"),
+        (UnusableReply("<html>"), "<html>"),
+        (RuntimeError("of a program that is not ours"), "RuntimeError: of a program"),
+    ],
+)
 def test_a_provider_that_is_down_costs_no_attempt(
-    rag: Rag, embedder: HashEmbedder, connection: Connection
+    rag: Rag, embedder: HashEmbedder, connection: Connection, outage: Exception, said: str
 ) -> None:
     uris = put(rag, 80)
 
     def down(texts: Any) -> None:
-        raise ProviderUnavailable("503, come back later")
+        raise outage
 
     embedder.fail = down
     rag.worker().drain()
@@ -445,15 +454,18 @@ def test_a_provider_that_is_down_costs_no_attempt(
     assert connection.execute(
         "SELECT count(*), max(attempts) FROM rag.jobs WHERE state = 'waiting' AND lease IS NULL"
     ).fetchone() == (80, 0)
-    assert "it is down: 503, come back later" in str(rag.database.job_stats("docs")[0].reason)
+    assert f"it is down: {said}" in str(rag.database.job_stats("docs")[0].reason)
     embedder.fail = lambda texts: None
     connection.execute("UPDATE rag.budgets SET blocked_until = NULL")
     rag.worker().drain()
     assert_each_document_is_there_once(connection, uris)
 
 
+@pytest.mark.parametrize(
+    "failure", [ProviderUnavailable("500"), UnusableReply("500"), RuntimeError("500")]
+)
 def test_a_document_that_breaks_its_provider_fails_alone(
-    rag: Rag, embedder: HashEmbedder, connection: Connection
+    rag: Rag, embedder: HashEmbedder, connection: Connection, failure: Exception
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(
@@ -463,14 +475,16 @@ def test_a_document_that_breaks_its_provider_fails_alone(
 
     def fail(texts: Any) -> None:
         if any("poison" in text for text in texts):
-            raise ProviderUnavailable("500")
+            raise failure
 
     embedder.fail = fail
     rag.worker().drain()
     assert stored(connection) == 29
-    assert connection.execute(
+    ((attempts, error),) = connection.execute(
         "SELECT attempts, errors -> 0 ->> 'error' FROM rag.jobs"
-    ).fetchall() == [(1, "500")]
+    ).fetchall()
+    assert attempts == 1
+    assert error.removeprefix("RuntimeError: ") == "500"
     assert connection.execute("SELECT count(*) FROM rag.budgets").fetchone() == (0,)
     assert len(embedder.seen) == len(set(embedder.seen)) + embedder.seen.count("word") - 1
 
