@@ -1,4 +1,4 @@
-"""The evaluation sets: one layout, read through RAG_PG_EVAL_DATA and never copied."""
+"""The evaluation sets: one layout, read through RAG_PG_EVAL_DATA and never copied; and where figures are kept."""
 
 from __future__ import annotations
 
@@ -22,6 +22,13 @@ def folder(name: str) -> Path:
             f"skipped: set RAG_PG_EVAL_DATA to a folder that holds {name}/ (corpus, queries, qrels)"
         )
     return Path(root) / name
+
+
+def keep(name: str, found: object) -> None:
+    """Write what a benchmark found to out/<name>.json, beside what it prints."""
+    out = Path(__file__).parent / "out" / f"{name}.json"
+    out.parent.mkdir(exist_ok=True)
+    out.write_text(json.dumps(found, indent=1))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

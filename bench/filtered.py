@@ -12,8 +12,6 @@ in WHERE; "iterative" adds hnsw.iterative_scan = strict_order. Leaves its databa
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -205,9 +203,7 @@ def main() -> None:
         table.add_row(f"{row['size']:,}", row["filter"], f"{row['passes']:.2%}", row["method"], f"{row['recall']:.3f}",
                       str(row["least"]), *(f"{row[k]:.1f}" for k in ("cpu_p50", "cpu_p95", "wall_p50", "wall_p95")))  # fmt: skip
     Console(width=140).print(table)
-    out = Path(__file__).parent / "out" / "filtered.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(rows, indent=1))
+    data.keep("filtered", rows)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ arxiv-100k is asked about its first 40,000 documents, for which it brings vector
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import random
 import statistics
@@ -64,9 +63,7 @@ def main() -> None:
             results.append({"set": name, "queries": len(asked), **means, "gain": gain})
             table.add_row(name, str(len(asked)), *(f"{means[m]:.4f}" for m in METHODS), gain)
     Console().print(table)
-    out = Path(__file__).parent / "out" / "fusion.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(results, indent=1))
+    data.keep("fusion", results)
 
 
 def ask(

@@ -8,7 +8,6 @@ given beside the wall time. A ratio of 1 means that chunking, the queue and the 
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -66,9 +65,7 @@ def main() -> None:
             f"{wall / alone:.3f}",
         )
     Console().print(table)
-    out = Path(__file__).parent / "out" / "ingest.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(rounds, indent=1))
+    data.keep("ingest", rounds)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ that are there (bulk mode). recall@10 is against numpy; CPU is the backend's. Le
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 from typing import Any
 
+import data
 import numpy as np
 import psycopg
 from clock import Timer, percentile
@@ -102,9 +101,7 @@ def main() -> None:
         table.add_row(row["kind"], f"{row['seconds']:.1f}", f"{row['megabytes']:.0f}", f"{row['recall']:.3f}",
                       f"{row['cpu_p50']:.1f}", f"{row['cpu_p95']:.1f}")  # fmt: skip
     Console().print(table)
-    out = Path(__file__).parent / "out" / "kinds.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(rows, indent=1))
+    data.keep("kinds", rows)
 
 
 if __name__ == "__main__":

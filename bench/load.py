@@ -13,10 +13,8 @@ same maintenance_work_mem and parallel workers, into tables that are new, in tur
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import data
@@ -158,9 +156,7 @@ def main() -> None:
         table.add_row(str(number), f"rate beside by hand (target {TARGET})", f"{found['rate']:.2f}",
                       f"{found['cpu rate']:.2f}")  # fmt: skip
     Console(width=120).print(table)
-    out = Path(__file__).parent / "out" / "load.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps({**vars(arguments), "rounds": rounds}, indent=1))
+    data.keep("load", {**vars(arguments), "rounds": rounds})
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f"DROP DATABASE {DATABASE} WITH (FORCE)")
 

@@ -12,8 +12,6 @@ database (bench_million_N) in place, and takes it where it is there.
 from __future__ import annotations
 
 import argparse
-import json
-from pathlib import Path
 from typing import Any
 
 import data
@@ -165,9 +163,7 @@ def main() -> None:
             *(f"{row[k]:.1f}" for k in ("cpu_p50", "cpu_p95", "wall_p50", "wall_p95")),
         )
     Console(width=120).print(table)
-    out = Path(__file__).parent / "out" / "million.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(rows, indent=1))
+    data.keep("million", rows)
 
 
 if __name__ == "__main__":

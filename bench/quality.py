@@ -8,9 +8,7 @@ A set is embedded once and kept in its collection: a second run only asks. --rea
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from pathlib import Path
 
 import data
 import ir_measures
@@ -42,9 +40,7 @@ def main() -> None:
                 results.append({"set": name, "mode": mode, **row})
                 table.add_row(name, mode, *(f"{v:.4f}" if isinstance(v, float) and k != "ms" else f"{v:.1f}" if k == "ms" else str(v) for k, v in row.items()))  # fmt: skip
     Console().print(table)
-    out = Path(__file__).parent / "out" / "quality.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps(results, indent=1))
+    data.keep("quality", results)
 
 
 def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool) -> Collection:

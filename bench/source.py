@@ -11,12 +11,11 @@ triggers' cost is the time of single statements with and without a source on the
 from __future__ import annotations
 
 import argparse
-import json
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
+import data
 import psycopg
 from clock import Timer, percentile, server_cpu_ms
 from jobs import server
@@ -189,9 +188,7 @@ def main() -> None:
     for name, value in found.items():
         table.add_row(name.replace("_", " "), f"{value:,.1f}")
     console.print(table)
-    out = Path(__file__).parent / "out" / "source.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps({"statements": statements, "backfill": found}, indent=1))
+    data.keep("source", {"statements": statements, "backfill": found})
 
 
 if __name__ == "__main__":

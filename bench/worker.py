@@ -190,9 +190,7 @@ def main() -> None:
         f"memory: worker {peaks['worker']:.0f} MB, model alone {peaks['alone']:.0f} MB, beyond it "
         f"{peaks['worker'] - peaks['alone']:.0f} MB (target at most {MEGABYTES:.0f}), {peaks['documents']} documents"
     )
-    out = Path(__file__).parent / "out" / "worker.json"
-    out.parent.mkdir(exist_ok=True)
-    out.write_text(json.dumps({"rounds": rounds, "median": middle, "memory": peaks}, indent=1))
+    data.keep("worker", {"rounds": rounds, "median": middle, "memory": peaks})
 
 
 if __name__ == "__main__":
