@@ -29,6 +29,13 @@ API_VERSION = 1
 CONNECT_SECONDS = 10
 PING_SECONDS = 2
 POOL_SIZE = 4
+# A network that swallows everything is noticed within a minute, not in a quarter of an hour or never.
+KEEPALIVES = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
 T = TypeVar("T")
 
 
@@ -37,17 +44,21 @@ class Connected:
 
     def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
         self.dsn = dsn
+        # What the connection string says of them stands.
+        self._keepalives = {k: v for k, v in KEEPALIVES.items() if k not in dsn}
         self._pool = ConnectionPool(
             dsn,
             min_size=1,
             max_size=pool_size,
             open=False,
             timeout=CONNECT_SECONDS,
+            reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
             configure=_configure,
             kwargs={
                 "autocommit": True,
                 "prepare_threshold": None,
                 "connect_timeout": CONNECT_SECONDS,
+                **self._keepalives,
             },
         )
         self._opened = False
@@ -98,7 +109,7 @@ class Connected:
         """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
         transaction poolers."""
         with database_errors(), psycopg.connect(
-            self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS
+            self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, **self._keepalives  # type: ignore[arg-type]
         ) as connection:  # fmt: skip
             for channel in channels or ("rag_jobs",):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 5.0
 MAINTAIN_SECONDS = 60.0
-LONGEST_DELAY = 30.0  # seconds between attempts to reach a database that is gone
+LONGEST_DELAY = 10.0  # seconds between attempts to reach a database that is gone
 
 
 class Worker:
@@ -153,8 +153,8 @@ class Worker:
                 pipeline.drain()
                 delay = 1.0
             except (DatabaseUnavailable, StatementCanceled) as exc:
-                log.warning("%s; trying again in %.0f s", exc, delay)
-                self.stop.wait(delay)
+                log.warning("%s; trying again in %.0f s at most", exc, delay)
+                wake.wait(delay)  # it is woken when the database can be listened to again
                 delay = min(LONGEST_DELAY, delay * 2)
                 continue
             except (ProviderAuth, ModelUnavailable) as exc:
