@@ -44,8 +44,11 @@ class Connected:
 
     def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
         self.dsn = dsn
-        # What the connection string says of them stands.
-        self._keepalives = {k: v for k, v in KEEPALIVES.items() if k not in dsn}
+        self._options: dict[str, Any] = {
+            "autocommit": True,
+            "connect_timeout": CONNECT_SECONDS,
+            **{k: v for k, v in KEEPALIVES.items() if k not in dsn},  # what the DSN says stands
+        }
         self._pool = ConnectionPool(
             dsn,
             min_size=1,
@@ -54,12 +57,7 @@ class Connected:
             timeout=CONNECT_SECONDS,
             reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
             configure=_configure,
-            kwargs={
-                "autocommit": True,
-                "prepare_threshold": None,
-                "connect_timeout": CONNECT_SECONDS,
-                **self._keepalives,
-            },
+            kwargs={"prepare_threshold": None, **self._options},
         )
         self._opened = False
 
@@ -108,9 +106,7 @@ class Connected:
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
         transaction poolers."""
-        with database_errors(), psycopg.connect(
-            self.dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, **self._keepalives  # type: ignore[arg-type]
-        ) as connection:  # fmt: skip
+        with database_errors(), psycopg.connect(self.dsn, **self._options) as connection:
             for channel in channels or ("rag_jobs",):
                 connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield connection

@@ -67,7 +67,8 @@ class Pipeline:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
+        jobs are taken again.
         Raises at its end what kept this worker from embedding at all: ProviderAuth, ModelUnavailable.
         """
         claimed = 0

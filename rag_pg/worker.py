@@ -118,7 +118,8 @@ class Worker:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the jobs are taken again.
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
+        jobs are taken again.
         Raises ProviderAuth or ModelUnavailable at its end, when it had no key or model for some; they stay queued.
         """
         self._reserve()

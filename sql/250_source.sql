@@ -97,6 +97,8 @@ BEGIN
                      UNION ALL
                      SELECT %1$s, hashtextextended(%2$s, 0) FROM new_rows AS t) AS w
                  GROUP BY w.key HAVING bit_xor(w.hash) <> 0 OR count(*) <> 2) AS u', key_sql, _watched),
+        'ANY', format('SELECT array_agg(u.key) FROM (SELECT %1$s AS key FROM old_rows AS t UNION SELECT %1$s FROM new_rows AS t) AS u',
+                      key_sql),
         'columns', (SELECT jsonb_agg(DISTINCT c) FROM unnest(_key || _title || _content || _metadata || _language) AS c));
 END
 $$;
@@ -105,7 +107,7 @@ COMMENT ON FUNCTION rag.source_sql(oid, jsonb) IS
 $$The pieces of SQL by which a source's rows (t) are read: key_sql (a jsonb array of texts), match_sql (the row of the key
 _rag.key), order_sql and after_sql (rows beyond the key $1), row_sql (title, content, metadata, language), condition_sql,
 note_sql (what the triggers run: INSERT and DELETE note the keys of source $1, UPDATE gives the keys of rows of which something
-that is read has changed; and the columns these name).$$;
+that is read has changed, ANY those of all rows of an update; and the columns these name).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.read_source(relation oid, definition jsonb, keys jsonb)

@@ -12,9 +12,8 @@ SET bytea_output TO 'hex'
 AS $$
 DECLARE
     _source integer := TG_ARGV[0]::integer;
-    _columns text[] := ARRAY(SELECT jsonb_array_elements_text((TG_ARGV[2]::jsonb) -> 'columns'));
-    _statement text := TG_ARGV[2]::jsonb ->> TG_OP;
-    _key_sql text;
+    _note jsonb := TG_ARGV[2]::jsonb;
+    _columns text[] := ARRAY(SELECT jsonb_array_elements_text(_note -> 'columns'));
     _keys jsonb[];
     _reason text;
     _allowed boolean;
@@ -37,26 +36,23 @@ BEGIN
         WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
     ) < greatest(1, cardinality(_columns)) THEN
         BEGIN  -- a column was renamed
-            _statement := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql ->> TG_OP;
+            _note := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql;
         EXCEPTION WHEN OTHERS THEN
-            _statement := NULL;
+            _note := NULL;
             _reason := SQLERRM;
         END;
     END IF;
-    IF _statement IS NULL THEN
+    IF TG_OP = 'TRUNCATE' OR _note IS NULL THEN
         INSERT INTO rag.source_changes (source_id, reason) VALUES (_source, _reason);
     ELSIF TG_OP = 'UPDATE' THEN
         BEGIN
-            EXECUTE _statement INTO _keys;
+            EXECUTE _note ->> 'UPDATE' INTO _keys;
         EXCEPTION WHEN OTHERS THEN  -- the condition: who follows will say so
-            _key_sql := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).key_sql;
-            EXECUTE format('SELECT array_agg(u.key) FROM (SELECT %1$s AS key FROM old_rows AS t
-                                                          UNION SELECT %1$s FROM new_rows AS t) AS u', _key_sql)
-            INTO _keys;
+            EXECUTE _note ->> 'ANY' INTO _keys;
         END;
         INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key FROM unnest(_keys) AS k (key);
     ELSE
-        EXECUTE _statement USING _source;
+        EXECUTE _note ->> TG_OP USING _source;
     END IF;
     GET DIAGNOSTICS _noted = ROW_COUNT;
     IF _nothing_waited AND _noted > 0 THEN

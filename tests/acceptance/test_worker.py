@@ -100,6 +100,10 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+def idle(connection: Connection) -> bool:
+    return connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
+
+
 def others(connection: Connection, function: str) -> None:
     """Apply pg_terminate_backend or pg_cancel_backend to every other session of the database."""
     connection.execute(
@@ -142,7 +146,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(
         worker.wait()
         assert stored(connection) < 120
     start()
-    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    wait_until(lambda: idle(connection))
     assert_each_document_is_there_once(connection, uris)
 
 
@@ -179,7 +183,7 @@ def test_a_worker_waits_for_a_database_that_drops_its_connections(
     for at in (10, 40):
         wait_until(lambda at=at: stored(connection) >= at)
         others(connection, "pg_terminate_backend")
-    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    wait_until(lambda: idle(connection))
     assert worker.poll() is None
     assert_each_document_is_there_once(connection, uris)
 
@@ -193,7 +197,7 @@ def test_statements_that_are_canceled_are_done_again(
     def done() -> bool:
         others(connection, "pg_cancel_backend")
         time.sleep(0.2)
-        return connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
+        return idle(connection)
 
     wait_until(done)
     assert worker.poll() is None
@@ -217,7 +221,7 @@ def test_a_worker_waits_for_a_database_that_takes_no_writes(
     assert worker.poll() is None
     connection.execute(only_read + "off")
     others(connection, "pg_terminate_backend")
-    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    wait_until(lambda: idle(connection))
     assert worker.poll() is None
     assert_each_document_is_there_once(connection, uris)
 
@@ -226,7 +230,7 @@ def test_several_workers_share_the_work(rag: Rag, start: Start, connection: Conn
     uris = put(rag, 150)
     for _ in range(3):
         start()
-    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    wait_until(lambda: idle(connection))
     assert_each_document_is_there_once(connection, uris)
 
 
@@ -306,7 +310,7 @@ def test_a_document_put_again_while_it_is_worked_ends_in_its_last_version(
     wait_until(lambda: stored(connection) >= 5)
     for version in range(5):
         put(rag, 40, "text of {} in version " + str(version) + " of it. ")
-    wait_until(lambda: connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,))
+    wait_until(lambda: idle(connection))
     assert_each_document_is_there_once(connection, uris)
     old = connection.execute(
         "SELECT count(*) FROM rag.chunks WHERE content NOT LIKE '%version 4%'"
