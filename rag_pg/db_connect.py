@@ -141,10 +141,13 @@ def vector_schema(connection: psycopg.Connection[Any]) -> str:
 
 
 def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
-    name = sql.Identifier(vector_schema(connection), "halfvec")
-    info = TypeInfo.fetch(connection, name)
-    assert info is not None
-    return info
+    """In one statement: TypeInfo.fetch would open a transaction, however short."""
+    row = connection.execute(
+        "SELECT oid, typarray FROM pg_type WHERE oid = to_regtype(%s)",
+        [sql.Identifier(vector_schema(connection), "halfvec").as_string(connection)],
+    ).fetchone()
+    assert row is not None
+    return TypeInfo("halfvec", row[0], row[1])
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
