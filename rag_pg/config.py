@@ -17,6 +17,9 @@ OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA")
 
 
 def default_home() -> Path:
+    """The user's data folder; root's own is closed to the user that PostgreSQL runs as under root."""
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        return Path("/var/lib/rag_pg")
     return platformdirs.user_data_path("rag_pg", appauthor=False)
 
 

@@ -5,17 +5,18 @@ They come from a pool, are in autocommit mode and keep no session state, so tran
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from rag_pg.connect import CONNECT_SECONDS, check_encoding, connect, connection_options, is_pooled
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
@@ -24,19 +25,13 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
+from rag_pg.halfvec import register_halfvec
 
 API_VERSION = 1
-CONNECT_SECONDS = 10
 PING_SECONDS = 2
 POOL_SIZE = 4
-# A network that swallows everything is noticed within a minute, not in a quarter of an hour or never.
-KEEPALIVES = {
-    "keepalives_idle": 30,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 60_000,  # milliseconds
-}
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class Connected:
@@ -44,11 +39,6 @@ class Connected:
 
     def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
         self.dsn = dsn
-        self._options: dict[str, Any] = {
-            "autocommit": True,
-            "connect_timeout": CONNECT_SECONDS,
-            **{k: v for k, v in KEEPALIVES.items() if k not in dsn},  # what the DSN says stands
-        }
         self._pool = ConnectionPool(
             dsn,
             min_size=1,
@@ -57,7 +47,7 @@ class Connected:
             timeout=CONNECT_SECONDS,
             reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
             configure=_configure,
-            kwargs={"prepare_threshold": None, **self._options},
+            kwargs={"autocommit": True, **connection_options(dsn)},
         )
         self._opened = False
 
@@ -68,10 +58,8 @@ class Connected:
         """
         if self._opened:
             return
-        with (
-            database_errors(),
-            psycopg.connect(self.dsn, connect_timeout=CONNECT_SECONDS) as connection,
-        ):
+        with database_errors(), connect(self.dsn) as connection:
+            check_encoding(connection)
             found = _api_version(connection)
         check_api_version(found)
         self._pool.open(wait=False)
@@ -96,7 +84,7 @@ class Connected:
     def answers(self) -> bool:
         """Whether the database can be reached now, by a connection of its own."""
         try:
-            with psycopg.connect(self.dsn, connect_timeout=PING_SECONDS) as connection:
+            with connect(self.dsn, seconds=PING_SECONDS) as connection:
                 connection.execute("SELECT 1")
         except psycopg.Error:
             return False
@@ -104,11 +92,21 @@ class Connected:
 
     @contextmanager
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own that hears of new jobs, or of other channels; NOTIFY does not pass
-        transaction poolers."""
-        with database_errors(), psycopg.connect(self.dsn, **self._options) as connection:
-            for channel in channels or ("rag_jobs",):
-                connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        """A connection of its own that hears of new jobs, or of other channels.
+
+        Behind a pooler it hears nothing: NOTIFY does not pass, and LISTEN would stay with a connection of others.
+        """
+        channels = channels or ("rag_jobs",)
+        with database_errors(), connect(self.dsn, autocommit=True) as connection:
+            if is_pooled(connection):
+                log.warning(
+                    "a pooler stands before the database, which passes no NOTIFY: %s is looked for every few "
+                    "seconds instead; give workers a direct connection when that is too slow",
+                    ", ".join(channels),
+                )
+            else:
+                for channel in channels:
+                    connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield connection
 
     def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
@@ -151,7 +149,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
-    register_halfvec_info(connection, halfvec_type(connection))
+    register_halfvec(connection, halfvec_type(connection))
 
 
 def _api_version(connection: psycopg.Connection[Any]) -> int:

