@@ -39,12 +39,6 @@ def connect(
     return psycopg.connect(dsn, autocommit=autocommit, **connection_options(dsn, seconds=seconds))
 
 
-def is_pooled(connection: psycopg.Connection[Any]) -> bool:
-    """Whether a pooler stands between: the process that answers is not the one that was greeted."""
-    row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
-    return row is not None and row[0] != connection.info.backend_pid
-
-
 def check_encoding(connection: psycopg.Connection[Any]) -> None:
     """Refuse a database that cannot hold every text. Raises DatabaseUnavailable."""
     encoding = connection.info.parameter_status("server_encoding")

@@ -16,7 +16,7 @@ from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from rag_pg.connect import CONNECT_SECONDS, check_encoding, connect, connection_options, is_pooled
+from rag_pg.connect import CONNECT_SECONDS, check_encoding, connect, connection_options
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
@@ -126,6 +126,12 @@ class Connected:
     def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
         with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(statement, values).fetchone()
+
+
+def is_pooled(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a pooler stands between: the process that answers is not the one that was greeted."""
+    row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return row is not None and row[0] != connection.info.backend_pid
 
 
 def vector_schema(connection: psycopg.Connection[Any]) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.types.json import Jsonb
 
-from rag_pg.connect import is_pooled
-from rag_pg.db_connect import Connected
+from rag_pg.db_connect import Connected, is_pooled
 from rag_pg.models import Space
 
 log = logging.getLogger(__name__)
