@@ -2,6 +2,10 @@
 
 An upgrade is one transaction: an advisory lock, the schema, the revisions, every file of sql/ in name order, and the
 removal of each function that this transaction did not create again.
+
+Names are looked up in pg_catalog and rag alone, now and whenever a function runs, for in other schemas other roles may
+create: a function that fits better than PostgreSQL's own would be called instead of it. pgvector may be in any schema,
+so the files and revisions write {vector} before its types, functions and operators.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOCK_KEY = 0x7261675F7067  # "rag_pg"
+SEARCH_PATH = "pg_catalog, rag, pg_temp"
 OLDEST_SERVER = 160000
 OLDEST_PGVECTOR = (0, 8)
 PACKAGE = Path(__file__).parent
@@ -47,13 +52,14 @@ def upgrade(dsn: str) -> str:
 
     try:
         with _connection(dsn) as connection:
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({LOCK_KEY})")
+            connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
+            connection.exec_driver_sql(f"SET LOCAL search_path TO {SEARCH_PATH}")
             _check_server(connection)
             vector_schema = _ensure_vector(connection)
             if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
                 connection.exec_driver_sql("CREATE SCHEMA rag")
             config = _alembic_config()
-            config.attributes.update(connection=connection, vector_schema=_quoted(vector_schema))
+            config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
             command.upgrade(config, "head")
             _apply_functions(connection, vector_schema)
             return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
@@ -75,6 +81,8 @@ def check(dsn: str) -> list[str]:
                 "SELECT kind, name, digest FROM rag.installed"
             )
         }
+        if moved := _moved_vector(connection):
+            return [*problems, moved]
         packaged = {path.name: _digest(path.read_text()) for path in sql_files()}
         names = {name for kind, name in installed if kind == "file"}
         for name in sorted(packaged.keys() | names):
@@ -135,8 +143,16 @@ def _scalar(connection: Connection, statement: str) -> Any:
     return connection.exec_driver_sql(statement).scalar()
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
+def quoted(name: str) -> str:
+    """Return an identifier of letters, digits, spaces, `_`, `-`, `"` and escapes: it may stand in a literal or a format."""
+    if re.fullmatch(r'[\w "-]*', name):
+        return '"' + name.replace('"', '""') + '"'
+    escaped = "".join(c if re.match(r"[\w -]", c) else f"\\+{ord(c):06X}" for c in name)
+    return f'U&"{escaped}"'
+
+
+def _load(path: Path, vector_schema: str) -> str:
+    return path.read_text().replace("{vector}", quoted(vector_schema))
 
 
 def _digest(text: str) -> str:
@@ -196,14 +212,11 @@ def _alembic_config() -> Any:
 
 
 def _apply_functions(connection: Connection, vector_schema: str) -> None:
-    connection.exec_driver_sql(
-        f"SET LOCAL search_path TO pg_catalog, rag, {_quoted(vector_schema)}, pg_temp"
-    )
     connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
     raw = connection.connection.driver_connection
     assert isinstance(raw, psycopg.Connection)
     for path in sql_files():
-        _apply_file(raw, path)
+        _apply_file(raw, path, vector_schema)
     raw.execute(
         """
         DO $$
@@ -224,18 +237,19 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
     )
     rows = [("file", path.name, _digest(path.read_text())) for path in sql_files()]
     rows += [("function", name, digest) for name, digest in _functions(connection)]
+    rows += [("pgvector", vector_schema, "")]
     with raw.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows
         )
 
 
-def _apply_file(connection: psycopg.Connection[Any], path: Path) -> None:
+def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: str) -> None:
     """Apply a file; a function that is there with another result is dropped first, as the server asks."""
     while True:
         try:
             with connection.transaction():
-                connection.execute(path.read_text().encode())
+                connection.execute(_load(path, vector_schema).encode())
             return
         except psycopg.errors.InvalidFunctionDefinition as exc:
             outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
@@ -260,6 +274,21 @@ def _functions(connection: Connection) -> Sequence[tuple[str, str]]:
         """
     )
     return [(str(name), str(digest)) for name, digest in rows]
+
+
+def _moved_vector(connection: Connection) -> str | None:
+    """The functions name the schema of pgvector: say so when it is another by now."""
+    row = connection.exec_driver_sql(
+        """
+        SELECT i.name, n.nspname
+        FROM rag.installed AS i, pg_extension AS e
+        JOIN pg_namespace AS n ON n.oid = e.extnamespace
+        WHERE i.kind = 'pgvector' AND e.extname = 'vector' AND i.name <> n.nspname
+        """
+    ).first()
+    if row is None:
+        return None
+    return f'pgvector was moved from schema {row[0]} to {row[1]}: run "rag-pg db upgrade"'
 
 
 def _check_revision(connection: Connection) -> list[str]:

@@ -152,7 +152,7 @@ BEGIN
         FROM (
             SELECT i.word, CASE WHEN i.chunks = 1 THEN i.packed[1] ELSE -i.chunks END AS held,
                    CASE WHEN i.chunks > 1 THEN i.packed END AS postings,
-                   NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
+                   NULL::{vector}.sparsevec AS weights, NULL::real AS idf, NULL::real AS top
             FROM inverted AS i
             WHERE i.word NOT IN (SELECT n.word FROM counted AS n)
             UNION ALL

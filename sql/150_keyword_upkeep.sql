@@ -13,7 +13,7 @@ CREATE OR REPLACE FUNCTION rag.block_weights(
     packed_postings bigint[], term_idf double precision, mean_length double precision,
     tf_saturation double precision, length_weight double precision
 )
-RETURNS TABLE (block_vector sparsevec, block_idf real, top_weight real)
+RETURNS TABLE (block_vector {vector}.sparsevec, block_idf real, top_weight real)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
@@ -23,7 +23,7 @@ BEGIN
     RETURN QUERY
     SELECT (
                '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag.keyword_block_size()
-           )::sparsevec,
+           )::{vector}.sparsevec,
            _idf, max(w.weight)::real
     FROM (
         SELECT (p.packed >> 32) % rag.keyword_block_size() + 1 AS place,
@@ -159,7 +159,7 @@ BEGIN
     FROM (
         SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1] ELSE -p.chunks END AS held,
                CASE WHEN p.chunks > 1 THEN p.postings END AS postings,
-               NULL::sparsevec AS weights, NULL::real AS idf, NULL::real AS top
+               NULL::{vector}.sparsevec AS weights, NULL::real AS idf, NULL::real AS top
         FROM packed AS p
         WHERE p.word NOT IN (SELECT w.word FROM words AS w)
         UNION ALL
@@ -193,30 +193,30 @@ Rare lexemes keep their exact postings; the others' postings become weights, to 
 rag.seal_frequent are added. The caller holds rag.lock_keyword.$$;
 
 CREATE OR REPLACE FUNCTION rag.joined_weights(
-    newest sparsevec, newest_idf real, vectors sparsevec[], idfs real[]
+    newest {vector}.sparsevec, newest_idf real, vectors {vector}.sparsevec[], idfs real[]
 )
-RETURNS sparsevec
+RETURNS {vector}.sparsevec
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (
-        SELECT sum(x.weights)
+        SELECT {vector}.sum(x.weights)
         FROM (
-            SELECT newest::vector AS weights
+            SELECT newest::{vector}.vector AS weights
             WHERE newest IS NOT NULL
             UNION ALL
-            SELECT CASE WHEN u.idf = newest_idf THEN u.weights::vector
-                   ELSE u.weights::vector * array_fill(
+            SELECT CASE WHEN u.idf = newest_idf THEN u.weights::{vector}.vector
+                   ELSE u.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
                        (newest_idf / u.idf)::real, ARRAY[rag.keyword_block_size()]
-                   )::vector END
+                   )::{vector}.vector END
             FROM unnest(vectors, idfs) AS u (weights, idf)
         ) AS x
-    )::sparsevec;
+    )::{vector}.sparsevec;
 END
 $$;
 
-COMMENT ON FUNCTION rag.joined_weights(sparsevec, real, sparsevec[], real[]) IS
+COMMENT ON FUNCTION rag.joined_weights({vector}.sparsevec, real, {vector}.sparsevec[], real[]) IS
 $$One vector of a lexeme's weights in the parts of a block, all for the idf of the newest.$$;
 
 CREATE OR REPLACE FUNCTION rag.weight_basis(

@@ -40,9 +40,9 @@ BEGIN
         UPDATE rag.keyword_postings AS p
         SET idf = d.idf_now,
             top = p.top * (d.idf_now / d.idf),
-            weights = (p.weights::vector * array_fill(
+            weights = (p.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
                 (d.idf_now / d.idf)::real, ARRAY[rag.keyword_block_size()]
-            )::vector)::sparsevec
+            )::{vector}.vector)::{vector}.sparsevec
         FROM drifted AS d
         WHERE p.collection_id = collection_key
           AND p.segment = d.segment

@@ -3,10 +3,12 @@
 CREATE OR REPLACE FUNCTION rag.distance_operator(distance text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE distance WHEN 'cosine' THEN '<=>' WHEN 'l2' THEN '<->' WHEN 'ip' THEN '<#>' END;
+RETURN CASE distance WHEN 'cosine' THEN 'OPERATOR({vector}.<=>)'
+                     WHEN 'l2' THEN 'OPERATOR({vector}.<->)'
+                     WHEN 'ip' THEN 'OPERATOR({vector}.<#>)' END;
 
 COMMENT ON FUNCTION rag.distance_operator(text) IS
-$$pgvector's operator of a distance (cosine, l2, ip). For ip it gives the negative inner product.$$;
+$$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative inner product.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.collection_tables()
@@ -70,17 +72,17 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _partition text := format('embeddings_%s', of_space.space_id);
-    _vector text := (SELECT format('%I', n.nspname) FROM pg_extension AS x
-                     JOIN pg_namespace AS n ON n.oid = x.extnamespace WHERE x.extname = 'vector');
 BEGIN
     RETURN format(
         'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
         CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag.index_name(of_space.space_id), _partition,
         CASE of_space.index_options ->> 'kind'
-            WHEN 'binary' THEN format('(%1$s.binary_quantize(embedding::%1$s.halfvec(%2$s))::bit(%2$s)) %1$s.bit_hamming_ops',
-                                      _vector, of_space.dimensions)
-            WHEN 'hnsw' THEN format('(embedding::%1$s.halfvec(%2$s)) %1$s.halfvec_%3$s_ops',
-                                    _vector, of_space.dimensions, of_space.distance) END,
+            WHEN 'binary' THEN format(
+                '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) {vector}.bit_hamming_ops',
+                of_space.dimensions)
+            WHEN 'hnsw' THEN format(
+                '(embedding::{vector}.halfvec(%s)) {vector}.%I',
+                of_space.dimensions, format('halfvec_%s_ops', of_space.distance)) END,
         (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
 END
 $$;
@@ -145,7 +147,7 @@ DECLARE
 BEGIN
     SELECT s.* INTO STRICT _space FROM rag.spaces AS s WHERE s.space_id = new_space_id;
     CALL rag.attach_partition('embeddings', new_space_id);
-    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK (vector_dims(embedding) = %s)',
+    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK ({vector}.vector_dims(embedding) = %s)',
                    _partition, _space.dimensions);
     IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
         EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);

@@ -65,14 +65,14 @@ COMMENT ON FUNCTION rag.remove_chunks(integer, bigint[]) IS
 $$Delete chunks, their vectors and their keywords.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors halfvec[])
+CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors {vector}.halfvec[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _wrong integer := (SELECT vector_dims(v.vector) FROM unnest(vectors) AS v (vector)
-                       WHERE vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
+    _wrong integer := (SELECT {vector}.vector_dims(v.vector) FROM unnest(vectors) AS v (vector)
+                       WHERE {vector}.vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
 BEGIN
     IF _wrong IS NOT NULL THEN
         RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)', _wrong,
@@ -85,11 +85,11 @@ BEGIN
     FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
     WHERE v.vector IS NOT NULL
     ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding
-    WHERE e.embedding IS DISTINCT FROM excluded.embedding;
+    WHERE e.embedding OPERATOR({vector}.<>) excluded.embedding;
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_vectors(rag.spaces, bigint[], halfvec[]) IS
+COMMENT ON FUNCTION rag.store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
 $$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong dimensions: error RG001.$$;
 
 
@@ -102,7 +102,7 @@ CREATE OR REPLACE FUNCTION rag.replace_chunks(
     headings text[],
     contents text[],
     extras jsonb[],
-    vectors halfvec[],
+    vectors {vector}.halfvec[],
     of_space integer DEFAULT NULL,
     may_merge boolean DEFAULT true)
 RETURNS TABLE (chunk_id bigint, is_new boolean)
@@ -202,7 +202,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], halfvec[], integer, boolean) IS
+COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
 $$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
 
 Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what

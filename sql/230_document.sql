@@ -186,7 +186,7 @@ BEGIN
                array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
                array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
                array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality) AS extras,
-               array_agg((c.value ->> 'embedding')::halfvec ORDER BY c.ordinality) AS vectors
+               array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS vectors
         FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
     LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,

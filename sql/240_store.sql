@@ -61,7 +61,7 @@ BEGIN
                coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}') AS headings,
                coalesce(array_agg(c.value ->> 'content' ORDER BY c.ordinality), '{}') AS contents,
                coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality), '{}') AS extras,
-               coalesce(array_agg((c.value ->> 'embedding')::halfvec ORDER BY c.ordinality), '{}') AS vectors
+               coalesce(array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality), '{}') AS vectors
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
     LATERAL rag.replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
@@ -108,7 +108,7 @@ $$What a worker needs for an embed job: ids and texts of the document's chunks w
 vector in the job's space, at most chunk_limit.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[], vectors halfvec[])
+CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[], vectors {vector}.halfvec[])
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -149,7 +149,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], halfvec[]) IS
+COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], {vector}.halfvec[]) IS
 $$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document lacks one.
 
 Returns how many still do. Error RG005 when the lease is lost, RG001 for wrong dimensions.$$;

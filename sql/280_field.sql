@@ -35,24 +35,30 @@ Comparing them with fewer than 500 characters gives what comparing the whole str
 CREATE OR REPLACE FUNCTION rag.as_timestamptz(value jsonb)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-AS $$  -- no search_path of its own: it runs once per row, and setting one doubles its cost
+AS $$  -- a search_path of its own would double the cost of what runs once per row: every name is written in full instead
 DECLARE
-    _text text := value #>> '{}';
-    _shape text;
-    _zone text;
+    _text pg_catalog.text := value OPERATOR(pg_catalog.#>>) '{}';
+    _shape pg_catalog.text;
+    _zone pg_catalog.text;
 BEGIN
-    IF jsonb_typeof(value) <> 'string' OR length(_text) NOT BETWEEN 10 AND 40 THEN
+    IF pg_catalog.jsonb_typeof(value) OPERATOR(pg_catalog.<>) 'string'
+        OR pg_catalog.length(_text) OPERATOR(pg_catalog.<) 10
+        OR pg_catalog.length(_text) OPERATOR(pg_catalog.>) 40
+    THEN
         RETURN NULL;
     END IF;
-    _shape := translate(_text, '012345678 ', '999999999T');
-    _zone := CASE WHEN _shape = '9999-99-99' THEN ''
-                  WHEN _shape LIKE '9999-99-99T99:99:99.9%' THEN ltrim(substr(_shape, 21), '9')
-                  WHEN _shape LIKE '9999-99-99T99:99:99%' THEN substr(_shape, 20)
-                  WHEN _shape LIKE '9999-99-99T99:99%' THEN substr(_shape, 17) END;
-    IF _zone IN ('', 'Z', '+99', '-99', '+99:99', '-99:99', '+9999', '-9999') THEN
-        _text := _text || CASE _zone WHEN '' THEN 'Z' ELSE '' END;
-        IF pg_input_is_valid(_text, 'timestamptz') THEN
-            RETURN _text::timestamptz;
+    _shape := pg_catalog.translate(_text, '012345678 ', '999999999T');
+    _zone := CASE WHEN _shape OPERATOR(pg_catalog.=) '9999-99-99' THEN ''
+                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99:99.9%'
+                      THEN pg_catalog.ltrim(pg_catalog.substr(_shape, 21), '9')
+                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99:99%' THEN pg_catalog.substr(_shape, 20)
+                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99%' THEN pg_catalog.substr(_shape, 17) END;
+    IF _zone OPERATOR(pg_catalog.=) ANY ('{"",Z,+99,-99,+99:99,-99:99,+9999,-9999}'::pg_catalog.text[]) THEN
+        IF _zone OPERATOR(pg_catalog.=) '' THEN
+            _text := _text OPERATOR(pg_catalog.||) 'Z';
+        END IF;
+        IF pg_catalog.pg_input_is_valid(_text, 'pg_catalog.timestamptz') THEN
+            RETURN _text::pg_catalog.timestamptz;
         END IF;
     END IF;
     RETURN NULL;

@@ -150,21 +150,21 @@ changed; a collection whose k1 or b is altered stays exact, only slower until
 rag.compact_keyword(collection, -1).$$;
 
 CREATE OR REPLACE FUNCTION rag.block_scores(
-    query rag.keyword_query, segment_key integer, rare_vector sparsevec
+    query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec
 )
-RETURNS vector
+RETURNS {vector}.vector
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (
-        SELECT sum(x.weights)
+        SELECT {vector}.sum(x.weights)
         FROM (
             SELECT CASE
-                WHEN rag.weights_hold(t.factor, p.idf) THEN p.weights::vector
-                ELSE p.weights::vector * array_fill(
+                WHEN rag.weights_hold(t.factor, p.idf) THEN p.weights::{vector}.vector
+                ELSE p.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
-                )::vector END AS weights
+                )::{vector}.vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
             CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
                 SELECT k.weights, k.idf
@@ -174,14 +174,14 @@ BEGIN
                 OFFSET 0
             ) AS p
             UNION ALL
-            SELECT rare_vector::vector
+            SELECT rare_vector::{vector}.vector
             WHERE rare_vector IS NOT NULL
         ) AS x
     );
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_scores(rag.keyword_query, integer, sparsevec) IS
+COMMENT ON FUNCTION rag.block_scores(rag.keyword_query, integer, {vector}.sparsevec) IS
 $$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment, one per slot.
 
 rare_vector: what the rare lexemes contribute, in the same form.$$;
@@ -195,7 +195,7 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (
-        SELECT bit_and(binary_quantize(p.weights::vector))
+        SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
         FROM unnest(required) AS t (word)
         CROSS JOIN LATERAL (
             SELECT k.weights
@@ -213,7 +213,7 @@ $$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (
 there).$$;
 
 CREATE OR REPLACE FUNCTION rag.scan_blocks(
-    query rag.keyword_query, required text[], segments integer[], rare_vectors sparsevec[],
+    query rag.keyword_query, required text[], segments integer[], rare_vectors {vector}.sparsevec[],
     at_least double precision, below double precision,
     OUT slots integer[], OUT bounds double precision[]
 )
@@ -221,15 +221,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _cut vector := array_fill(
+    _cut {vector}.vector := array_fill(
         (at_least * (1 - 1e-6))::real, ARRAY[rag.keyword_block_size()]
-    )::vector;
+    )::{vector}.vector;
 BEGIN
     SELECT array_agg(x.slot), array_agg(x.bound)
     INTO slots, bounds
     FROM (
         SELECT t.segment - t.segment % rag.keyword_block_size() + o.place - 1 AS slot,
-                (subvector(t.scores, o.place, 1)::real[])[1] AS bound
+                ({vector}.subvector(t.scores, o.place, 1)::real[])[1] AS bound
         FROM (
             SELECT s.segment, s.rare_vector,
                    rag.block_scores(query, s.segment, s.rare_vector) AS scores
@@ -237,8 +237,8 @@ BEGIN
             OFFSET 0
         ) AS t
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN cardinality(required) = 0 THEN binary_quantize(t.scores - _cut)
-                   ELSE binary_quantize(t.scores - _cut)
+            SELECT CASE WHEN cardinality(required) = 0 THEN {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
+                   ELSE {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                         & rag.block_gate(query.collection_key, t.segment, required) END AS passed
             OFFSET 0
         ) AS b
@@ -254,7 +254,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.scan_blocks(
-    rag.keyword_query, text[], integer[], sparsevec[], double precision, double precision
+    rag.keyword_query, text[], integer[], {vector}.sparsevec[], double precision, double precision
 ) IS
 $$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that
 bound.

@@ -43,7 +43,7 @@ $$Scores candidates, highest upper bound first, until no bound reaches the resul
 first_step: how many at first; later batches are half as many as all before.$$;
 
 CREATE OR REPLACE FUNCTION rag.sample_cut(
-    query rag.keyword_query, segment_key integer, rare_vector sparsevec, highest double precision,
+    query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec, highest double precision,
     wanted integer
 )
 RETURNS double precision
@@ -51,7 +51,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _scores vector := rag.block_scores(query, segment_key, rare_vector);
+    _scores {vector}.vector := rag.block_scores(query, segment_key, rare_vector);
     _low double precision := 0;
     _high double precision := highest;
     _middle double precision;
@@ -59,8 +59,8 @@ DECLARE
 BEGIN
     FOR _round IN 1..10 LOOP
         _middle := (_low + _high) / 2;
-        _passed := bit_count(binary_quantize(
-            _scores - array_fill(_middle::real, ARRAY[rag.keyword_block_size()])::vector
+        _passed := bit_count({vector}.binary_quantize(
+            _scores OPERATOR({vector}.-) array_fill(_middle::real, ARRAY[rag.keyword_block_size()])::{vector}.vector
         ));
         IF _passed < wanted THEN
             _high := _middle;
@@ -74,7 +74,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.sample_cut(
-    rag.keyword_query, integer, sparsevec, double precision, integer
+    rag.keyword_query, integer, {vector}.sparsevec, double precision, integer
 ) IS
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
 bisection from `highest`: where a first scan may cut.$$;
@@ -213,7 +213,7 @@ BEGIN
                ('{' || string_agg(
                    (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::integer,
                    ','
-               ) || '}/' || rag.keyword_block_size())::sparsevec AS rare_vector
+               ) || '}/' || rag.keyword_block_size())::{vector}.sparsevec AS rare_vector
         FROM unnest(_lists.dense_segments, _lists.dense_bounds, _lists.dense_gated)
             AS d (segment, bound, gated)
         LEFT JOIN unnest(_lists.rare_slots, _lists.rare_scores, _lists.rare_segments)

@@ -37,7 +37,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN format('(e.embedding::halfvec(%s)) %s $2::halfvec(%1$s)', space.dimensions,
+    RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)', space.dimensions,
                   rag.distance_operator(space.distance));
 END
 $$;
@@ -84,7 +84,7 @@ share: of the chunks, about so much passes the filter (from a sample). exact_bel
 rag.exact_match_limit(share).$$;
 
 CREATE OR REPLACE FUNCTION rag.compare_vectors(
-    collection_key integer, space rag.spaces, query_embedding halfvec, candidate_limit integer,
+    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
     chunk_keys bigint[], filter_sql text
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
@@ -106,11 +106,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, halfvec, integer, bigint[], text) IS
+COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, {vector}.halfvec, integer, bigint[], text) IS
 $$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
 
 CREATE OR REPLACE FUNCTION rag.walk_index(
-    collection_key integer, space rag.spaces, query_embedding halfvec, candidate_limit integer,
+    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text, ef_search integer, scan_limit integer
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
@@ -121,12 +121,12 @@ DECLARE
     _binary boolean := space.index_options ->> 'kind' = 'binary';
     _taken integer := CASE WHEN _binary THEN 10 * candidate_limit ELSE candidate_limit END;
     _order text := CASE WHEN _binary THEN format(
-        'binary_quantize(e.embedding::halfvec(%s))::bit(%1$s) <~> binary_quantize($2::halfvec(%1$s))::bit(%1$s)',
+        '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
         space.dimensions) ELSE rag.nearness(space) END;
     _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples', 'enable_seqscan', 'enable_sort'];
     _before text[];
 BEGIN
-    PERFORM '[1]'::halfvec;  -- loads the library that defines hnsw.*
+    PERFORM '[1]'::{vector}.halfvec;  -- loads the library that defines hnsw.*
     _before := ARRAY(SELECT current_setting(s.name) FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
     PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, _taken))::text, true),
             set_config('hnsw.iterative_scan', CASE WHEN filter_sql IS NULL AND _taken <= 1000
@@ -152,14 +152,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.walk_index(integer, rag.spaces, halfvec, integer, text, integer, integer) IS
+COMMENT ON FUNCTION rag.walk_index(integer, rag.spaces, {vector}.halfvec, integer, text, integer, integer) IS
 $$The nearest chunks by the space's HNSW index; with a filter the walk goes on (iterative scan) until enough have passed,
 or scan_limit vectors were seen.
 
 A binary index orders by bits; ten times the candidates are taken and ordered by their exact distance.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_vector(
-    collection_key integer, query_embedding halfvec, candidate_limit integer,
+    collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
     ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL, scan_limit integer DEFAULT NULL
 )
@@ -174,9 +174,9 @@ DECLARE
     _ids bigint[];
     _distances double precision[];
 BEGIN
-    IF vector_dims(query_embedding) <> _space.dimensions THEN
+    IF {vector}.vector_dims(query_embedding) <> _space.dimensions THEN
         RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
-            vector_dims(query_embedding),
+            {vector}.vector_dims(query_embedding),
             (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = collection_key),
             _space.dimensions, _space.model
         USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
@@ -211,7 +211,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.rank_vector(
-    integer, halfvec, integer, text, boolean, integer, integer, integer
+    integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer
 ) IS
 $$The nearest chunks, nearest first; rag.plan_vector chooses how. A walk of the index that meets too few chunks that pass the
 filter is followed by an exact search over all of them, so a filter never costs results.

@@ -154,7 +154,7 @@ DECLARE
     _chosen bigint[] := '{}';
     _left bigint[] := chunk_keys;
     _relevance double precision[];
-    _vectors halfvec[];
+    _vectors {vector}.halfvec[];
     _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
     _place integer;
 BEGIN
@@ -179,7 +179,7 @@ BEGIN
         LIMIT 1;
         _chosen := _chosen || _left[_place];
         _left[_place] := NULL;
-        SELECT array_agg(greatest(u.nearest, 1 - (u.vector <=> _vectors[_place])) ORDER BY u.place)
+        SELECT array_agg(greatest(u.nearest, 1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place])) ORDER BY u.place)
         INTO _nearest
         FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, place);
     END LOOP;

@@ -25,7 +25,7 @@ COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
 
 CREATE OR REPLACE FUNCTION rag.make_request(
-    collection text, query_text text, query_embedding halfvec, result_limit integer, metadata_filter jsonb,
+    collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,
     vector_weight double precision, keyword_weight double precision, fusion text, rrf_k integer,
     candidate_limit integer, diversity double precision, per_document integer, boosts jsonb, duplicates boolean,
     ef_search integer
@@ -86,7 +86,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.make_request(
-    text, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
+    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
     integer, jsonb, boolean, integer
 ) IS
 $$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors RG002 (no such collection)

@@ -94,7 +94,7 @@ BEGIN
             WHEN c.vector_distance IS NULL THEN NULL
             WHEN _space.distance = 'cosine' THEN c.vector_distance
             ELSE (
-                SELECT e.embedding <=> request.query_embedding FROM rag.embeddings AS e
+                SELECT e.embedding OPERATOR({vector}.<=>) request.query_embedding FROM rag.embeddings AS e
                 WHERE e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
             ) END, 'NaN')
         FROM unnest(candidates) WITH ORDINALITY

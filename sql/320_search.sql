@@ -33,7 +33,7 @@ $$Complete ranked chunk ids to hits, in the order given. The arrays run in paral
 
 CREATE OR REPLACE FUNCTION rag.search_vector(
     collection text,
-    query_embedding halfvec,
+    query_embedding {vector}.halfvec,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
     ef_search integer DEFAULT NULL,
@@ -70,7 +70,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_vector(text, halfvec, integer, jsonb, integer, integer, integer) IS
+COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, integer, integer, integer) IS
 $$The chunks nearest to a vector, nearest first. A filter never costs results.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's distance (cosine: 0
@@ -116,7 +116,7 @@ box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score
 CREATE OR REPLACE FUNCTION rag.search(
     collection text,
     query_text text DEFAULT NULL,
-    query_embedding halfvec DEFAULT NULL,
+    query_embedding {vector}.halfvec DEFAULT NULL,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
     vector_weight double precision DEFAULT NULL,
@@ -153,7 +153,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.search(
-    text, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
+    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
     integer, jsonb, boolean, integer
 ) IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.

@@ -74,7 +74,7 @@ BEGIN
         SELECT q.ordinality::integer AS place, q.value ->> 'query' AS query_text,
                nullif(q.value -> 'relevant', 'null') AS relevant, e.key::integer AS space_id,
                ARRAY(SELECT n.chunk_id
-                     FROM rag.compare_vectors(_id, rag.require_space(e.key::integer), e.value::text::halfvec,
+                     FROM rag.compare_vectors(_id, rag.require_space(e.key::integer), e.value::text::{vector}.halfvec,
                                               result_limit, NULL, NULL) AS n
                      ORDER BY n.distance, n.chunk_id) AS chunk_ids
         FROM jsonb_array_elements(queries) WITH ORDINALITY AS q, jsonb_each(q.value -> 'embeddings') AS e

@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION rag.explain_search(
     collection text,
     query_text text DEFAULT NULL,
-    query_embedding halfvec DEFAULT NULL,
+    query_embedding {vector}.halfvec DEFAULT NULL,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
     vector_weight double precision DEFAULT NULL,
@@ -93,7 +93,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.explain_search(
-    text, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
+    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
     integer, jsonb, boolean, integer
 ) IS
 $$How rag.search with the same arguments comes to its result, as one JSON object (read it with jsonb_pretty).
@@ -107,7 +107,7 @@ CREATE OR REPLACE FUNCTION rag.why_not(
     collection text,
     chunk_id bigint,
     query_text text DEFAULT NULL,
-    query_embedding halfvec DEFAULT NULL,
+    query_embedding {vector}.halfvec DEFAULT NULL,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
     vector_weight double precision DEFAULT NULL,
@@ -214,7 +214,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.why_not(
-    text, bigint, text, halfvec, integer, jsonb, double precision, double precision, text, integer, integer,
+    text, bigint, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer,
     double precision, integer, jsonb, boolean, integer
 ) IS
 $$Why rag.search with the same arguments does not return a chunk (or that it does): a row for each step, in order: stored,
@@ -235,7 +235,7 @@ DECLARE
     _id integer := (rag.require_collection(more_like.collection)).collection_id;
     _space rag.spaces := rag.active_space(_id);
     _document_id uuid;
-    _embedding halfvec;
+    _embedding {vector}.halfvec;
     _filter record;
 BEGIN
     PERFORM rag.check_query(NULL, result_limit, metadata_filter);

@@ -177,7 +177,7 @@ $$Leave a request, commit, and look every few milliseconds, with no transaction 
 CREATE OR REPLACE PROCEDURE rag.embed_query(
     collection text,
     question text,
-    INOUT embedding halfvec DEFAULT NULL,
+    INOUT embedding {vector}.halfvec DEFAULT NULL,
     timeout double precision DEFAULT 10)
 LANGUAGE plpgsql
 AS $$
@@ -190,7 +190,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.embed_query(text, text, halfvec, double precision) IS
+COMMENT ON PROCEDURE rag.embed_query(text, text, {vector}.halfvec, double precision) IS
 $$Have a worker embed a question with the collection's model, and wait for it. For psql and other programs without a model.
 
 It commits: outside a transaction block only. timeout: seconds until error RG009, which says how to start a worker.$$;
@@ -245,7 +245,7 @@ BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')
         FROM rag.search(
-            search_json.collection, search_json.question, search_json.embedding::halfvec, search_json.result_limit,
+            search_json.collection, search_json.question, search_json.embedding::{vector}.halfvec, search_json.result_limit,
             search_json.metadata_filter, search_json.vector_weight, search_json.keyword_weight, search_json.fusion,
             candidate_limit => search_json.candidate_limit, diversity => search_json.diversity,
             per_document => search_json.per_document, boosts => search_json.boosts) AS h);

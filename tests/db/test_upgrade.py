@@ -78,15 +78,17 @@ def test_it_lives_beside_an_application_and_another_alembic(
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
+@pytest.mark.parametrize("extension_schema", ['my "ext"', "a:y", "it's 100%s $$ {x} \\ %", "Größe"])
 def test_pgvector_in_another_schema_under_an_odd_search_path(
-    new_database: Callable[..., str],
+    new_database: Callable[..., str], extension_schema: str
 ) -> None:
     dsn = new_database()
+    home = sql.Identifier(extension_schema).as_string()
     name = conninfo_to_dict(dsn)["dbname"]
     run(
         dsn,
-        'CREATE SCHEMA "my ext"',
-        'CREATE EXTENSION vector SCHEMA "my ext"',
+        f"CREATE SCHEMA {home}",
+        f"CREATE EXTENSION vector SCHEMA {home}",
         "CREATE SCHEMA app",
         f'ALTER DATABASE "{name}" SET search_path TO app, pg_catalog',
     )
@@ -100,8 +102,34 @@ def test_pgvector_in_another_schema_under_an_odd_search_path(
             "s", [{"uri": "b", "content": "green fish", "embedding": [0, 0, 1]}], 3
         )
         assert counts.loaded_chunks == 1
+        assert run(dsn, "SELECT rag.build_vector_index('s')") == [(False,)]
+        found = run(dsn, "SELECT uri FROM rag.search_vector('s', '[0, 0, 1]', 1, exact_below => 0)")
+        assert found == [("b",)]
     finally:
         database.close()
+
+
+def test_moving_pgvector_is_noticed_and_mended(new_database: Callable[..., str]) -> None:
+    dsn = new_database()
+    schema.upgrade(dsn)
+    run(dsn, "CREATE SCHEMA elsewhere", "ALTER EXTENSION vector SET SCHEMA elsewhere")
+    assert schema.check(dsn) == [
+        'pgvector was moved from schema public to elsewhere: run "rag-pg db upgrade"'
+    ]
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
+def test_an_older_release_is_upgraded_where_pgvector_was_on_the_path(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    schema.upgrade(dsn)
+    run(dsn, "ALTER FUNCTION rag.put_chunks SET search_path = pg_catalog, rag, public, pg_temp")
+    schema.upgrade(dsn)
+    (path,) = run(dsn, "SELECT DISTINCT unnest(proconfig) FROM pg_proc WHERE proname = 'put_chunks'")  # fmt: skip
+    assert path == ("search_path=pg_catalog, rag, pg_temp",)
 
 
 def owner_of(dsn: str, role: str) -> str:
