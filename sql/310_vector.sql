@@ -29,7 +29,7 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 5000;
 
 COMMENT ON FUNCTION rag.vector_scan_limit() IS
-$$After so many vectors of an index walk that found too few matches of a filter, all matches are compared instead.$$;
+$$After so many vectors of an index walk that found too few chunks, all are compared instead.$$;
 
 CREATE OR REPLACE FUNCTION rag.nearness(space rag.spaces)
 RETURNS text
@@ -110,7 +110,7 @@ COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, {vector}.halfvec, i
 $$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
 
 CREATE OR REPLACE FUNCTION rag.walk_index(
-    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
+    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, taken integer,
     filter_sql text, ef_search integer, scan_limit integer
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
@@ -118,9 +118,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _binary boolean := space.index_options ->> 'kind' = 'binary';
-    _taken integer := CASE WHEN _binary THEN 10 * candidate_limit ELSE candidate_limit END;
-    _order text := CASE WHEN _binary THEN format(
+    _order text := CASE WHEN space.index_options ->> 'kind' = 'binary' THEN format(
         '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
         space.dimensions) ELSE rag.nearness(space) END;
     _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples', 'enable_seqscan', 'enable_sort'];
@@ -128,35 +126,36 @@ DECLARE
 BEGIN
     PERFORM '[1]'::{vector}.halfvec;  -- loads the library that defines hnsw.*
     _before := ARRAY(SELECT current_setting(s.name) FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
-    PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, _taken))::text, true),
-            set_config('hnsw.iterative_scan', CASE WHEN filter_sql IS NULL AND _taken <= 1000
-                                                   THEN 'off' ELSE 'strict_order' END, true),
-            set_config('hnsw.max_scan_tuples', greatest(scan_limit, _taken)::text, true),
+    -- Relaxed: what a later round finds may be nearer than what an earlier one gave, and is sorted in below.
+    PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, taken))::text, true),
+            set_config('hnsw.iterative_scan', CASE WHEN scan_limit IS NULL AND taken <= 1000
+                                                   THEN 'off' ELSE 'relaxed_order' END, true),
+            set_config('hnsw.max_scan_tuples', greatest(scan_limit, 2 * taken)::text, true),
             set_config('enable_seqscan', 'off', true),
             set_config('enable_sort', 'off', true);
     -- The index is walked by the bare inner query, lazily: the limit ends it as soon as enough have passed.
     RETURN QUERY EXECUTE format(
-        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance, k.chunk_id LIMIT $3',
+        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance, k.chunk_id',
         CASE WHEN filter_sql IS NULL THEN format(
-            'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $5',
+            'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $4',
             rag.nearness(space), _order)
         ELSE format(
             'SELECT n.chunk_id, n.distance'
             ' FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e'
             '       WHERE e.space_id = $1 ORDER BY %s LIMIT 1000000) AS n,'
-            ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $4 AND c.chunk_id = n.chunk_id'
+            ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $3 AND c.chunk_id = n.chunk_id'
             '          AND (%s) OFFSET 0) AS f'
-            ' LIMIT $5', rag.nearness(space), _order, filter_sql) END)
-    USING space.space_id, query_embedding, candidate_limit, collection_key, _taken;
+            ' LIMIT $4', rag.nearness(space), _order, filter_sql) END)
+    USING space.space_id, query_embedding, collection_key, taken;
     PERFORM set_config(s.name, s.setting, true) FROM unnest(_own, _before) AS s (name, setting);
 END
 $$;
 
 COMMENT ON FUNCTION rag.walk_index(integer, rag.spaces, {vector}.halfvec, integer, text, integer, integer) IS
-$$The nearest chunks by the space's HNSW index; with a filter the walk goes on (iterative scan) until enough have passed,
-or scan_limit vectors were seen.
+$$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a binary index finds them by their bits).
 
-A binary index orders by bits; ten times the candidates are taken and ordered by their exact distance.$$;
+scan_limit: the walk goes on past rows that are deleted or not visible, and past chunks that do not pass the filter, until
+it has found enough or seen so many vectors. NULL: one round of ef_search vectors, whatever is left of them.$$;
 
 CREATE OR REPLACE FUNCTION rag.rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
@@ -171,6 +170,9 @@ AS $$
 DECLARE
     _space rag.spaces := rag.active_space(collection_key);
     _plan record;
+    _taken integer;
+    _ef_search integer;
+    _scan_limit integer;
     _ids bigint[];
     _distances double precision[];
 BEGIN
@@ -183,23 +185,33 @@ BEGIN
     END IF;
     _plan := rag.plan_vector(collection_key, _space, filter_sql, filter_indexed,
                              rank_vector.exact_below);
-    IF _plan.method = 'index' THEN
-        RETURN QUERY
-        SELECT w.chunk_id, w.distance
-        FROM rag.walk_index(collection_key, _space, query_embedding, candidate_limit, NULL,
-                            coalesce(ef_search, rag.default_ef_search(NULL, _plan.chunk_count)), 0) AS w;
-        RETURN;
-    END IF;
-    IF _plan.method = 'iterative' THEN
+    IF _plan.method IN ('index', 'iterative') THEN
+        -- One more than asked for shows whether the last place is tied.
+        _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10 ELSE 1 END + 1;
+        _ef_search := coalesce(ef_search, rag.default_ef_search(_plan.share, _plan.chunk_count));
+        _scan_limit := coalesce(scan_limit, rag.vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
-        FROM rag.walk_index(collection_key, _space, query_embedding, candidate_limit, filter_sql,
-                            coalesce(ef_search, rag.default_ef_search(_plan.share, _plan.chunk_count)), coalesce(scan_limit, rag.vector_scan_limit())) AS w;
-        IF cardinality(_ids) = candidate_limit THEN
-            RETURN QUERY SELECT w.id, w.near FROM unnest(_ids, _distances) AS w (id, near);
+        FROM rag.walk_index(collection_key, _space, query_embedding, _taken, filter_sql, _ef_search,
+                            CASE _plan.method WHEN 'iterative' THEN _scan_limit END) AS w;
+        -- Too few: rows that are dead or invisible took the places of others.
+        IF _plan.method = 'index' AND coalesce(cardinality(_ids), 0) < _taken
+            OR _distances[candidate_limit] = _distances[candidate_limit + 1]
+        THEN
+            SELECT array_agg(w.chunk_id), array_agg(w.distance)
+            INTO _ids, _distances
+            FROM rag.walk_index(collection_key, _space, query_embedding, greatest(_taken, 4 * _ef_search),
+                                filter_sql, _ef_search, _scan_limit) AS w;
+        END IF;
+        IF cardinality(_ids) >= candidate_limit AND (
+            cardinality(_ids) = candidate_limit
+            OR _distances[candidate_limit] <> _distances[cardinality(_distances)])
+        THEN
+            RETURN QUERY
+            SELECT w.id, w.near FROM unnest(_ids[:candidate_limit], _distances[:candidate_limit]) AS w (id, near);
             RETURN;
         END IF;
-        IF filter_indexed THEN
+        IF _plan.method = 'iterative' AND filter_indexed THEN
             _plan.chunk_keys := rag.list_indexed_matches(
                 collection_key, filter_sql, NULL, rag.exact_match_limit(0));
         END IF;
@@ -213,8 +225,11 @@ $$;
 COMMENT ON FUNCTION rag.rank_vector(
     integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer
 ) IS
-$$The nearest chunks, nearest first; rag.plan_vector chooses how. A walk of the index that meets too few chunks that pass the
-filter is followed by an exact search over all of them, so a filter never costs results.
+$$The nearest chunks, nearest first; rag.plan_vector chooses how. A walk of the index that meets too few chunks (the others
+do not pass the filter, or are deleted, or not visible to the snapshot) is followed by an exact search, so neither costs
+results; so is one whose last place is tied with all that it found beyond. A binary index says little by its bits: ten times
+the candidates are taken, and ordered by their exact distance. A vector of length 0 has no cosine: its distance is NaN, and
+it comes last.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index serves it. ef_search: 1 to
 1000 (default rag.default_ef_search; at least candidate_limit). exact_below: see rag.plan_vector. scan_limit: default

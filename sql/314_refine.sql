@@ -179,7 +179,7 @@ BEGIN
         LIMIT 1;
         _chosen := _chosen || _left[_place];
         _left[_place] := NULL;
-        SELECT array_agg(greatest(u.nearest, 1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place])) ORDER BY u.place)
+        SELECT array_agg(greatest(u.nearest, nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place]), 'NaN')) ORDER BY u.place)
         INTO _nearest
         FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, place);
     END LOOP;
@@ -192,4 +192,4 @@ $$result_limit of the chunks by maximal marginal relevance, the best first: each
 (1 - diversity) * relevance - diversity * (greatest cosine similarity to one chosen before).
 
 relevance: the score, scaled to 0 to 1 over the chunks. diversity: 0 (the order of the scores) to 1. A chunk without a vector
-is like no other. Source: Carbonell, Goldstein, SIGIR 1998.$$;
+(or with one of length 0) is like no other. Source: Carbonell, Goldstein, SIGIR 1998.$$;

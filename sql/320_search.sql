@@ -13,7 +13,8 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT r.chunk_id, c.document_id, c.uri, c.title, c.heading, c.content, c.metadata,
-           r.score, r.vector_rank, r.vector_distance, r.keyword_rank, r.keyword_score
+           coalesce(nullif(r.score, 'NaN'), -2), r.vector_rank, nullif(r.vector_distance, 'NaN'),
+           r.keyword_rank, r.keyword_score
     FROM unnest(chunk_ids, scores, vector_ranks, vector_distances, keyword_ranks, keyword_scores) WITH ORDINALITY
         AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place),
     LATERAL (  -- OFFSET 0: one look-up by key for each hit, whatever the planner thinks of the table
@@ -28,7 +29,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.make_hits(integer, bigint[], double precision[], bigint[], double precision[], bigint[], double precision[]) IS
-$$Complete ranked chunk ids to hits, in the order given. The arrays run in parallel; a NULL array gives NULL columns.$$;
+$$Complete ranked chunk ids to hits, in the order given. The arrays run in parallel; a NULL array gives NULL columns.
+
+A distance that is NaN (a vector of length 0 has no cosine) becomes NULL, a score that is NaN the least that a cosine gives: -2.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search_vector(
@@ -74,7 +77,8 @@ COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, in
 $$The chunks nearest to a vector, nearest first. A filter never costs results.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's distance (cosine: 0
-to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of wrong dimensions is error RG004.
+to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of length 0 has no cosine: it comes
+last, with distance NULL and score -2. A vector of wrong dimensions is error RG004.
 ef_search, exact_below, scan_limit: as in rag.rank_vector, which chooses between the HNSW index and an exact search.$$;
 
 

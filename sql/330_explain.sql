@@ -74,7 +74,7 @@ BEGIN
             SELECT jsonb_agg(jsonb_build_object(
                 'rank', h.place, 'chunk_id', h.chunk_id, 'uri', d.uri, 'heading', c.heading, 'score', h.score,
                 'vector', CASE WHEN _vector IS NOT NULL THEN jsonb_build_object(
-                    'rank', h.vector_rank, 'distance', h.vector_distance) END,
+                    'rank', h.vector_rank, 'distance', nullif(h.vector_distance, 'NaN')) END,
                 'keyword', CASE WHEN _keyword IS NOT NULL THEN jsonb_build_object(
                     'rank', h.keyword_rank, 'score', h.keyword_score, 'terms', k.terms) END) ORDER BY h.place)
             FROM unnest(_hits) WITH ORDINALITY
@@ -170,8 +170,10 @@ BEGIN
         END IF;
         RETURN QUERY SELECT 'vector', coalesce(_rank <= _request.candidate_limit, false), CASE
             WHEN _distance IS NULL THEN 'it has no vector yet: its embedding is queued, or failed (rag.list_jobs)'
-            WHEN _rank IS NULL THEN format('distance %s', round(_distance::numeric, 4))
-            ELSE format('distance %s, exact rank %s; %s candidates are taken', round(_distance::numeric, 4), _rank,
+            WHEN _rank IS NULL THEN format('distance %s', round(nullif(_distance, 'NaN')::numeric, 4))
+            ELSE format('%s, exact rank %s; %s candidates are taken', CASE WHEN _distance = 'NaN'
+                            THEN 'no distance, for a vector of length 0 has no cosine'
+                            ELSE format('distance %s', round(_distance::numeric, 4)) END, _rank,
                         _request.candidate_limit) END;
     END IF;
 
