@@ -108,7 +108,9 @@ def connection(database: Database) -> Iterator[Connection]:
 def delete(collection: Collection, connection: Connection) -> None:
     add(collection.database, collection.name, "near", cloud(collection.rng, NEAR, 1500))
     for document in range(15):
-        connection.execute("SELECT rag.delete_document(%s, %s)", [collection.name, f"near{document}"])
+        connection.execute(
+            "SELECT rag.delete_document(%s, %s)", [collection.name, f"near{document}"]
+        )
 
 
 def put(collection: Collection, connection: Connection, uri: str, count: int) -> None:
@@ -116,7 +118,9 @@ def put(collection: Collection, connection: Connection, uri: str, count: int) ->
         {"content": f"{uri} {i}", "embedding": json.dumps(vector.tolist())}
         for i, vector in enumerate(cloud(collection.rng, NEAR, count))
     ]
-    connection.execute("SELECT rag.put_chunks(%s, %s, %s)", [collection.name, uri, json.dumps(chunks)])
+    connection.execute(
+        "SELECT rag.put_chunks(%s, %s, %s)", [collection.name, uri, json.dumps(chunks)]
+    )
 
 
 def roll_back(collection: Collection, connection: Connection) -> None:
@@ -143,7 +147,9 @@ def test_dead_vectors_take_nobodys_place(
     for limit in (10, 300):
         assert collection.recall(connection, limit, SEARCH_VECTOR) >= least
     assert collection.recall(connection, 10, SEARCH) >= least
-    connection.execute("SET work_mem = '64kB'")  # what an iterative scan may use: the walk ends early
+    connection.execute(
+        "SET work_mem = '64kB'"
+    )  # what an iterative scan may use: the walk ends early
     assert collection.recall(connection, 200, SEARCH_VECTOR) >= least
     assert collection.recall(connection, 3500, SEARCH_VECTOR.replace(
         "rag.search_vector(%(name)s, %(query)s, %(limit)s)",
