@@ -11,6 +11,7 @@ from uuid import UUID
 
 from rag_pg.adopt import SAMPLE, AdoptReport
 from rag_pg.answer import answer_extractive, answer_with_llm
+from rag_pg.arguments import plain_arguments
 from rag_pg.errors import (
     InvalidQuery,
     ModelUnavailable,
@@ -329,6 +330,9 @@ class Collection:
         Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, NotReady, SchemaMismatch,
             DatabaseUnavailable.
         """
+        if not isinstance(query, str):
+            raise InvalidQuery(f"the query is a text, not {query!r:.100}")
+        plain_arguments({"limit": limit, "candidate_limit": candidate_limit})
         query, _ = clean_text(query)
         if not query.strip():
             raise InvalidQuery("the query is empty; ask for something")

@@ -16,6 +16,7 @@ from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from rag_pg.arguments import plain_arguments
 from rag_pg.connect import CONNECT_SECONDS, check_encoding, connect, connection_options
 from rag_pg.errors import (
     SQLSTATES,
@@ -114,18 +115,18 @@ class Connected:
             self.connection() as connection,
             connection.cursor(row_factory=class_row(cls)) as cursor,
         ):
-            return cursor.execute(statement, values).fetchall()
+            return cursor.execute(statement, plain_arguments(values)).fetchall()
 
     def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
         with (
             self.connection() as connection,
             connection.cursor(row_factory=dict_row) as cursor,
         ):
-            return cursor.execute(statement, values).fetchall()
+            return cursor.execute(statement, plain_arguments(values)).fetchall()
 
     def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
         with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
-            return cursor.execute(statement, values).fetchone()
+            return cursor.execute(statement, plain_arguments(values)).fetchone()
 
 
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:
@@ -188,6 +189,13 @@ def database_errors() -> Iterator[None]:
         ) from exc
     except psycopg.Error as exc:
         raise _translated(exc) from exc
+    except UnicodeEncodeError as exc:  # raised before anything is sent
+        raise InvalidInput(
+            f"{exc.object[exc.start : exc.end]!a} in {exc.object!a:.100} cannot be stored as "
+            f"{exc.encoding}: take it out, or decode the text by its own encoding"
+        ) from exc
+    except RecursionError as exc:  # by the encoder of JSON
+        raise InvalidInput("a value is nested too deeply; 100 levels are plenty") from exc
 
 
 def _translated(exc: psycopg.Error) -> RagError:

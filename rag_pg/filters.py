@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Set
 from datetime import date
 from decimal import Decimal
@@ -12,15 +13,22 @@ from uuid import UUID
 
 from rag_pg.errors import InvalidQuery
 
+_LONE = re.compile("[\ud800-\udfff]")
+DEPTH = 100  # as in rag.compile_filter
 
-def plain_filter(value: Any) -> Any:
+
+def plain_filter(value: Any, depth: int = 0) -> Any:
     """Return a filter, or a part of one, in the types of JSON. Raises InvalidQuery naming what has none."""
-    if value is None or isinstance(value, str | bool):
+    if depth > DEPTH:
+        raise InvalidQuery(f"the filter is nested more than {DEPTH} deep; take it apart")
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, Mapping):
-        return {_key(key): plain_filter(item) for key, item in value.items()}
+        return {_key(key): plain_filter(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple | Set):
-        return [plain_filter(item) for item in value]
+        return [plain_filter(item, depth + 1) for item in value]
     if isinstance(value, date):  # a datetime is one too; without a time zone it is UTC
         return value.isoformat()
     if isinstance(value, UUID):
@@ -37,8 +45,14 @@ def plain_filter(value: Any) -> Any:
 
 def _key(key: object) -> str:
     if isinstance(key, str):
-        return key
+        return _text(key)
     raise InvalidQuery(f"a filter's keys are field names and operators, not {key!r:.100}")
+
+
+def _text(value: str) -> str:
+    if _LONE.search(value):
+        raise InvalidQuery(f"a filter cannot hold {value!a:.100}: a lone surrogate is no character")
+    return value
 
 
 def _number(value: Decimal | Real) -> float:

@@ -152,13 +152,16 @@ BEGIN
     IF coalesce(field, '') = '' OR octet_length(field) > 500 THEN
         RAISE EXCEPTION 'a field''s name has % bytes', coalesce(octet_length(field), 0)
         USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
+    ELSIF starts_with(field, '$') THEN
+        RAISE EXCEPTION '% is no field of the metadata', quote_literal(left(field, 100))
+        USING ERRCODE = 'RG001', HINT = 'a field whose name begins with $ is written \$';
     END IF;
     RETURN rag.field_steps(field);
 END
 $$;
 
 COMMENT ON FUNCTION rag.require_field(text) IS
-$$The keys that a field's name leads through, or error RG001 for a name that is empty or too long.$$;
+$$The keys that a field's name leads through, or error RG001 for a name that is empty, too long, or a column's ($uri).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.field_index_statement(

@@ -150,6 +150,23 @@ COMMENT ON FUNCTION rag.whole_text(text[]) IS
 $$The SQL expression of a field's text in its full length.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.check_pattern(field text, operand jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF jsonb_typeof(operand) <> 'string' OR operand #>> '{}' ~ '(^|[^\\])(\\\\)*\\$' THEN
+        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)), left(operand::text, 100)
+        USING ERRCODE = 'RG004', HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_pattern(text, jsonb) IS
+$$Error RG004 for what is no SQL LIKE pattern.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.compile_like(
     collection_key integer, field text, steps text[], operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
@@ -160,10 +177,7 @@ DECLARE
     _pattern text := operand #>> '{}';
     _prefix text := left(substring(_pattern FROM '^[^%_\\]+'), 400);
 BEGIN
-    IF jsonb_typeof(operand) <> 'string' OR _pattern ~ '(^|[^\\])(\\\\)*\\$' THEN
-        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)), left(operand::text, 100)
-        USING ERRCODE = 'RG004', HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
-    END IF;
+    PERFORM rag.check_pattern(field, operand);
     indexed := false;
     undeclared := '{}';
     condition := format('%s LIKE %L', rag.whole_text(steps), _pattern);

@@ -56,6 +56,16 @@ COMMENT ON FUNCTION rag.compile_operator(integer, text, text[], text, jsonb, int
 $$One operator of a field, compiled.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.field_operators(wanted jsonb)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE  -- CASE: the parts of an AND are computed in any order
+RETURN CASE WHEN jsonb_path_exists(wanted, 'strict $ ? (@.type() == "object").keyvalue() ? (@.key starts with "$")')
+            THEN wanted ELSE jsonb_build_object('$eq', wanted) END;
+
+COMMENT ON FUNCTION rag.field_operators(jsonb) IS
+$$What a filter wants of a field as an object of operators: a plain value is one that it equals.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.compile_field(
     collection_key integer, field text, wanted jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
@@ -63,15 +73,12 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _operators jsonb := wanted;
+    _operators jsonb;
     _conditions text[] := '{}';
     _part record;
 BEGIN
     PERFORM rag.check_depth(depth);
-    IF NOT coalesce(jsonb_typeof(wanted) = 'object'
-                    AND (SELECT bool_or(starts_with(k, '$')) FROM jsonb_object_keys(wanted) AS k), false) THEN
-        _operators := jsonb_build_object('$eq', wanted);
-    END IF;
+    _operators := rag.field_operators(wanted);
     indexed := false;
     undeclared := '{}';
     FOR _part IN
@@ -169,9 +176,7 @@ BEGIN
                 _part.indexed := false;
                 _part.undeclared := '{}'::text[];
             WHEN starts_with(_key, '$') THEN
-                RAISE EXCEPTION 'unknown operator %', quote_literal(left(_key, 100)) USING ERRCODE = 'RG004',
-                HINT = 'above fields stand $and, $or and $not, below them comparisons: {"year": {"$gte": 2024}}; '
-                       'a field whose name begins with $ is written \$';
+                _part := rag.compile_column(collection_key, _key, _wanted, depth + 1);
             ELSE
                 _part := rag.compile_field(collection_key, _key, _wanted, depth + 1);
         END CASE;
@@ -196,6 +201,10 @@ BEGIN
     IF octet_length(metadata_filter::text) > 8000000 THEN
         RAISE EXCEPTION 'the filter has % bytes', octet_length(metadata_filter::text)
         USING ERRCODE = 'RG004', HINT = 'use at most 8000000';
+    END IF;
+    IF jsonb_path_exists(metadata_filter, 'strict $.**{100}') THEN
+        RAISE EXCEPTION 'the filter''s values are nested more than 100 deep' USING ERRCODE = 'RG004',
+        HINT = 'ask for a part of the value: {"author.name": "Ann"}';
     END IF;
     IF coalesce(metadata_filter, '{}') = '{}' THEN
         indexed := false;

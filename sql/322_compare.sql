@@ -56,7 +56,7 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use 1 to 1000';
     END IF;
     IF jsonb_typeof(queries) IS DISTINCT FROM 'array'
-        OR EXISTS (SELECT FROM jsonb_array_elements(queries) AS q
+        OR EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof(queries) WHEN 'array' THEN queries ELSE '[]' END) AS q
                    WHERE jsonb_typeof(q.value -> 'embeddings') IS DISTINCT FROM 'object') THEN
         RAISE EXCEPTION 'queries is no JSON array of objects with embeddings' USING ERRCODE = 'RG001',
         HINT = 'pass [{"query": "…", "embeddings": {"<space_id>": [0.1, …]}, "relevant": ["uri", …]}, …]';

@@ -33,9 +33,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(facets.collection)).collection_id;
-    _value text := rag.field_value('c.metadata', rag.require_field(facets.field));
+    _value text;
 BEGIN
     PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    _value := CASE WHEN starts_with(facets.field, '$')
+                   THEN format('to_jsonb(%s)', (rag.document_column(_id, facets.field, 'c')).expression)
+                   ELSE rag.field_value('c.metadata', rag.require_field(facets.field)) END;
     RETURN QUERY EXECUTE format($sql$
         WITH held AS MATERIALIZED (  -- grouped first: an array is taken apart once, however many documents hold it
             SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
@@ -56,7 +59,7 @@ $$;
 COMMENT ON FUNCTION rag.facets(text, text, jsonb, integer) IS
 $$The values of a metadata field and how many documents hold each, the most frequent first, equal counts by value.
 
-field: a dotted path as in filters. value: as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an
+field: a dotted path as in filters, or a column of the document ($language, $media_type …). value: as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an
 array each element counts, once per document. A document without the field is not counted (see {"field": {"$exists": false}});
 one where it is null counts for the value null. result_limit: 1 to 1000 values.$$;
 
@@ -68,12 +71,14 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _direction text := CASE WHEN descending THEN ' DESC' ELSE '' END;
-    _steps text[] := rag.require_field(order_by);
+    _steps text[];
     _types text[];
 BEGIN
-    IF order_by IN ('uri', 'title', 'created_at', 'updated_at') THEN
-        RETURN format('c.%I%s, c.uri', order_by, _direction);
+    IF order_by IN ('uri', 'title', 'created_at', 'updated_at') OR starts_with(order_by, '$') THEN
+        RETURN format('%s%s, c.uri', (rag.document_column(
+            collection_key, '$' || ltrim(order_by, '$'), 'c')).expression, _direction);
     END IF;
+    _steps := rag.require_field(order_by);
     SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
     WHERE f.collection_id = collection_key AND f.field = rag.field_name(_steps);
     RETURN (SELECT string_agg(rag.field_expression('c.metadata', _steps, t.type) || _direction || ' NULLS LAST, ', ''
@@ -118,7 +123,8 @@ $$;
 COMMENT ON FUNCTION rag.select_documents(text, jsonb, text, boolean, integer, integer) IS
 $$The first documents in some order, without their content, e.g. the five latest contracts of 2024.
 
-order_by: uri, title, created_at, updated_at (the document's own), or a metadata field, a dotted path as in filters.
+order_by: uri, title, created_at, updated_at (the document's own; $media_type and $language too), or a metadata field, a
+dotted path as in filters.
 A field that rag.index_field declares sorts as its type. Another sorts its numbers by value, then ISO dates by time, then
 other texts by code point (their first 500 characters), then booleans, so that a field of one type is in that type's order.
 What has no place there (no such field, null, arrays, objects; of a declared field, values of other types) comes last, and

@@ -158,8 +158,8 @@ def nest(depth: int) -> Json:
     [
         ({"a": {"$regex": "x"}}, r"unknown operator '\$regex' at field 'a'"),
         ({"a": {"$or": [1]}}, r"unknown operator '\$or' at field 'a'.*above fields"),
-        ({"$nor": []}, r"unknown operator '\$nor'"),
-        ({"$eq": 1}, r"unknown operator '\$eq'"),
+        ({"$nor": []}, r"unknown operator or column '\$nor'"),
+        ({"$eq": 1}, r"unknown operator or column '\$eq'"),
         ({"a": {"$gt": 1, "b": 2}}, "unknown operator 'b' at field 'a'"),
         ({"a": {"$in": "x"}}, r"\$in of field 'a' takes a list, not \"x\""),
         ({"a": {"$gte": None}}, r"\$gte of field 'a' takes a number, a date, a text or a boolean, not null"),

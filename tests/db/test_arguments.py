@@ -1,0 +1,117 @@
+"""Arguments from Python and SQL that no database can take: an error of one line that names them."""
+
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg import InvalidInput, Rag, RagError
+from rag_pg.collection import Collection
+
+LONE = "\ud800"
+
+
+def nested(depth: int, key: str) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {key: value}
+    return value
+
+
+@pytest.fixture(scope="module")
+def docs(new_database: Any, template: str, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from fakes import HashEmbedder
+
+    from rag_pg import Settings
+
+    embedder = HashEmbedder("hash:32")
+    with Rag(
+        new_database(template),
+        settings=Settings(home=tmp_path_factory.mktemp("home")),
+        embedders={"hash": lambda name: embedder},
+    ) as rag:
+        collection = rag.collection("docs", model="hash:32")
+        collection.add({"uri": "a", "content": "red fish", "metadata": {"n": 1}})
+        yield collection
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda d: d.search(None), "the query is a text, not None"),
+        (lambda d: d.search(5), "the query is a text, not 5"),
+        (lambda d: d.search("fish", limit=2.5), "limit is a whole number, not 2.5"),
+        (lambda d: d.search("fish", limit="3"), "limit is a whole number, not '3'"),
+        (lambda d: d.search("fish", limit=True), "limit is a whole number, not True"),
+        (lambda d: d.search("fish", limit=10**10), "limit 10000000000 is out of range"),
+        (lambda d: d.search("fish", limit="3", rerank="llm"), "limit is a whole number, not '3'"),
+        (lambda d: d.search("fish", candidate_limit=99.5), "candidate_limit is a whole number"),
+        (lambda d: d.search("fish", per_document="1"), "per_document is a whole number"),
+        (lambda d: d.search("fish", rrf_k=1.5), "rrf_k is a whole number"),
+        (lambda d: d.search("fish", vector_weight="1"), "vector_weight is a number, not '1'"),
+        (lambda d: d.search("fish", diversity="0.5"), "diversity is a number"),
+        (lambda d: d.search("fish", fusion=5), "fusion is a text, not 5"),
+        (lambda d: d.search("fish", duplicates="yes"), "duplicates is True or False, not 'yes'"),
+        (lambda d: d.select(limit=2.5), "limit is a whole number, not 2.5"),
+        (lambda d: d.select(offset="1"), "offset is a whole number, not '1'"),
+        (lambda d: d.facets("n", limit=1.5), "limit is a whole number, not 1.5"),
+        (lambda d: d.facets(5), "field is a text, not 5"),
+        (lambda d: d.search("fish", filter={"a": LONE}), r"'\\ud800': a lone surrogate"),
+        (lambda d: d.search("fish", filter={LONE: 1}), r"'\\ud800': a lone surrogate"),
+        (lambda d: d.facets(LONE), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.delete(LONE), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.document(LONE), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.select(order_by=LONE), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.rag.collection(LONE), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.index_field(LONE, "text"), r"\\ud800.* cannot be stored as utf"),
+        (lambda d: d.search("fish", filter=nested(3000, "$not")), "nested more than 100 deep"),
+        (lambda d: d.search("fish", filter={"a": nested(3000, "b")}), "nested more than 100 deep"),
+        (lambda d: d.search("fish", boosts=[nested(3000, "filter")]), "nested"),
+    ],
+)
+def test_a_wrong_argument_is_named_in_one_line(docs: Collection, call: Any, message: str) -> None:
+    with pytest.raises(RagError, match=message) as caught:
+        call(docs)
+    assert isinstance(caught.value, InvalidInput) and "\n" not in str(caught.value)
+
+
+def test_numbers_of_other_libraries_are_whole_numbers(docs: Collection) -> None:
+    import numpy as np
+
+    assert len(docs.search("fish", limit=np.int64(3), vector_weight=np.float32(1))) == 1
+
+
+@pytest.mark.parametrize("depth", [101, 3000])
+@pytest.mark.parametrize(
+    "outside", ['{"a": %s}', '{"a": {"$contains": %s}}', '{"$or": [{"a": %s}]}']
+)
+def test_a_deep_value_in_a_filter_is_refused_by_the_database(
+    docs: Collection, depth: int, outside: str
+) -> None:
+    value = outside % ('{"b": ' * depth + "1" + "}" * depth)
+    with docs.rag.database.connection() as connection, pytest.raises(Exception) as caught:
+        try:
+            connection.execute("SELECT rag.count_documents('docs', %s)", [value])
+        except psycopg.Error as error:
+            assert error.sqlstate == "RG004" and "100 deep" in str(error)
+            raise
+    assert caught
+
+
+@pytest.mark.parametrize(
+    "wanted", ["5", '{"a": 5}', '{"a": [1]}', '{"a": {"$not": 5}}', '{"$uri": "a"}']
+)
+def test_a_plain_value_is_compiled_under_forced_parallel_queries(
+    connection: psycopg.Connection[Any], wanted: str
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    for setting in ("debug_parallel_query = on", "parallel_setup_cost = 0"):
+        connection.execute(f"SET {setting}".encode())
+    statement = "SELECT rag.count_documents('c', %s)"
+    if wanted == "5":
+        with pytest.raises(psycopg.Error, match="the filter is a JSON number"):
+            connection.execute(statement, [wanted])
+        with pytest.raises(psycopg.Error, match="no JSON array of objects"):
+            connection.execute("SELECT rag.compare_spaces('c', %s)", [wanted])
+    else:
+        assert connection.execute(statement, [wanted]).fetchone() == (0,)
