@@ -36,6 +36,7 @@ CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys b
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
@@ -72,6 +73,7 @@ CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count, lexemes)
@@ -99,6 +101,7 @@ CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _due boolean;

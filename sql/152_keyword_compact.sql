@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION rag.reweigh_postings(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _reweighed integer;
@@ -67,6 +68,7 @@ CREATE OR REPLACE FUNCTION rag.compact_keyword(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET work_mem = '64MB'
 AS $$
 DECLARE
@@ -107,6 +109,7 @@ CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _first integer := block * rag.keyword_block_size();

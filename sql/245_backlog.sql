@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _collection rag.collections := rag.require_collection(set_chunking.collection);
@@ -37,6 +38,7 @@ CREATE OR REPLACE FUNCTION rag.next_documents(of_backlog rag.backlogs, document_
 RETURNS TABLE (document_id uuid, needed boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -123,6 +125,7 @@ CREATE OR REPLACE FUNCTION rag.end_backlog(of_backlog rag.backlogs)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _left boolean;

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION rag.boost(
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _scores double precision[] := scores;
@@ -114,6 +115,7 @@ CREATE OR REPLACE FUNCTION rag.distinct_chunks(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN ARRAY(
@@ -149,6 +151,7 @@ CREATE OR REPLACE FUNCTION rag.diversify(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _chosen bigint[] := '{}';
