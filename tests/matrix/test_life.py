@@ -1,0 +1,3 @@
+from life import live
+def test_plain(dsn, tmp_path):
+    live(dsn, tmp_path)
