@@ -110,7 +110,8 @@ FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
 -- both legs: the vector is the query's, by the collection's model
 SELECT round(score::numeric, 4) AS score, vector_rank, keyword_rank, uri, heading
 FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
-"""
+""",
+        encoding="utf-8",
     )
     psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
     write(

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from rag_pg.connect import check_encoding, connect
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -52,8 +53,7 @@ def upgrade(dsn: str) -> str:
 
     try:
         with _connection(dsn) as connection:
-            connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
-            connection.exec_driver_sql(f"SET LOCAL search_path TO {SEARCH_PATH}")
+            _settle(connection)
             _check_server(connection)
             vector_schema = _ensure_vector(connection)
             if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
@@ -64,9 +64,7 @@ def upgrade(dsn: str) -> str:
             _apply_functions(connection, vector_schema)
             return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
     except psycopg.Error as exc:
-        raise DatabaseUnavailable(
-            f"cannot upgrade schema rag: {exc.diag.message_primary or exc}"
-        ) from exc
+        raise DatabaseUnavailable(f"cannot upgrade schema rag: {_explain(exc)}") from exc
 
 
 def check(dsn: str) -> list[str]:
@@ -83,7 +81,7 @@ def check(dsn: str) -> list[str]:
         }
         if moved := _moved_vector(connection):
             return [*problems, moved]
-        packaged = {path.name: _digest(path.read_text()) for path in sql_files()}
+        packaged = {path.name: _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
         names = {name for kind, name in installed if kind == "file"}
         for name in sorted(packaged.keys() | names):
             if packaged.get(name) != installed.get(("file", name)):
@@ -110,8 +108,9 @@ def _connection(dsn: str) -> Iterator[Connection]:
     import sqlalchemy
     from sqlalchemy.exc import DBAPIError
 
+    # Read committed whatever the default is: who waited for another upgrade must see what it did.
     engine = sqlalchemy.create_engine(
-        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn, connect_timeout=10)
+        "postgresql+psycopg://", creator=lambda: connect(dsn), isolation_level="READ COMMITTED"
     )
     try:
         with engine.begin() as connection:
@@ -130,13 +129,40 @@ def _connection(dsn: str) -> Iterator[Connection]:
         engine.dispose()
 
 
+def _settle(connection: Connection) -> None:
+    """Wait for other upgrades, then let no setting of the role or the database change what is installed."""
+    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+    if int(_scalar(connection, "SHOW server_version_num")) >= 170000:
+        connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
+    connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+    connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
+    connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")  # it spares who uses the tables
+    connection.exec_driver_sql(f"SET LOCAL search_path TO {SEARCH_PATH}")
+    connection.exec_driver_sql("SET LOCAL standard_conforming_strings TO on")
+
+
 def _explain(error: BaseException | None) -> str:
-    message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error).strip()
+    """One line: what the server said, then the remedy."""
+    diagnosis = getattr(error, "diag", None)
+    message = getattr(diagnosis, "message_primary", None) or str(error).strip().splitlines()[0]
+    code = getattr(error, "sqlstate", None) or ""
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return f"{message}; the owner of the database, or a role with CREATE on it, must run the upgrade"
-    if isinstance(error, psycopg.OperationalError):
-        return f"cannot reach the database: {message.splitlines()[0]}; check RAG_PG_DSN and that the server runs"
-    return message
+        remedy = "the owner of the database, or a role with CREATE on it, must run the upgrade"
+    elif isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        remedy = (
+            "the server is a replica, or default_transaction_read_only is on for this role or database: "
+            "PGOPTIONS='-c default_transaction_read_only=off' overrules that"
+        )
+    elif isinstance(error, psycopg.errors.LockNotAvailable):
+        remedy = (
+            "other transactions hold the tables and lock_timeout is short; run the upgrade again"
+        )
+    elif isinstance(error, psycopg.OperationalError) and code[:2] in ("", "08", "28", "3D", "57"):
+        return f"cannot reach the database: {message}; check RAG_PG_DSN and that the server runs"
+    else:
+        remedy = (diagnosis.message_hint if diagnosis else "") or "nothing was changed"
+    return f"{message}; {remedy}"
 
 
 def _scalar(connection: Connection, statement: str) -> Any:
@@ -152,7 +178,7 @@ def quoted(name: str) -> str:
 
 
 def _load(path: Path, vector_schema: str) -> str:
-    return path.read_text().replace("{vector}", quoted(vector_schema))
+    return path.read_text(encoding="utf-8").replace("{vector}", quoted(vector_schema))
 
 
 def _digest(text: str) -> str:
@@ -164,10 +190,15 @@ def _check_server(connection: Connection) -> None:
     if number < OLDEST_SERVER:
         version = _scalar(connection, "SHOW server_version")
         raise DatabaseUnavailable(f"PostgreSQL {version} is too old; rag_pg needs 16 or newer")
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    check_encoding(raw)
 
 
 def _ensure_vector(connection: Connection) -> str:
     """Return the schema of extension vector, creating it where allowed."""
+    from sqlalchemy.exc import DBAPIError
+
     find = (
         "SELECT e.extversion, n.nspname FROM pg_extension AS e "
         "JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
@@ -188,11 +219,13 @@ def _ensure_vector(connection: Connection) -> str:
             connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS rag")
         try:
             connection.exec_driver_sql(f"CREATE EXTENSION vector SCHEMA {schema}")
-        except Exception as exc:
-            raise DatabaseUnavailable(
-                "pgvector is not enabled in this database and this role may not enable it; "
-                'have a superuser run "CREATE EXTENSION vector" once'
-            ) from exc
+        except DBAPIError as exc:
+            if isinstance(exc.orig, psycopg.errors.InsufficientPrivilege):
+                raise DatabaseUnavailable(
+                    "pgvector is not enabled in this database and this role may not enable it; "
+                    'have a superuser run "CREATE EXTENSION vector" once'
+                ) from exc
+            raise DatabaseUnavailable(f"cannot enable pgvector: {_explain(exc.orig)}") from exc
         row = connection.exec_driver_sql(find).one()
     version, schema = str(row[0]), str(row[1])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
@@ -235,7 +268,7 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
         DELETE FROM rag.installed;
         """
     )
-    rows = [("file", path.name, _digest(path.read_text())) for path in sql_files()]
+    rows = [("file", path.name, _digest(path.read_text(encoding="utf-8"))) for path in sql_files()]
     rows += [("function", name, digest) for name, digest in _functions(connection)]
     rows += [("pgvector", vector_schema, "")]
     with raw.cursor() as cursor:

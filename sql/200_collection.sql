@@ -63,7 +63,7 @@ DECLARE
     _parent text;
     _differs text;
 BEGIN
-    IF coalesce(create_collection.name, '') !~ '^[^\s/]{1,100}$' THEN
+    IF coalesce(create_collection.name, '') !~ '^[^[:space:]/]{1,100}$' THEN
         RAISE EXCEPTION 'collection name % is not usable', coalesce(quote_literal(create_collection.name), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
     END IF;

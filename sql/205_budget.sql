@@ -76,7 +76,7 @@ AS $$
 DECLARE
     _wrong text;
 BEGIN
-    IF coalesce(set_budget.provider, '') !~ '^[^\s:]+$' THEN
+    IF coalesce(set_budget.provider, '') !~ '^[^[:space:]:]+$' THEN
         RAISE EXCEPTION 'provider % is not usable', coalesce(quote_literal(set_budget.provider), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use the name of a model up to its first colon, e.g. gemini';
     END IF;

@@ -18,7 +18,7 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _collection_id integer := into_collection.collection_id;
-    _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '\s+', ' ', 'g')), 200);
+    _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '[[:space:]]+', ' ', 'g')), 200);
     _language text := nullif(document_language, into_collection.language);
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
@@ -30,7 +30,7 @@ BEGIN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 characters, this one has %', length(coalesce(document_uri, ''))
         USING ERRCODE = 'RG001', HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
     END IF;
-    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\v') = '' THEN
+    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\x0B') = '' THEN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;

@@ -39,7 +39,7 @@ DECLARE
     _part text[];
     _place integer;
 BEGIN
-    FOR _part IN SELECT m FROM regexp_matches(template, '\{([^{}]+)\}|([^{}]+)', 'g') AS m LOOP
+    FOR _part IN SELECT m FROM regexp_matches(template, '[{]([^{}]+)[}]|([^{}]+)', 'g') AS m LOOP
         _place := array_position(key_names, _part[1]) - 1;
         IF _part[1] IS NOT NULL AND _place IS NULL THEN
             RAISE EXCEPTION 'uri % names %, which is not a key column', quote_literal(template), quote_ident(_part[1])

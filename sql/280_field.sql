@@ -80,18 +80,18 @@ AS $$
 DECLARE
     _steps text[];
 BEGIN
-    IF field !~ '^([^\\]|\\[\\.$])*$' THEN
+    IF field !~ E'^([^\\\\]|\\\\[\\\\.$])*$' THEN
         RAISE EXCEPTION 'field % has a backslash that escapes nothing', quote_literal(left(field, 100))
         USING ERRCODE = 'RG004', HINT = 'a backslash stands before a dot, a dollar sign or another backslash';
     END IF;
-    SELECT array_agg(replace(replace(replace(s.step, '\d', '.'), '\e', '$'), '\b', '\') ORDER BY s.place)
+    SELECT array_agg(replace(replace(replace(s.step, E'\\d', '.'), E'\\e', '$'), E'\\b', E'\\') ORDER BY s.place)
     INTO _steps
     FROM unnest(CASE WHEN field = '' THEN '{""}' ELSE string_to_array(
-             replace(replace(replace(field, '\\', '\b'), '\.', '\d'), '\$', '\e'), '.') END)
+             replace(replace(replace(field, E'\\\\', E'\\b'), E'\\.', E'\\d'), E'\\$', E'\\e'), '.') END)
          WITH ORDINALITY AS s (step, place);
     IF cardinality(_steps) > 32 THEN
         RAISE EXCEPTION 'field % has % steps', quote_literal(left(field, 100)), cardinality(_steps)
-        USING ERRCODE = 'RG004', HINT = 'use at most 32; a dot that is part of a name is written \.';
+        USING ERRCODE = 'RG004', HINT = E'use at most 32; a dot that is part of a name is written \\.';
     END IF;
     RETURN _steps;
 END

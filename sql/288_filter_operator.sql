@@ -175,7 +175,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _pattern text := operand #>> '{}';
-    _prefix text := left(substring(_pattern FROM '^[^%_\\]+'), 400);
+    _prefix text := left(substring(_pattern FROM E'^[^%_\\\\]+'), 400);
 BEGIN
     PERFORM rag.check_pattern(field, operand);
     indexed := false;

@@ -83,7 +83,7 @@ BEGIN
     IF _positive IN ('', 'T') THEN
         RETURN '{}';
     END IF;
-    _relaxed := regexp_replace(_positive, ' <(-|\d+)> ', ' & ', 'g')::tsquery;
+    _relaxed := regexp_replace(_positive, ' <(-|[0-9]+)> ', ' & ', 'g')::tsquery;
     IF NOT array_to_tsvector(words) @@ _relaxed THEN
         RETURN NULL;
     END IF;

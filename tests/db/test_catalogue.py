@@ -1,5 +1,7 @@
 """What must hold for every function of schema rag, read from the catalogue."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
@@ -102,3 +104,40 @@ def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(
         """SELECT count(*) FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid
            WHERE c.relnamespace = 'rag'::regnamespace"""
     ).fetchone() == (0,)
+
+
+def literals(code: str) -> Iterator[tuple[str, str]]:
+    """(prefix, text) of each string in SQL or PL/pgSQL; what is quoted by dollars is code again."""
+    pattern = re.compile(
+        r"--[^\n]*|/\*.*?\*/|(?P<tag>\$\w*\$)(?P<inner>.*?)(?P=tag)|\"(?:[^\"]|\"\")*\""
+        r"|\b[eE]'(?P<escaped>(?:[^'\\]|\\.|''|'\s*\n\s*')*)'|'(?P<text>(?:[^']|'')*)'",
+        re.S,
+    )
+    for found in pattern.finditer(code):
+        if found["inner"] is not None:
+            yield from literals(found["inner"])
+        elif found["escaped"] is not None:
+            yield "E", found["escaped"]
+        elif found["text"] is not None:
+            yield "", found["text"]
+
+
+def test_no_string_of_a_function_depends_on_standard_conforming_strings(
+    connection: Connection,
+) -> None:
+    """A body is read when it first runs, by the settings of the session."""
+    assert list(literals(r"a E'\\' -- 'x\'" "\n" r"b '\d' $q$ c 'y\z' $q$ ''''")) == [
+        ("E", r"\\"), ("", r"\d"), ("", r"y\z"), ("", "''"),
+    ]  # fmt: skip
+    sources = connection.execute(
+        """SELECT oid::regprocedure::text, prosrc FROM pg_proc
+           WHERE pronamespace = 'rag'::regnamespace AND prosqlbody IS NULL"""
+    ).fetchall()
+    assert len(sources) > 100
+    found = [
+        (name, text)
+        for name, source in sources
+        for prefix, text in literals(source)
+        if not prefix and "\\" in text
+    ]
+    assert found == []

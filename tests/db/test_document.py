@@ -276,3 +276,16 @@ def test_a_bad_record_in_a_bulk_load_names_it_and_loads_nothing(database: Databa
     with pytest.raises(InvalidInput, match="NaN"):
         database.load_chunks("c", [good | {"embedding": [1, 2, float("nan")]}], 3)
     assert database.collection_stats("c")[0].documents == 0
+
+
+def test_the_letter_v_is_a_text_and_white_space_is_none(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('v', 'none', 3)")
+    connection.execute("SELECT rag.put_document('v', 'a', 'v')")
+    with pytest.raises(psycopg.Error, match="empty"):
+        connection.execute(r"SELECT rag.put_document('v', 'b', E' \t\r\n\f\x0B')")
+    connection.execute("CREATE TABLE letters (id int PRIMARY KEY, body text)")
+    connection.execute(r"INSERT INTO letters VALUES (1, 'vv'), (2, E'\x0B\n')")
+    connection.execute("SELECT rag.attach_source('letters', 'v', content => '{body}')")
+    connection.execute("SELECT rag.follow_sources()")
+    found = connection.execute("SELECT uri FROM rag.documents ORDER BY uri").fetchall()
+    assert found == [("a",), ("public.letters/1",)]

@@ -1,3 +1,5 @@
 from life import live
+
+
 def test_plain(dsn, tmp_path):
     live(dsn, tmp_path)

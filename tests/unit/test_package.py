@@ -79,3 +79,32 @@ def test_settings_come_from_the_environment_and_unknown_ones_are_refused() -> No
         Settings.from_environment({"RAG_PG_DNS": "x"})
     with pytest.raises(InvalidInput, match="number of bytes"):
         Settings.from_environment({"RAG_PG_MAX_FILE_BYTES": "-3"})
+
+
+def test_every_connection_is_opened_in_one_way() -> None:
+    """What a transaction pooler must not keep is then named in one place."""
+    for path in PACKAGE.glob("*.py"):
+        calls = [
+            node
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.Attribute)
+            and node.attr == "connect"
+            and ast.unparse(node.value) in ("psycopg", "psycopg.Connection", "psycopg.AsyncConnection", "Connection")
+        ]  # fmt: skip
+        assert len(calls) == (path.stem == "connect"), path.name
+
+
+def test_files_are_read_and_written_as_utf8() -> None:
+    """Not as the locale says."""
+    takes_text = {"open", "fdopen", "read_text", "write_text", "TextIOWrapper"}
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.Call) or not node.args + node.keywords:
+                continue
+            if ast.unparse(node.func).rpartition(".")[2] not in takes_text:
+                continue
+            said = {k.arg for k in node.keywords}
+            said |= {a.value for a in node.args if isinstance(a, ast.Constant)}
+            assert said & {"encoding", "utf-8", "rb", "wb", "xb", "wait"}, (
+                f"{path.name}:{node.lineno}"
+            )

@@ -1,0 +1,150 @@
+"""Installing under what a role or a database has set; and what the upgrade says when it cannot."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
+
+from rag_pg import DatabaseUnavailable, schema
+from rag_pg.connect import connect
+from rag_pg.db import Database
+
+NewDatabase = Callable[..., str]
+
+
+def configure(dsn: str, **settings: str) -> None:
+    """Set them for the database, as its administrator would."""
+    name = sql.Identifier(str(conninfo_to_dict(dsn)["dbname"]))
+    with connect(dsn, autocommit=True) as connection:
+        for setting, value in settings.items():
+            connection.execute(
+                sql.SQL("ALTER DATABASE {} SET {} TO {}").format(
+                    name, sql.Identifier(setting), value
+                )
+            )
+
+
+def at_once(count: int, call: Callable[[], Any]) -> list[BaseException]:
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as exc:
+            errors.append(exc)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return errors
+
+
+@pytest.mark.parametrize("isolation", ["repeatable read", "serializable"])
+def test_upgrades_at_once_succeed_whatever_the_default_isolation(
+    new_database: NewDatabase, isolation: str
+) -> None:
+    dsn = new_database()
+    configure(dsn, default_transaction_isolation=isolation)
+    assert at_once(6, lambda: schema.upgrade(dsn)) == []
+    assert at_once(4, lambda: schema.upgrade(dsn)) == []
+    assert schema.check(dsn) == []
+
+
+def test_timeouts_of_the_role_do_not_cut_an_upgrade_off(dsn: str) -> None:
+    configure(dsn, statement_timeout="20ms", lock_timeout="20ms")
+    with connect(dsn, autocommit=True) as holder:
+        holder.execute("SET statement_timeout = 0")
+        holder.execute("SELECT pg_advisory_lock(%s)", [schema.LOCK_KEY])
+        errors: list[BaseException] = []
+        waiting = threading.Thread(
+            target=lambda: errors.extend(at_once(1, lambda: schema.upgrade(dsn)))
+        )
+        waiting.start()
+        holder.execute(
+            """DO $$ BEGIN
+                   FOR i IN 1..500 LOOP
+                       EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
+                           AND wait_event = 'advisory' AND clock_timestamp() - query_start > '60 ms');
+                       PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
+                   END LOOP;
+               END $$"""
+        )
+        holder.execute("SELECT pg_advisory_unlock(%s)", [schema.LOCK_KEY])
+        waiting.join()
+    assert errors == []
+
+
+def test_a_lock_that_is_not_had_in_time_is_named(dsn: str) -> None:
+    with connect(dsn) as holder:
+        holder.execute("LOCK TABLE rag.installed")
+        configure(dsn, lock_timeout="20ms")
+        with pytest.raises(DatabaseUnavailable, match=r"lock timeout; .*run the upgrade again"):
+            schema.upgrade(dsn)
+
+
+def test_a_read_only_default_is_named(new_database: NewDatabase) -> None:
+    dsn = new_database()
+    configure(dsn, default_transaction_read_only="on")
+    with pytest.raises(
+        DatabaseUnavailable,
+        match="cannot execute CREATE EXTENSION in a read-only transaction; .*default_transaction_read_only",
+    ):
+        schema.upgrade(dsn)
+
+
+def test_a_trigger_that_refuses_is_quoted(new_database: NewDatabase) -> None:
+    dsn = new_database()
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS $$
+               BEGIN RAISE 'no changes on Fridays' USING HINT = 'ask Ann'; END $$"""
+        )
+        connection.execute(
+            "CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()"
+        )
+    with pytest.raises(
+        DatabaseUnavailable, match="cannot enable pgvector: no changes on Fridays; ask Ann"
+    ):
+        schema.upgrade(dsn)
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute("DROP EVENT TRIGGER refuse")
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute(
+            "CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()"
+        )
+    with pytest.raises(DatabaseUnavailable, match="^no changes on Fridays; ask Ann"):
+        schema.upgrade(dsn)
+
+
+def test_a_role_that_may_not_enable_pgvector_is_told(new_database: NewDatabase) -> None:
+    dsn = new_database()
+    with connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE ROLE no_enabler LOGIN")
+    with pytest.raises(DatabaseUnavailable, match="have a superuser run"):
+        schema.upgrade(psycopg.conninfo.make_conninfo(dsn, user="no_enabler"))
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1", "EUC_JP"])
+def test_another_encoding_than_utf8_is_refused(server_dsn: str, encoding: str) -> None:
+    name = f"encoded_{encoding.lower()}"
+    with connect(server_dsn, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE IF EXISTS {name}".encode())
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0".encode()
+        )
+        try:
+            dsn = psycopg.conninfo.make_conninfo(server_dsn, dbname=name)
+            for call in (lambda: schema.upgrade(dsn), lambda: Database(dsn).open()):
+                with pytest.raises(
+                    DatabaseUnavailable, match=f"encoding {encoding}; .*UTF8"
+                ) as caught:
+                    call()
+                assert "\n" not in str(caught.value)
+        finally:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
