@@ -154,7 +154,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
     ELSIF starts_with(field, '$') THEN
         RAISE EXCEPTION '% is no field of the metadata', quote_literal(left(field, 100))
-        USING ERRCODE = 'RG001', HINT = 'a field whose name begins with $ is written \$';
+        USING ERRCODE = 'RG001', HINT = E'a field whose name begins with $ is written \\$';
     END IF;
     RETURN rag.field_steps(field);
 END

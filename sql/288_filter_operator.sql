@@ -156,7 +156,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF jsonb_typeof(operand) <> 'string' OR operand #>> '{}' ~ '(^|[^\\])(\\\\)*\\$' THEN
+    IF jsonb_typeof(operand) <> 'string' OR operand #>> '{}' ~ E'(^|[^\\\\])(\\\\\\\\)*\\\\$' THEN
         RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)), left(operand::text, 100)
         USING ERRCODE = 'RG004', HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
     END IF;

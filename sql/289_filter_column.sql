@@ -13,9 +13,9 @@ BEGIN
                  WHEN field IN ('$created_at', '$updated_at') THEN 'timestamptz' END;
     IF type IS NULL THEN
         RAISE EXCEPTION 'unknown operator or column %', quote_literal(left(field, 100)) USING ERRCODE = 'RG004',
-        HINT = 'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; above fields stand '
+        HINT = E'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; above fields stand '
                '$and, $or and $not, below them comparisons: {"year": {"$gte": 2024}}; a field of the metadata whose '
-               'name begins with $ is written \$';
+               'name begins with $ is written \\$';
     END IF;
     expression := format('%s.%I', documents_alias, substr(field, 2));
     IF field = '$language' THEN
