@@ -23,7 +23,6 @@ from psycopg.rows import dict_row
 from rag_pg import Rag, Settings, schema
 from rag_pg.collection import Collection
 from rag_pg.connect import connect
-from rag_pg.halfvec import vector_text
 
 Connection = psycopg.Connection[Any]
 
@@ -210,7 +209,7 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
             i: float(v @ asked / (np.linalg.norm(v) * np.linalg.norm(asked)))
             for i, v in vectors.items() if i in kept
         }  # fmt: skip
-        search = partial(_found, db, name, query, vector_text(embedder.embed_query(query)), wanted)
+        search = partial(_found, db, name, query, str(embedder.embed_query(query).tolist()), wanted)
         _same(search("keyword"), dict(keyword))
         _same(search("vector"), cosines)
         _same(search("weighted"), dict(fusion_oracle.weighted(cosines, dict(keyword), 0.7)))

@@ -108,3 +108,17 @@ def test_files_are_read_and_written_as_utf8() -> None:
             assert said & {"encoding", "utf-8", "rb", "wb", "xb", "wait"}, (
                 f"{path.name}:{node.lineno}"
             )
+
+
+def test_pgvector_is_imported_by_names_that_its_old_versions_have() -> None:
+    """langchain-postgres pins it below 0.4, where the package itself exports nothing."""
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("pgvector"):
+                names = [f"{node.module}.{a.name}" for a in node.names]
+            assert {n for n in names if n.startswith("pgvector")} <= {
+                "pgvector.psycopg.halfvec.HalfVector",
+                "pgvector.psycopg.halfvec.register_halfvec_info",
+                "pgvector.sqlalchemy.HALFVEC",
+            }, path.name
