@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.markup import escape
 
 from rag_pg.cli_db import db
 from rag_pg.cli_documents import count, documents, facets
@@ -28,8 +29,15 @@ from rag_pg.command import (
     say,
 )
 from rag_pg.errors import InvalidInput, RagError
-from rag_pg.show import count_of, print_adopted, print_answer, print_hits, show_progress
-from rag_pg.terminal import failed, is_terminal, note, tell, write, write_table
+from rag_pg.show import (
+    count_of,
+    err,
+    out,
+    print_adopted,
+    print_answer,
+    print_hits,
+    show_progress,
+)
 
 if TYPE_CHECKING:
     from rag_pg.ingest import Source
@@ -52,7 +60,7 @@ def main() -> None:
     try:
         app()
     except RagError as exc:
-        tell(("error:", "red"), f" {exc}")
+        err.print(f"[red]error:[/] {escape(str(exc))}")
         raise SystemExit(2 if isinstance(exc, InvalidInput) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -92,7 +100,7 @@ def add(
             report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
     _failures(report.failures)
     for uri, removed in report.removed_characters.items():
-        note(f"{uri}: {removed} unreadable characters were removed")
+        err.print(f"[yellow]note:[/] {escape(uri)}: {removed} unreadable characters were removed")
     result = {
         "collection": collection,
         "added": report.added,
@@ -103,7 +111,7 @@ def add(
         print_json(result)
     else:
         state = "searchable" if wait else "queued"
-        write(
+        out.print(
             f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
             f"{len(report.failures)} failed"
         )
@@ -211,7 +219,7 @@ def delete(
     deleted = len(uris) - len(missing)
     say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
     for uri in missing:
-        failed(f"there is no document {uri}")
+        err.print(f"[red]failed:[/] there is no document {escape(uri)}")
     if missing:
         raise SystemExit(1)
 
@@ -276,17 +284,15 @@ def search(
             keyword_weight=keyword_weight,
             rerank=rerank,
         )
-    for remark in hits.notes:
-        note(remark)
+    for note in hits.notes:
+        err.print(f"[yellow]note:[/] {escape(note)}")
     if json_:
         for hit in hits:
             print_json(hit)
-    elif not hits:
-        tell("nothing found")
-    elif is_terminal(sys.stdout):
+    elif hits:
         print_hits(hits)
     else:
-        write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
+        err.print("nothing found")
 
 
 @app.command()
@@ -323,7 +329,7 @@ def demo(
     from rag_pg.demo import run_demo
 
     with opened(dsn) as rag:
-        run_demo(rag, keep=keep)
+        run_demo(rag, out, err, keep=keep)
 
 
 # --- shared
@@ -331,7 +337,7 @@ def demo(
 
 def _failures(failures: Sequence[LoadFailure]) -> None:
     for failure in failures:
-        failed(f"{failure.path}: {failure.error}")
+        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
 
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:

@@ -11,8 +11,7 @@ from typing import Annotated
 import typer
 
 from rag_pg.command import Dsn, Json, opened, say
-from rag_pg.show import count_of
-from rag_pg.terminal import tell
+from rag_pg.show import count_of, err
 
 
 def worker(
@@ -57,11 +56,11 @@ def worker(
             from rag_pg.health import serve_health
 
             host, port = stack.enter_context(serve_health(runner.health, health_host, health))
-            tell(f"health is at http://{host}:{port}/health")
+            err.print(f"health is at http://{host}:{port}/health", markup=False)
         if once:
             runner.drain()
         else:
-            tell(f"worker {runner.name} is waiting for jobs")
+            err.print(f"worker {runner.name} is waiting for jobs", markup=False)
             runner.run()
     say(
         f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",

@@ -1,6 +1,8 @@
 """Connections to the database, and what their errors mean.
 
-They come from a pool, are in autocommit mode and keep no session state, so transaction poolers work.
+They come from a pool, are in autocommit mode and keep no session state, so transaction poolers work. So they have no
+search_path of their own either: each statement names the schema of what it calls, for a function or operator of another
+role's that fits better would run with the rights of this one.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
-from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
@@ -27,6 +28,7 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
+from rag_pg.halfvec import register_halfvec
 
 API_VERSION = 1
 PING_SECONDS = 2
@@ -137,8 +139,9 @@ def is_pooled(connection: psycopg.Connection[Any]) -> bool:
 
 def vector_schema(connection: psycopg.Connection[Any]) -> str:
     row = connection.execute(
-        "SELECT n.nspname FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace "
-        "WHERE e.extname = 'vector'"
+        "SELECT n.nspname FROM pg_catalog.pg_extension AS e "
+        "JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
+        "WHERE e.extname OPERATOR(pg_catalog.=) 'vector'"
     ).fetchone()
     if row is None:
         raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
@@ -148,7 +151,8 @@ def vector_schema(connection: psycopg.Connection[Any]) -> str:
 def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
     """In one statement: TypeInfo.fetch would open a transaction, however short."""
     row = connection.execute(
-        "SELECT oid, typarray FROM pg_type WHERE oid = to_regtype(%s)",
+        "SELECT y.oid, y.typarray FROM pg_catalog.pg_type AS y "
+        "WHERE y.oid OPERATOR(pg_catalog.=) pg_catalog.to_regtype(%s)",
         [sql.Identifier(vector_schema(connection), "halfvec").as_string(connection)],
     ).fetchone()
     assert row is not None
@@ -156,7 +160,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
-    register_halfvec_info(connection, halfvec_type(connection))
+    register_halfvec(connection, halfvec_type(connection))
 
 
 def _api_version(connection: psycopg.Connection[Any]) -> int:

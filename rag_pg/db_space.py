@@ -99,7 +99,7 @@ class Spaces(Connected):
                 while True:
                     row = connection.execute(
                         """SELECT statement, CASE WHEN %(direct)s THEN
-                               set_config('maintenance_work_mem', memory, false) END
+                               pg_catalog.set_config('maintenance_work_mem', memory, false) END
                            FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1""",
                         {
                             "direct": direct,

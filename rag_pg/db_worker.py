@@ -110,7 +110,7 @@ class Workers(Connected):
         )
 
     def maintain(self) -> None:
-        self._scalar("SELECT count(*) FROM rag.maintain()")
+        self._scalar("SELECT pg_catalog.count(*) FROM rag.maintain()")
 
     def doctor(self) -> list[Finding]:
         return self._rows(Finding, "SELECT * FROM rag.doctor()")

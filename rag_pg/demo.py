@@ -7,13 +7,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from rich.console import Console
+from rich.markup import escape
+
 from rag_pg import schema
 from rag_pg.collection import Collection
 from rag_pg.load import MAX_FILE_BYTES, load_file
 from rag_pg.rag import Rag
 from rag_pg.server import EmbeddedServer
 from rag_pg.show import print_answer, print_hits, show_progress
-from rag_pg.terminal import failed, width, write
 
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
@@ -31,35 +33,35 @@ QUESTIONS = (
 )
 
 
-def run_demo(rag: Rag, *, keep: bool) -> None:
+def run_demo(rag: Rag, out: Console, err: Console, *, keep: bool) -> None:
     """Ingest README and docs/, search three times, ask twice, and show how psql does the same."""
     started = time.monotonic()
     docs = rag.collection(NAME)
-    _ingest(docs)
-    _search(docs)
-    _ask(docs)
-    _show_sql(rag, docs)
-    write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
+    _ingest(docs, out, err)
+    _search(docs, out)
+    _ask(docs, out)
+    _show_sql(rag, docs, out)
+    out.print(f"\n[dim]All of it took {time.monotonic() - started:.0f} s.[/]")
     if not keep:
         rag.drop_collection(NAME)
 
 
-def _title(text: str) -> None:
-    write()
-    write((text, "bold"), f" {'─' * max(0, width() - len(text) - 1)}")
+def _title(out: Console, text: str) -> None:
+    out.print()
+    out.rule(f"[bold]{escape(text)}", align="left")
 
 
-def _ingest(docs: Collection) -> None:
-    _title("1. Ingest this project's README and docs/")
+def _ingest(docs: Collection, out: Console, err: Console) -> None:
+    _title(out, "1. Ingest this project's README and docs/")
     with show_progress() as progress:
         report = docs.add(*_pages(), progress=progress)
     stats = docs.stats()
-    write(
+    out.print(
         f"{report.added} documents embedded now, {report.unchanged} unchanged: "
         f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
     )
     for failure in report.failures:
-        failed(f"{failure.path}: {failure.error}")
+        err.print(f"failed: {failure.path}: {failure.error}", markup=False)
 
 
 def _pages() -> Iterator[dict[str, str]]:
@@ -74,30 +76,30 @@ def _pages() -> Iterator[dict[str, str]]:
         }
 
 
-def _search(docs: Collection) -> None:
+def _search(docs: Collection, out: Console) -> None:
     for number, (query, why) in enumerate(SEARCHES, 2):
-        _title(f"{number}. Search: {query}")
-        write((why, "dim"))
+        _title(out, f"{number}. Search: {query}")
+        out.print(f"[dim]{why}[/]")
         for leg, weights in LEGS.items():
-            write("\n", (leg, "green"))
+            out.print(f"\n[green]{leg}[/]")
             vector_weight, keyword_weight = weights
             hits = docs.search(
                 query, limit=2, vector_weight=vector_weight, keyword_weight=keyword_weight
             )
             print_hits(hits)
             if not hits:
-                write("    nothing")
+                out.print("    nothing")
 
 
-def _ask(docs: Collection) -> None:
+def _ask(docs: Collection, out: Console) -> None:
     for number, question in enumerate(QUESTIONS, 2 + len(SEARCHES)):
-        _title(f"{number}. Ask: {question}")
+        _title(out, f"{number}. Ask: {question}")
         print_answer(docs.ask(question))
 
 
-def _show_sql(rag: Rag, docs: Collection) -> None:
+def _show_sql(rag: Rag, docs: Collection, out: Console) -> None:
     """Print what psql needs; the file also holds a hybrid search with its query's vector."""
-    _title("The same from psql, or any other program")
+    _title(out, "The same from psql, or any other program")
     query = SEARCHES[-1][0]
     vector = ",".join(f"{x:.4g}" for x in docs.embedder.embed_query(query))
     path = rag.settings.home / "demo.sql"
@@ -114,7 +116,7 @@ FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
         encoding="utf-8",
     )
     psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
-    write(
+    out.print(
         f"""
 SELECT score, uri, heading FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
 SELECT * FROM rag.collection_stats('{NAME}');
@@ -122,5 +124,6 @@ SELECT * FROM rag.collection_stats('{NAME}');
 {psql} "{rag.dsn}" -f {path}
 
 The server goes on running (rag-pg db stop ends it). Its connection string:
-{rag.dsn}"""
+{rag.dsn}""",
+        markup=False,
     )

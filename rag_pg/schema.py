@@ -58,6 +58,7 @@ def upgrade(dsn: str) -> str:
             vector_schema = _ensure_vector(connection)
             if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
                 connection.exec_driver_sql("CREATE SCHEMA rag")
+            _check_schema(connection)
             config = _alembic_config()
             config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
             command.upgrade(config, "head")
@@ -193,6 +194,34 @@ def _check_server(connection: Connection) -> None:
     raw = connection.connection.driver_connection
     assert isinstance(raw, psycopg.Connection)
     check_encoding(raw)
+
+
+def _check_schema(connection: Connection) -> None:
+    """Refuse a schema rag in which another role may create: what it made there could run as anybody who calls rag."""
+    row = connection.exec_driver_sql(
+        """
+        WITH me AS (
+            SELECT r.oid, r.rolsuper, quote_ident(r.rolname) AS name,
+                   (SELECT c.relowner FROM pg_class AS c WHERE c.oid = to_regclass('rag.collections')) AS installer
+            FROM pg_roles AS r WHERE r.rolname = current_user
+        )
+        SELECT g.name, 'REVOKE CREATE ON SCHEMA rag FROM ' || g.name
+        FROM me, pg_namespace AS n, aclexplode(n.nspacl) AS a,
+        LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS name) AS g
+        WHERE n.nspname = 'rag' AND a.privilege_type = 'CREATE'
+            AND a.grantee NOT IN (n.nspowner, me.oid, coalesce(me.installer, me.oid))
+        UNION ALL
+        SELECT n.nspowner::regrole::text, 'ALTER SCHEMA rag OWNER TO ' || me.name
+        FROM me, pg_namespace AS n JOIN pg_roles AS o ON o.oid = n.nspowner
+        WHERE n.nspname = 'rag' AND me.installer IS NULL AND n.nspowner <> me.oid AND NOT o.rolsuper
+            AND (me.rolsuper OR NOT pg_has_role(n.nspowner, 'USAGE'))
+        """
+    ).first()
+    if row is not None:
+        raise DatabaseUnavailable(
+            f"role {row[0]} may create in schema rag, and a function made there could run as whoever uses rag_pg; "
+            f'run "{row[1]}"'
+        )
 
 
 def _ensure_vector(connection: Connection) -> str:

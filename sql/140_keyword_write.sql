@@ -23,10 +23,16 @@ RETURN 4000;
 COMMENT ON FUNCTION rag.keyword_seal_size() IS
 $$How many slots of a growing block may be open: about a microsecond per posting of theirs and search.$$;
 
+CREATE OR REPLACE FUNCTION rag.keyword_lock(collection_key integer)
+RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended('rag keyword index', collection_key);
+
+COMMENT ON FUNCTION rag.keyword_lock(integer) IS $$The key of the advisory lock that merges of a collection take.$$;
+
 CREATE OR REPLACE FUNCTION rag.lock_keyword(collection_key integer)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-RETURN pg_try_advisory_xact_lock(hashtextextended('rag keyword index', collection_key));
+RETURN pg_try_advisory_xact_lock(rag.keyword_lock(collection_key));
 
 COMMENT ON FUNCTION rag.lock_keyword(integer) IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
@@ -36,7 +42,7 @@ CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys b
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
@@ -73,7 +79,7 @@ CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count, lexemes)
@@ -101,7 +107,6 @@ CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _due boolean;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION rag.reweigh_postings(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _reweighed integer;
@@ -68,7 +68,7 @@ CREATE OR REPLACE FUNCTION rag.compact_keyword(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 SET work_mem = '64MB'
 AS $$
 DECLARE
@@ -109,7 +109,7 @@ CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _first integer := block * rag.keyword_block_size();
@@ -196,6 +196,7 @@ CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET row_security TO off
 AS $$
 BEGIN
     DELETE FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key;

@@ -228,6 +228,9 @@ DECLARE
     _removed integer := 0;
     _patience text := current_setting('lock_timeout');
 BEGIN
+    IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r WHERE r.oid = 'rag.collections'::regclass), 'USAGE') THEN
+        RETURN 0;
+    END IF;
     PERFORM set_config('lock_timeout', '50ms', true);
     FOR _space_id IN
         SELECT s.space_id FROM rag.spaces AS s WHERE s.dropped_at IS NOT NULL FOR UPDATE SKIP LOCKED

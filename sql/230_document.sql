@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, do
                                              OUT saved_id uuid, OUT text_changed boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _collection_id integer := into_collection.collection_id;
@@ -219,7 +219,7 @@ CREATE OR REPLACE FUNCTION rag.load_staged(collection text)
 RETURNS TABLE (loaded_documents bigint, loaded_chunks bigint, queued uuid[])
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _collection rag.collections := rag.require_collection(load_staged.collection);
@@ -300,7 +300,7 @@ CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 DECLARE
     _collection rag.collections := rag.require_collection(delete_document.collection);

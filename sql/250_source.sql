@@ -45,6 +45,34 @@ COMMENT ON FUNCTION rag.source_columns(oid, jsonb) IS
 $$The present names of columns given as [[name, attnum], …]: by name, and by number where a column was renamed.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.key_operator(of_type oid, name text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _base oid := of_type;
+BEGIN
+    WHILE (SELECT y.typtype = 'd' FROM pg_type AS y WHERE y.oid = _base) LOOP
+        _base := (SELECT y.typbasetype FROM pg_type AS y WHERE y.oid = _base);
+    END LOOP;
+    RETURN coalesce((
+        SELECT format('OPERATOR(%I.%s)', n.nspname, o.oprname)
+        FROM pg_opclass AS k
+        JOIN pg_am AS m ON m.oid = k.opcmethod AND m.amname = 'btree'
+        JOIN pg_amop AS p ON p.amopfamily = k.opcfamily AND p.amoplefttype = _base AND p.amoprighttype = _base
+            AND p.amopstrategy = CASE name WHEN '=' THEN 3 WHEN '>=' THEN 4 WHEN '>' THEN 5 END
+        JOIN pg_operator AS o ON o.oid = p.amopopr
+        JOIN pg_namespace AS n ON n.oid = o.oprnamespace AND n.nspname <> 'pg_catalog'
+        WHERE k.opcintype = _base AND k.opcdefault), name);
+END
+$$;
+
+COMMENT ON FUNCTION rag.key_operator(oid, text) IS
+$$The operator =, >= or > by which an index on a column of this type is ordered, with its schema where that is not
+pg_catalog: of citext, for instance, whose schema is on no search_path here.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.source_sql(
     relation oid, definition jsonb,
     OUT key_sql text, OUT match_sql text, OUT order_sql text, OUT after_sql text, OUT row_sql text,
@@ -59,19 +87,31 @@ DECLARE
     _content text[] := rag.source_columns(relation, definition -> 'content');
     _metadata text[] := rag.source_columns(relation, definition -> 'metadata');
     _language text[] := rag.source_columns(relation, definition -> 'language');
-    _values text;
+    _after text[];  -- of each key column: its own >=, >, =, and the value reached
+    _place integer;
     _watched text;
 BEGIN
     condition_sql := format(E'(%s\n)', coalesce(definition ->> 'condition', 'true'));
     SELECT format('jsonb_build_array(%s)', string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)),
-           string_agg(format('t.%I = (_rag.key ->> %s)::%s', k.name, k.place - 1, y.name), ' AND '),
+           string_agg(format('t.%I %s (_rag.key ->> %s)::%s', k.name, rag.key_operator(a.atttypid, '='), k.place - 1, y.name),
+                      ' AND '),
            string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
-           string_agg(format('($1 ->> %s)::%s', k.place - 1, y.name), ', ' ORDER BY k.place)
-    INTO key_sql, match_sql, order_sql, _values
+           CASE WHEN bool_and(rag.key_operator(a.atttypid, '>') = '>') THEN
+               format('(%s) > (%s)', string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
+                      string_agg(format('($1 ->> %s)::%s', k.place - 1, y.name), ', ' ORDER BY k.place)) END,
+           array_agg(ARRAY[rag.key_operator(a.atttypid, '>='), rag.key_operator(a.atttypid, '>'),
+                           rag.key_operator(a.atttypid, '='), format('($1 ->> %s)::%s', k.place - 1, y.name)] ORDER BY k.place)
+    INTO key_sql, match_sql, order_sql, after_sql, _after
     FROM unnest(_key) WITH ORDINALITY AS k (name, place)
     JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = k.name,
     LATERAL (SELECT format_type(a.atttypid, a.atttypmod) AS name) AS y;
-    after_sql := format('(%s) > (%s)', order_sql, _values);
+    IF after_sql IS NULL THEN  -- a comparison of rows takes one operator for all columns
+        after_sql := 'false';
+        FOR _place IN REVERSE cardinality(_key)..1 LOOP
+            after_sql := format('(t.%1$I %2$s %5$s AND (t.%1$I %3$s %5$s OR t.%1$I %4$s %5$s AND %6$s))', _key[_place],
+                                _after[_place][1], _after[_place][2], _after[_place][3], _after[_place][4], after_sql);
+        END LOOP;
+    END IF;
     row_sql := concat_ws(', ',
         coalesce((SELECT format('concat_ws('' '', %s)', string_agg(format('t.%I::text', c), ', '))
                   FROM unnest(_title) AS c HAVING count(*) > 0), quote_literal('')) || ' AS title',
@@ -163,12 +203,19 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (SELECT t.tgrelid FROM pg_trigger AS t
-            WHERE t.tgname = format('rag_source_%s_insert', of_source) AND t.tgfoid = 'rag.note_changes'::regproc);
+            JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
+            LEFT JOIN rag.sources AS s ON s.source_id = of_source
+            WHERE t.tgname = format('rag_source_%s_insert', of_source) AND t.tgfoid = 'rag.note_changes'::regproc
+            ORDER BY rag.table_name(t.tgrelid) IS DISTINCT FROM s.table_name, t.tgrelid
+            LIMIT 1);
 END
 $$;
 
 COMMENT ON FUNCTION rag.source_relation(integer) IS
-$$The table of a source: where its triggers are, so that a renamed or restored table is found. NULL when they are gone.$$;
+$$The table of a source: where its triggers are, so that a renamed or restored table is found. NULL when they are gone.
+
+A copy of the table, made with its triggers, has triggers of the same names: the one by the source's name is meant, else the
+oldest.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.require_source(source_table regclass, collection text)

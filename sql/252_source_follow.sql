@@ -27,7 +27,7 @@ BEGIN
         RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user, TG_RELID::regclass
         USING ERRCODE = '42501',
             HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag.source_sql, '
-                   'rag.source_columns and rag.table_name';
+                   'rag.source_columns, rag.key_operator and rag.table_name';
     END IF;
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
@@ -122,7 +122,6 @@ CREATE OR REPLACE FUNCTION rag.step_source(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _s rag.sources := of_source;

@@ -25,7 +25,9 @@ DECLARE
     _id integer := (
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
-            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table)));
+            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table))
+        ORDER BY rag.source_relation(s.source_id) IS NULL, s.source_id
+        LIMIT 1);
     _member regclass;
     _event record;
 BEGIN
@@ -88,18 +90,30 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _trigger pg_trigger;
+    _relation oid := rag.source_relation(of_source);
+    _trigger record;
 BEGIN
     FOR _trigger IN
-        SELECT t.* FROM pg_trigger AS t
+        SELECT t.tgname, rag.table_name(t.tgrelid) AS table_name,
+               t.tgrelid = _relation OR pg_partition_root(t.tgrelid) = coalesce(pg_partition_root(_relation), _relation) AS own
+        FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
         WHERE t.tgname ~ format('^rag_source_%s_', of_source) AND t.tgfoid = 'rag.note_changes'::regproc
     LOOP
-        EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, rag.table_name(_trigger.tgrelid));
+        BEGIN
+            EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, _trigger.table_name);
+        EXCEPTION WHEN insufficient_privilege THEN
+            IF _trigger.own THEN
+                RAISE;
+            END IF;
+            RAISE WARNING 'trigger % on table % stays: only the owner of the table may drop it', _trigger.tgname, _trigger.table_name
+            USING HINT = 'drop it as its owner; it notes changes that nobody reads';
+        END;
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_source_triggers(integer) IS $$Take a source's triggers off its table and the partitions.$$;
+COMMENT ON FUNCTION rag.drop_source_triggers(integer) IS
+$$Take a source's triggers off its table, the partitions, and copies of the table that this role owns.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.detach_source(source_table regclass, collection text DEFAULT NULL,

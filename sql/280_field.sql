@@ -182,9 +182,12 @@ BEGIN
         RAISE EXCEPTION 'fields have no index on %', quote_nullable(of_table)
         USING ERRCODE = 'RG001', HINT = 'use chunks or documents';
     END IF;
-    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((%s)%s)',
-                  rag.field_index(of_table, _id, rag.field_name(_steps)), of_table || '_' || _id,
-                  rag.field_expression('metadata', _steps, type),
+    -- It runs under whatever search_path the caller has: all names are written in full.
+    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((rag.as_%s(metadata%s)%s)%s)',
+                  rag.field_index(of_table, _id, rag.field_name(_steps)), of_table || '_' || _id, type,
+                  (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), '' ORDER BY s.place)
+                   FROM unnest(_steps) WITH ORDINALITY AS s (step, place)),
+                  CASE type WHEN 'text' THEN ' COLLATE pg_catalog."C"' END,
                   CASE of_table WHEN 'documents' THEN ' DESC NULLS LAST' END);  -- the order of "the latest ones"
 END
 $$;

@@ -6,7 +6,6 @@ CREATE OR REPLACE FUNCTION rag.boost(
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _scores double precision[] := scores;
@@ -115,7 +114,6 @@ CREATE OR REPLACE FUNCTION rag.distinct_chunks(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN ARRAY(
@@ -151,7 +149,6 @@ CREATE OR REPLACE FUNCTION rag.diversify(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _chosen bigint[] := '{}';

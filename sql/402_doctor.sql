@@ -70,7 +70,6 @@ CREATE OR REPLACE FUNCTION rag.check_chunks()
 RETURNS TABLE ("check" text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _c record;
@@ -160,7 +159,6 @@ CREATE OR REPLACE FUNCTION rag.undeclared_fields(collection_key integer)
 RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     looked_at CONSTANT integer := 300;
@@ -207,24 +205,20 @@ CREATE OR REPLACE FUNCTION rag.check_fields()
 RETURNS TABLE ("check" text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
-    _c record;
 BEGIN
-    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.name LOOP
-        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1 LIMIT 1;
-        CONTINUE WHEN NOT FOUND;
-        RETURN QUERY
-        SELECT 'fields to declare', 'ok',
-               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, _c.name,
-                      CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
-                      left(u.lowest::text, 50), left(u.highest::text, 50)),
-               format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
-        FROM rag.undeclared_fields(_c.collection_id) AS u
-        ORDER BY u.field;
-    END LOOP;
+    RETURN QUERY
+    SELECT 'fields to declare', 'ok',
+           format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, c.name,
+                  CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END, left(u.lowest::text, 50), left(u.highest::text, 50)),
+           format('SELECT rag.index_field(%L, %L, %L)', c.name, u.field, u.type)
+    FROM rag.collections AS c, LATERAL rag.undeclared_fields(c.collection_id) AS u
+    WHERE c.dropped_at IS NULL
+        AND worthwhile = (SELECT count(*) FROM (SELECT FROM rag.chunks AS k WHERE k.collection_id = c.collection_id
+                                                LIMIT worthwhile) AS first)
+    ORDER BY c.name, u.field;
 END
 $$;
 
@@ -272,6 +266,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag.check_jobs() AS f
         UNION ALL SELECT f.* FROM rag.check_chunks() AS f
         UNION ALL SELECT f.* FROM rag.check_sources() AS f
+        UNION ALL SELECT f.* FROM rag.check_access() AS f
         UNION ALL SELECT f.* FROM rag.check_budgets() AS f
         UNION ALL SELECT f.* FROM rag.check_fields() AS f
     )
@@ -283,7 +278,8 @@ BEGIN
                  ('waiting jobs', 'taken in time'), ('chunks without vectors', 'none that no job embeds'),
                  ('chunks without documents', 'none'), ('vectors without chunks', 'none'), ('broken sources', 'none'),
                  ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('spend caps', 'none is reached'),
-                 ('fields to declare', 'none found')) AS k (name, fine)
+                 ('fields to declare', 'none found'), ('schema rights', 'only its owner may create in schema rag'),
+                 ('keyword merges', 'none is held up')) AS k (name, fine)
     LEFT JOIN found AS f ON f."check" = k.name;
 END
 $$;

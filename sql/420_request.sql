@@ -130,7 +130,7 @@ CREATE OR REPLACE PROCEDURE rag.require_no_transaction(called text)
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _message text;
+    _message pg_catalog.text;
 BEGIN
     BEGIN
         COMMIT;  -- refused in either case, for this block is a subtransaction: the message tells them apart
@@ -182,7 +182,7 @@ CREATE OR REPLACE PROCEDURE rag.embed_query(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _answer jsonb;
+    _answer pg_catalog.jsonb;
 BEGIN
     CALL rag.make_request_of_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
@@ -213,7 +213,7 @@ CREATE OR REPLACE PROCEDURE rag.search_text(
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    _answer jsonb;
+    _answer pg_catalog.jsonb;
 BEGIN
     CALL rag.make_request_of_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);

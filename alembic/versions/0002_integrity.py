@@ -5,7 +5,16 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-STATEMENTS: tuple[str, ...] = ()
+STATEMENTS: tuple[str, ...] = (
+    # They become part of the statement that makes an index.
+    """
+    ALTER TABLE rag.spaces
+        ADD CONSTRAINT spaces_distance CHECK (distance IN ('cosine', 'l2', 'ip')),
+        ADD CONSTRAINT spaces_dimensions CHECK (dimensions BETWEEN 1 AND 16000),
+        ADD CONSTRAINT spaces_kind
+            CHECK (coalesce(index_options ->> 'kind', '') IN ('hnsw', 'binary', 'exact'))
+    """,
+)
 
 
 def upgrade() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg import Rag
+from rag_pg import Rag, schema
 
 Connection = psycopg.Connection[Any]
 
@@ -398,7 +398,7 @@ def test_the_application_needs_few_rights_and_is_told_which(connection: Connecti
         """RESET ROLE;
            GRANT USAGE ON SCHEMA rag TO source_writer;
            GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
-           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns, rag.table_name TO source_writer;
+           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns, rag.key_operator, rag.table_name TO source_writer;
            SET ROLE source_writer"""
     )
     insert(connection, 1, 2)
@@ -486,3 +486,55 @@ def test_a_worker_follows_before_it_works(rag: Rag, connection: Connection) -> N
     assert [hit.uri for hit in rag.collection("docs").search("title 2", limit=1)] == [
         "public.articles/2"
     ]
+
+
+def test_a_trigger_of_the_same_name_elsewhere_changes_nothing(
+    connection: Connection, dsn: str
+) -> None:
+    insert(connection, 1)
+    attach(connection)
+    sync(connection)
+    (number,) = connection.execute("SELECT source_id FROM rag.sources").fetchone() or (0,)
+    trigger = f"""CREATE TRIGGER rag_source_{number}_insert AFTER INSERT ON {{}} FOR EACH STATEMENT
+                  EXECUTE FUNCTION rag.note_changes()"""
+    connection.execute(
+        "CREATE SCHEMA older; CREATE TABLE older.articles (LIKE public.articles INCLUDING ALL)"
+    )
+    connection.execute(trigger.format("older.articles").encode())
+    with psycopg.connect(dsn, autocommit=True) as other:
+        other.execute("CREATE TEMP TABLE t (id int)")
+        other.execute(trigger.format("t").encode())
+        insert(connection, 2)
+        assert connection.execute("SELECT rag.follow_sources()").fetchone() == (1,)
+        connection.execute("SELECT rag.maintain()")
+        assert source(connection).state == "following"
+        assert source(connection).source_table == "public.articles"
+        attach(connection)  # the same source again, not another one
+        connection.execute("SELECT rag.attach_source('older.articles', 'kb', '{body}')")
+        assert connection.execute("SELECT count(*) FROM rag.list_sources()").fetchone() == (2,)
+        connection.execute("SELECT rag.detach_source('public.articles')")
+        assert source(connection).source_table == "older.articles"
+
+
+def test_a_key_is_compared_by_the_operators_of_its_own_type(
+    connection: Connection, dsn: str
+) -> None:
+    connection.execute("CREATE SCHEMA ext; ALTER EXTENSION vector SET SCHEMA ext")
+    schema.upgrade(dsn)
+    connection.execute(
+        """CREATE TABLE public.points (point ext.vector(1), place integer, body text, PRIMARY KEY (point, place));
+           INSERT INTO points SELECT format('[%s]', g / 4)::ext.vector, g % 4, 'text' FROM generate_series(1, 23) AS g"""
+    )
+    connection.execute("SELECT rag.attach_source('public.points', 'kb', '{body}')")
+    plan = connection.execute(
+        """SELECT 'EXPLAIN SELECT FROM points AS t WHERE ' || replace(s.after_sql, '$1', '''["[1]", "2"]''::jsonb')
+           FROM rag.sources, rag.source_sql('points'::regclass, definition) AS s"""
+    ).fetchone()
+    assert plan is not None
+    connection.execute("SET enable_seqscan = off")
+    assert "Index Cond: (point OPERATOR(ext.>=)" in str(connection.execute(plan[0]).fetchall())
+    sync(connection, "public.points", batch=5)
+    assert len(documents(connection)) == 23
+    connection.execute("DELETE FROM points WHERE place = 0")
+    sync(connection, "public.points", batch=5)
+    assert len(documents(connection)) == 18

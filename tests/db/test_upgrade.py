@@ -245,3 +245,49 @@ def test_an_old_pgvector_is_named(
     monkeypatch.setattr(schema, "OLDEST_PGVECTOR", (99, 0))
     with pytest.raises(DatabaseUnavailable, match="ALTER EXTENSION vector UPDATE"):
         schema.upgrade(new_database())
+
+
+def test_a_schema_in_which_others_may_create_is_refused(new_database: Callable[..., str]) -> None:
+    dsn = new_database()
+    run(dsn, "CREATE EXTENSION vector", "CREATE ROLE other_hand")
+    owner = owner_of(dsn, "rag_installer")
+    schema.upgrade(owner)
+    run(dsn, "GRANT CREATE ON SCHEMA rag TO other_hand")
+    with pytest.raises(DatabaseUnavailable, match="REVOKE CREATE ON SCHEMA rag FROM other_hand"):
+        schema.upgrade(owner)
+    doctor = "SELECT status, remedy FROM rag.doctor() WHERE status <> 'ok'"
+    (found,) = run(owner, doctor)
+    assert found == ("fail", "REVOKE CREATE ON SCHEMA rag FROM other_hand")
+    run(dsn, found[1], "ALTER SCHEMA rag OWNER TO other_hand")
+    assert run(dsn, doctor) == [("fail", "ALTER SCHEMA rag OWNER TO rag_installer")]
+    run(dsn, "ALTER SCHEMA rag OWNER TO rag_installer")
+    schema.upgrade(owner)
+    assert run(owner, doctor) == []
+
+
+def test_a_schema_that_another_role_made_first_is_refused(
+    new_database: Callable[..., str],
+) -> None:
+    dsn = new_database()
+    run(dsn, "CREATE ROLE squatter", "CREATE SCHEMA rag AUTHORIZATION squatter")
+    with pytest.raises(DatabaseUnavailable, match="role squatter may create in schema rag"):
+        schema.upgrade(dsn)
+    run(dsn, "ALTER SCHEMA rag OWNER TO CURRENT_USER")
+    schema.upgrade(dsn)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "distance = 'cosine_ops); SELECT 1; --'",
+        "dimensions = 0",
+        """index_options = index_options || '{"kind": "flat"}'""",
+    ],
+)
+def test_what_reaches_a_statement_is_checked_in_the_table(
+    new_database: Callable[..., str], template: str, change: str
+) -> None:
+    dsn = new_database(template)
+    run(dsn, "SELECT rag.create_collection('c', 'none', 3)")
+    with pytest.raises(psycopg.errors.CheckViolation):
+        run(dsn, f"UPDATE rag.spaces SET {change}")
