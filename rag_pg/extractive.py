@@ -131,11 +131,11 @@ def _is_fragment(candidate: _Candidate, sentences: Sequence[Sentence]) -> bool:
 
 
 def _pick(candidates: Sequence[_Candidate], scores: Numbers) -> list[_Candidate]:
-    """Return the best candidates, best first, none saying what a better one says."""
+    """Return the best candidates, best first, none saying what a better one says; the best of all always."""
     picked: list[_Candidate] = []
     for index in np.argsort(-scores, kind="stable"):
         candidate = candidates[index]
-        if len(picked) == MOST or scores[index] < SHARE * scores.max():
+        if picked and (len(picked) == MOST or scores[index] < SHARE * scores.max()):
             break
         if not any(_repeats(candidate, other) for other in picked):
             picked.append(candidate)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_pg.answer import answer_extractive, answer_with_llm, build_prompt
@@ -364,6 +364,7 @@ def test_chinese_is_answered(embedder: WordEmbedder) -> None:
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=200), max_size=4))
+@example(question=":", contents=["0", "?"])  # the best sentence's score is below 0
 def test_any_text_is_answered_or_not_found(question: str, contents: list[str]) -> None:
     got = answer_extractive(question, hits(*contents), embedder=WordEmbedder())
     assert got.found == bool(got.citations)
