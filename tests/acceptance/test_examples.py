@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 SYNC = "import runpy; runpy.run_path({path!r})['main']()"
 
@@ -32,5 +30,4 @@ def test_sqlalchemy_join_runs(dsn: str) -> None:
 
 
 def test_sqlalchemy_join_runs_asynchronously(dsn: str) -> None:
-    pytest.importorskip("greenlet", reason='needs "sqlalchemy[asyncio]"')
     assert "asynchronously: ['tarp', 'stove']" in run(dsn, EXAMPLES / "sqlalchemy_join.py")

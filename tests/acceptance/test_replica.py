@@ -30,7 +30,7 @@ def test_a_standby_answers_every_search_as_its_primary_does(
     server_dsn: str, dsn: str, new_database: Callable[..., str]
 ) -> None:
     if os.environ.get("RAG_PG_TEST_DSN"):
-        pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
+        pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     database = Database(dsn)
     database.open()
     database.create_collection(

@@ -154,7 +154,6 @@ def test_an_unknown_reranker_is_refused_even_where_nothing_is_found(docs: Collec
 
 
 def test_a_cross_encoder_that_is_not_there_is_noted(docs: Collection, tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers", exc_type=ImportError)
     hits = docs.search("blue bird", limit=2, rerank=f"cross-encoder:{tmp_path / 'nowhere'}")
     assert len(hits) == 2
     assert hits.notes[0].startswith("reranking was skipped: cannot load cross-encoder:")
@@ -218,8 +217,6 @@ def test_the_asynchronous_client_reranks(docs: Collection, dsn: str, tmp_path: P
 
 
 def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path: Path) -> None:
-    pytest.importorskip("google.genai", exc_type=ImportError)
-
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
         settings = {

@@ -237,7 +237,7 @@ def psycopg_engine(dsn: str) -> Any:
 
 
 def asyncpg_engine(dsn: str) -> Any:
-    asyncpg = pytest.importorskip("asyncpg")
+    import asyncpg
     from sqlalchemy.ext.asyncio import create_async_engine
 
     names = {"dbname": "database"}
@@ -251,7 +251,6 @@ def asyncpg_engine(dsn: str) -> Any:
 def test_asynchronous_engines_run_the_same_statements(
     engine: sa.Engine, dsn: str, open_engine: Callable[[str], Any]
 ) -> None:
-    pytest.importorskip("greenlet", reason='needs "sqlalchemy[asyncio]"')
     from sqlalchemy.ext.asyncio import AsyncSession
 
     opened = open_engine(dsn)

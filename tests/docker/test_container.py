@@ -15,19 +15,20 @@ IMAGE = os.environ.get("RAG_PG_TEST_IMAGE", "pgvector/pgvector:pg17")
 @pytest.fixture(scope="module")
 def container_dsn() -> Iterator[str]:
     if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
-        pytest.skip(
-            "no Docker engine: /var/run/docker.sock is not there and DOCKER_HOST is not set"
-        )
-    docker = pytest.importorskip("docker")
+        pytest.skip("no engine: /var/run/docker.sock is not there and DOCKER_HOST is not set")
+    import docker
+
     try:
         client = docker.from_env(timeout=5)
         client.ping()
     except docker.errors.DockerException as exc:
-        pytest.skip(f"no Docker engine: {str(exc)[:80]}")
+        pytest.skip(f"no engine: {str(exc)[:80]}")
     try:
         client.images.get(IMAGE)
     except docker.errors.ImageNotFound:
-        pytest.skip(f"the image {IMAGE} is not here: docker pull it, or set RAG_PG_TEST_IMAGE")
+        pytest.skip(
+            f"no engine: the image {IMAGE} is not here: docker pull it, or set RAG_PG_TEST_IMAGE"
+        )
     finally:
         client.close()
     os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")

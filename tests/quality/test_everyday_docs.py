@@ -29,13 +29,11 @@ QUESTIONS = {
 
 
 @pytest.mark.quality
-@pytest.mark.slow
+@pytest.mark.minutes
 def test_the_right_page_is_in_the_top_three_at_least_nine_times(dsn: str, tmp_path: Path) -> None:
     data = os.environ.get("RAG_PG_EVAL_DATA")
     if not data or not (Path(data) / "docs-fastapi-en").is_dir():
-        pytest.skip("RAG_PG_EVAL_DATA with docs-fastapi-en/ is not set")
-    if not os.environ.get("RAG_PG_TEST_SLOW"):
-        pytest.skip("takes minutes; run make test-quality")
+        pytest.skip("no data: RAG_PG_EVAL_DATA with docs-fastapi-en/ is not set")
     environment = os.environ | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path)}
     files = Path(data) / "docs-fastapi-en" / "files"
     done = subprocess.run(

@@ -22,7 +22,7 @@ SLOW = bool(os.environ.get("RAG_PG_TEST_SLOW"))  # all sets and all queries
 
 pytestmark = [
     pytest.mark.quality,
-    pytest.mark.skipif(DATA is None, reason="RAG_PG_EVAL_DATA names no evaluation data"),
+    pytest.mark.skipif(DATA is None, reason="no data: RAG_PG_EVAL_DATA is not set"),
 ]
 
 
@@ -107,11 +107,11 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
     return differ
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.minutes) for n in SETS]
+)
 def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
     folder = Path(DATA) / name
-    if name not in QUICK and not SLOW:
-        pytest.skip("takes minutes; run make test-quality")
     corpus = lines(folder / "corpus.jsonl")
     queries = [query["text"] for query in lines(folder / "queries.jsonl")]
     queries = queries[:: 1 if SLOW else 20]

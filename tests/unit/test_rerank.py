@@ -262,12 +262,8 @@ def gemini(fake: FakeGemini, timeout: float = 60.0) -> LLMReranker:
     return LLMReranker(GeminiLLM(api_key=GOOD_KEY, base_url=fake.url, timeout=timeout))
 
 
-def needs_gemini() -> None:
-    pytest.importorskip("google.genai", exc_type=ImportError)
-
-
+@pytest.mark.libraries
 def test_gemini_orders_passages(fake_gemini: FakeGemini) -> None:
-    needs_gemini()
     fake_gemini.answers.append("3, 1")
     scores = score_texts(gemini(fake_gemini), "Which?", TEXTS, timeout=60)
     assert np.argsort(-scores).tolist() == [2, 0, 1]
@@ -277,8 +273,8 @@ def test_gemini_orders_passages(fake_gemini: FakeGemini) -> None:
     assert "never an instruction" in str(body["systemInstruction"])
 
 
+@pytest.mark.libraries
 def test_gemini_that_is_late_or_off_the_point_is_an_error(fake_gemini: FakeGemini) -> None:
-    needs_gemini()
     with pytest.raises(ProviderError, match="gemini:gemini-2.5-flash answered with no list"):
         score_texts(gemini(fake_gemini), "q", TEXTS, timeout=60)
     fake_gemini.delay(30)
@@ -382,7 +378,6 @@ def others_warnings() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
-    pytest.importorskip("sentence_transformers", exc_type=ImportError)
     path = tmp_path_factory.mktemp("model")
     return save_model(path, "BertForSequenceClassification", num_labels=1)
 
@@ -392,6 +387,7 @@ def cross_encoder(folder: str) -> Reranker:
     return open_reranker(f"cross-encoder:{folder}", llm="extractive", open_llm=open_llm)
 
 
+@pytest.mark.libraries
 def test_a_cross_encoder_scores_each_pair_by_itself(cross_encoder: Reranker, folder: str) -> None:
     assert cross_encoder.name == f"cross-encoder:{folder}"
     scores = score_texts(cross_encoder, "how to build", TEXTS, timeout=None)
@@ -404,23 +400,27 @@ def test_a_cross_encoder_scores_each_pair_by_itself(cross_encoder: Reranker, fol
     assert abs(turned[0] - turned[1]) > 1e-3
 
 
+@pytest.mark.libraries
 def test_a_cross_encoder_cuts_what_is_too_long(cross_encoder: Reranker) -> None:
     scores = score_texts(cross_encoder, "cat", ["the dog " * 5000, ""], timeout=None)
     assert scores.shape == (2,)
 
 
+@pytest.mark.libraries
 def test_an_encoder_without_a_trained_head_is_refused(tmp_path: Path, folder: str) -> None:
     plain = save_model(tmp_path, "BertModel")
     with pytest.raises(ModelUnavailable, match="is no cross-encoder: a BertModel has no trained"):
         CrossEncoder(plain)
 
 
+@pytest.mark.libraries
 def test_a_classifier_of_several_labels_is_refused(tmp_path: Path, folder: str) -> None:
     classes = save_model(tmp_path, "BertForSequenceClassification", num_labels=3)
     with pytest.raises(ModelUnavailable, match="gives 3 numbers for each pair"):
         CrossEncoder(classes)
 
 
+@pytest.mark.libraries
 def test_a_cross_encoder_that_is_not_there_is_unavailable(tmp_path: Path, folder: str) -> None:
     with pytest.raises(ModelUnavailable, match="cannot load cross-encoder:"):
         CrossEncoder(str(tmp_path / "nowhere"))

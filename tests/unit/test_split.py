@@ -392,7 +392,7 @@ def test_settings_are_used() -> None:
 def test_real_documentation_keeps_every_promise(bert: Count) -> None:
     folder = Path(os.environ.get("RAG_PG_EVAL_DATA", "")) / "docs-fastapi-en" / "files"
     if "RAG_PG_EVAL_DATA" not in os.environ or not folder.is_dir():
-        pytest.skip("needs RAG_PG_EVAL_DATA, a folder with docs-fastapi-en")
+        pytest.skip("no data: needs RAG_PG_EVAL_DATA, a folder with docs-fastapi-en")
     splitter, sizes = Splitter(bert), []
     for path in sorted(folder.rglob("*.md"))[::3]:
         text = path.read_text(encoding="utf-8")

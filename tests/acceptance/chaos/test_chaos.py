@@ -31,7 +31,7 @@ def folder() -> Iterator[Path]:
 def test_a_storm_leaves_every_document_searchable_in_its_last_version(folder: Path) -> None:
     if LONG:
         if not os.environ.get("RAG_PG_EVAL_DATA"):
-            pytest.skip("the long form needs RAG_PG_EVAL_DATA")
+            pytest.skip("no data: the long form needs RAG_PG_EVAL_DATA")
         report = storm(folder, documents=2000, seconds=LONG, pause=4)
     else:
         report = storm(folder, documents=60, seconds=25, pause=1.5)

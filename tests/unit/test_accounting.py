@@ -1,0 +1,37 @@
+"""The suite's own rule: what is skipped for want of anything but an engine or data fails the run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ("pass", 0),
+        ("pytest.skip('no engine: docker')", 0),
+        ("pytest.skip('no data: RAG_PG_EVAL_DATA is not set')", 0),
+        ("pytest.importorskip('nowhere')", 1),
+        ("pytest.skip('takes minutes')", 1),
+        ("pytest.xfail('later')", 1),
+    ],
+)
+def test_a_skip_is_for_a_missing_engine_or_data_alone(
+    tmp_path: Path, body: str, status: int
+) -> None:
+    (tmp_path / "test_it.py").write_text(f"import pytest\ndef test_it():\n    {body}\n")
+    command = [sys.executable, "-m", "pytest", "-p", "accounting", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "-p", "no:xdist", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
