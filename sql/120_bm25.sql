@@ -40,11 +40,11 @@ equal contributions give equal scores: ties are real ties, broken by chunk_id.$$
 CREATE OR REPLACE FUNCTION rag.posting(at_slot integer, length integer, frequency integer)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | frequency;
+RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | least(frequency, 255);
 
 COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
-$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a
-tsvector keeps at most 255 positions of a lexeme).$$;
+$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a lexeme
+counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
 
 CREATE OR REPLACE FUNCTION rag.held_chunks(held bigint)
 RETURNS integer

@@ -218,7 +218,9 @@ BEGIN
             _options ->> 'ef_construction', _options ->> 'm'
         USING ERRCODE = 'RG001', HINT = 'raise ef_construction or lower m';
     END IF;
-    RETURN _options;
+    -- What a formula cannot tell from 0 is 0: far smaller numbers would underflow in it.
+    RETURN _options || jsonb_build_object('k1', trim_scale(round((_options ->> 'k1')::numeric, 6)),
+                                          'b', trim_scale(round((_options ->> 'b')::numeric, 6)));
 END
 $$;
 

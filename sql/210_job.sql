@@ -377,7 +377,7 @@ BEGIN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         RETURN 'superseded';
     END IF;
-    _delay := coalesce(retry_in, least(3600, power(2, _attempts)) * (0.5 + random() / 2));
+    _delay := coalesce(retry_in, least(3600, power(2, least(_attempts, 12))) * (0.5 + random() / 2));
     BEGIN
         UPDATE rag.jobs AS j
         SET lease = NULL, lease_expires_at = NULL, attempts = _attempts, errors = _job.errors,

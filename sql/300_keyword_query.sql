@@ -155,7 +155,7 @@ BEGIN
     ELSE
         RETURN QUERY
         SELECT c.chunk_id, sum(rag.bm25_grid(t.factor * rag.bm25_saturation(
-            cardinality(u.positions), c.lexeme_count, _mean, _k1, _b
+            least(cardinality(u.positions), 255), c.lexeme_count, _mean, _k1, _b
         )))
         FROM unnest(chunk_keys) AS k (chunk_key)
         JOIN rag.chunks AS c

@@ -111,7 +111,7 @@ DECLARE
     _list double precision;
     _scan double precision;
 BEGIN
-    SELECT 1 - exp(sum(ln(1 - least(0.999, n.chunks / _chunks))))
+    SELECT 1 - exp(greatest(-100, sum(ln(1 - least(0.999, n.chunks / _chunks)))))
     INTO _matching
     FROM unnest(query.chunk_counts) AS n (chunks);
     -- Both in microseconds as measured; only their ratio matters.

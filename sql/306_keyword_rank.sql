@@ -1,5 +1,14 @@
 -- rag.rank_keyword: the keyword search's core (see the steps at the top of 304_keyword_scan.sql).
 
+CREATE OR REPLACE FUNCTION rag.least_bound(score double precision)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN score * (1 - 1e-5::double precision) - 1e-7::double precision;
+
+COMMENT ON FUNCTION rag.least_bound(double precision) IS
+$$The least upper bound of a chunk that may have this score: contributions are rounded in a score
+(rag.bm25_grid) and not in a bound, so equal ones could otherwise seem less.$$;
+
 CREATE OR REPLACE FUNCTION rag.settle(
     query rag.keyword_query, best rag.scored_chunk[], slots integer[], bounds double precision[],
     result_limit integer, filter_sql text, first_step integer
@@ -19,7 +28,7 @@ BEGIN
     FROM unnest(bounds) WITH ORDINALITY AS o (bound, place);
 
     WHILE _next <= coalesce(cardinality(_order), 0)
-          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= (_best[result_limit]).score)
+          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= rag.least_bound((_best[result_limit]).score))
     LOOP
         _best := rag.best_of(
             query, _best,
@@ -38,7 +47,8 @@ $$;
 COMMENT ON FUNCTION rag.settle(
     rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
 ) IS
-$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score.
+$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score
+(rag.least_bound: those that equal it are scored, ties are decided by chunk_id).
 
 first_step: how many at first; later batches are half as many as all before.$$;
 
@@ -144,6 +154,7 @@ DECLARE
     _wanted integer;                    -- candidates among which result_limit should pass the filter
     _best rag.scored_chunk[] := '{}';
     _bar double precision;              -- score of the result_limit-th best so far
+    _reach double precision;            -- what a bound needs for a score that equals the bar
     _docs record;
     _scan record;
     _strong rag.keyword_query;
@@ -176,7 +187,7 @@ BEGIN
         IF rag.list_pays(_q, _share, result_limit, filter_indexed) THEN
             _listed := rag.rank_listed(
                 _q, filter_sql, _matching, result_limit, filter_indexed,
-                (4 * _share * _q.chunk_count)::integer + 1000
+                least(4 * _share * _q.chunk_count + 1000, 2e9)::integer
             );
             IF _listed IS NOT NULL THEN
                 RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
@@ -203,6 +214,7 @@ BEGIN
         ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
+    _reach := rag.least_bound(_bar);
 
     SELECT array_agg(s.segment ORDER BY s.bound DESC) AS segments,
            array_agg(s.rare_vector ORDER BY s.bound DESC) AS rare_vectors,
@@ -211,7 +223,7 @@ BEGIN
     FROM (
         SELECT d.segment, d.bound, d.bound + coalesce(max(r.score), 0) AS highest,
                ('{' || string_agg(
-                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::integer,
+                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::bigint,
                    ','
                ) || '}/' || rag.keyword_block_size())::{vector}.sparsevec AS rare_vector
         FROM unnest(_lists.dense_segments, _lists.dense_bounds, _lists.dense_gated)
@@ -221,8 +233,8 @@ BEGIN
         WHERE NOT d.gated
         GROUP BY d.segment, d.bound
         HAVING _bar IS NULL
-            OR d.bound >= _bar
-            OR count(*) FILTER (WHERE r.score + d.bound >= _bar) > 20
+            OR d.bound >= _reach
+            OR count(*) FILTER (WHERE r.score + d.bound >= _reach) > 20
     ) AS s;
 
     SELECT array_agg(r.slot) AS slots, array_agg(r.score + coalesce(d.bound, 0)) AS bounds
@@ -234,7 +246,7 @@ BEGIN
     LEFT JOIN unnest(_lists.dense_segments, _lists.dense_bounds) AS d (segment, bound)
         ON d.segment = r.segment
     WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
-      AND r.score + coalesce(d.bound, 0) >= coalesce(_bar, 0);
+      AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
     _best := rag.settle(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition, _wanted);
     _bar := (_best[result_limit]).score;
 

@@ -62,7 +62,7 @@ BEGIN
         FROM rag.chunks AS c
         CROSS JOIN unnest(_q.lexemes, _q.times, _q.chunk_counts, _q.factors) AS t (word, said, chunks, factor)
         CROSS JOIN LATERAL (
-            SELECT cardinality(u.positions) AS frequency
+            SELECT least(cardinality(u.positions), 255) AS frequency
             FROM unnest(c.lexemes) AS u
             WHERE u.lexeme = t.word
         ) AS f

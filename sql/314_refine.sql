@@ -18,13 +18,14 @@ DECLARE
 BEGIN
     FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b ORDER BY b.ordinality LOOP
         IF _boost ? 'recency' THEN
-            _weight := coalesce((_boost ->> 'weight')::double precision, 0.5);
+            _weight := coalesce(round((_boost -> 'weight')::numeric, 15)::double precision, 0.5);
             _half_life := extract(epoch FROM (_boost ->> 'half_life')::interval);
             SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1) ORDER BY k.place)
             INTO _scores
             FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
             LEFT JOIN LATERAL (
-                SELECT CASE WHEN d.age IS NOT NULL THEN 0.5 ^ (greatest(0, d.age) / _half_life) END AS freshness
+                -- 0.5 ^ 1000 is as good as nothing, 0.5 ^ 1100 an error
+                SELECT CASE WHEN d.age <= 1000 * _half_life THEN 0.5 ^ (greatest(0, d.age) / _half_life) END AS freshness
                 FROM rag.chunks AS c,
                 LATERAL (
                     SELECT extract(epoch FROM now() - rag.as_timestamptz(
@@ -35,17 +36,21 @@ BEGIN
                 OFFSET 0
             ) AS r ON true;
         ELSE
-            _add := coalesce((_boost ->> 'add')::double precision, 0);
-            _multiply := coalesce((_boost ->> 'multiply')::double precision, 1);
+            _add := coalesce(round((_boost -> 'add')::numeric, 15)::double precision, 0);
+            _multiply := coalesce(round((_boost -> 'multiply')::numeric, 15)::double precision, 1);
             _kept := rag.filter_chunks(
                 collection_key, chunk_keys, (rag.compile_filter(collection_key, _boost -> 'filter')).condition
             );
             SELECT array_agg(
-                CASE WHEN k.chunk_key = ANY (_kept) THEN k.score + abs(k.score) * (_multiply - 1) + _add
+                CASE WHEN p.chunk_key IS NOT NULL THEN k.score + abs(k.score) * (_multiply - 1) + _add
                      ELSE k.score END ORDER BY k.place)
             INTO _scores
-            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place);
+            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
+            LEFT JOIN unnest(_kept) AS p (chunk_key) ON p.chunk_key = k.chunk_key;
         END IF;
+        -- Many boosts that take nearly all of a score would leave what no float holds.
+        _scores := ARRAY(SELECT CASE WHEN abs(s.score) < 1e-100 THEN 0 ELSE s.score END
+                         FROM unnest(_scores) WITH ORDINALITY AS s (score, place) ORDER BY s.place);
     END LOOP;
     RETURN _scores;
 END
@@ -54,6 +59,7 @@ $$;
 COMMENT ON FUNCTION rag.boost(integer, bigint[], double precision[], jsonb) IS
 $$The scores after boosts, in the order given. Each boost acts on what the one before it left.
 
+At most 32 boosts; their numbers count to 15 decimals.
 {"filter": …, "add": a, "multiply": m}: chunks that pass become score + |score| (m - 1) + a.
 {"recency": field, "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
 0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
@@ -70,6 +76,10 @@ BEGIN
     IF jsonb_typeof(boosts) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'boosts is a JSON %', coalesce(jsonb_typeof(boosts), 'null')
         USING ERRCODE = 'RG004', HINT = 'pass an array, e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}]';
+    END IF;
+    IF jsonb_array_length(boosts) > 32 THEN
+        RAISE EXCEPTION '% boosts were given', jsonb_array_length(boosts) USING ERRCODE = 'RG004',
+        HINT = 'use at most 32; chunks that share a boost can share its filter, by $or';
     END IF;
     FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) AS b LOOP
         IF jsonb_typeof(_boost) <> 'object' OR (_boost ? 'recency') = (_boost ? 'filter') THEN
@@ -94,10 +104,9 @@ BEGIN
             RAISE EXCEPTION '% of boost % is out of range', _key, _boost USING ERRCODE = 'RG004',
             HINT = 'add is -1000 to 1000, multiply 0 to 1000, weight 0 to 1';
         END IF;
-        IF _boost ? 'recency' AND NOT coalesce(
-            jsonb_typeof(_boost -> 'recency') = 'string'
-            AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
-            AND (_boost ->> 'half_life')::interval > interval '0', false)
+        IF _boost ? 'recency' AND NOT coalesce(CASE
+            WHEN jsonb_typeof(_boost -> 'recency') = 'string' AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
+            THEN extract(epoch FROM (_boost ->> 'half_life')::interval) > 0 END, false)
         THEN
             RAISE EXCEPTION 'boost % needs a field and a half_life', _boost USING ERRCODE = 'RG004',
             HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}';

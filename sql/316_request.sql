@@ -49,9 +49,12 @@ BEGIN
     END IF;
     _r.vector_weight := coalesce(make_request.vector_weight, CASE _fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
     _r.keyword_weight := coalesce(make_request.keyword_weight, CASE _fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
-    IF least(_r.vector_weight, _r.keyword_weight) < 0 OR NOT _r.vector_weight + _r.keyword_weight BETWEEN 1e-9 AND 1e9 THEN
+    IF NOT coalesce(_r.vector_weight = 0 OR _r.vector_weight BETWEEN 1e-9 AND 1e9, false)
+        OR NOT coalesce(_r.keyword_weight = 0 OR _r.keyword_weight BETWEEN 1e-9 AND 1e9, false)
+        OR _r.vector_weight + _r.keyword_weight = 0
+    THEN
         RAISE EXCEPTION 'weights % and % are out of range', _r.vector_weight, _r.keyword_weight
-        USING ERRCODE = 'RG004', HINT = 'use numbers from 0, not both 0';
+        USING ERRCODE = 'RG004', HINT = 'use 0, or 1e-9 to 1e9, not both 0';
     END IF;
     _r.candidate_limit := coalesce(make_request.candidate_limit, greatest(4 * make_request.result_limit, 40));
     _r.rrf_k := coalesce(make_request.rrf_k, 60);
@@ -77,7 +80,7 @@ BEGIN
     INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
     FROM rag.compile_filter(_r.collection_key, make_request.metadata_filter) AS f;
     _r.fusion := _fusion;
-    _r.diversity := coalesce(make_request.diversity, 0);
+    _r.diversity := CASE WHEN make_request.diversity >= 1e-9 THEN make_request.diversity ELSE 0 END;
     _r.per_document := make_request.per_document;
     _r.duplicates := coalesce(make_request.duplicates, false);
     _r.ef_search := make_request.ef_search;
