@@ -289,6 +289,7 @@ class Collection:
         query: str,
         *,
         limit: int = 10,
+        offset: int = 0,
         filter: Mapping[str, Any] | None = None,
         vector_weight: float | None = None,
         keyword_weight: float | None = None,
@@ -311,6 +312,8 @@ class Collection:
 
         Args:
             limit: 1 to 1000 hits.
+            offset: how many hits to leave out, as the pages before had; limit + offset is at most 10,000, with rerank at
+                most the candidate_limit.
             filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
                 be dates, decimals, UUIDs and sets. See docs/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
@@ -332,15 +335,21 @@ class Collection:
         """
         if not isinstance(query, str):
             raise InvalidQuery(f"the query is a text, not {query!r:.100}")
-        plain_arguments({"limit": limit, "candidate_limit": candidate_limit})
+        plain_arguments({"limit": limit, "offset": offset, "candidate_limit": candidate_limit})
         query, _ = clean_text(query)
         if not query.strip():
             raise InvalidQuery("the query is empty; ask for something")
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
-        wanted = limit
+        page = slice(limit)
         if rerank is not None:
+            page = slice(offset, offset + limit)
             limit = candidate_limit = reranked_limit(limit, candidate_limit, rerank_timeout)
+            if not 0 <= offset < limit:
+                raise InvalidQuery(
+                    f"offset {offset} is out of range: {limit} candidates are reranked; raise candidate_limit"
+                )
+            offset = 0
         for attempt in range(3):
             notes: list[str] = []
             embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
@@ -360,6 +369,7 @@ class Collection:
                     per_document=per_document,
                     boosts=boosts,
                     duplicates=duplicates,
+                    offset=offset,
                     space_id=None if embedding is None else self.info.space_id,
                 )
             except SpaceChanged:  # activated by another program: embed by its model
@@ -374,7 +384,33 @@ class Collection:
                 hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
             except (ProviderError, ModelUnavailable) as exc:
                 notes.append(f"reranking was skipped: {exc}")
-        return Hits(hits[:wanted], notes)
+        return Hits(hits[page], notes)
+
+    def snippets(
+        self,
+        query: str,
+        hits: Sequence[Hit],
+        *,
+        max_length: int = 200,
+        start_mark: str = "<b>",
+        stop_mark: str = "</b>",
+        ellipsis: str = "…",
+    ) -> list[str]:
+        """Return the passage of each hit that best matches the query's words, which stand between marks.
+
+        The text is as it is stored: for HTML pass marks that no text holds, escape, then replace them.
+
+        Args:
+            max_length: 10 to 10,000 characters of the chunk, cut between words; `ellipsis` stands where it was cut.
+        Returns: a text for each hit; the chunk's beginning, unmarked, where no word matches, and "" where the
+            chunk was deleted meanwhile. Raises: InvalidQuery.
+        """
+        query, _ = clean_text(query)
+        found = self.rag.database.snippets(
+            self.name, query, [hit.chunk_id for hit in hits], max_length=max_length,
+            start_mark=start_mark, stop_mark=stop_mark, ellipsis=ellipsis,
+        )  # fmt: skip
+        return [text or "" for text in found]
 
     def _query_vector(
         self,

@@ -44,6 +44,7 @@ class Searches(Connected):
         per_document: int | None = None,
         boosts: Sequence[Mapping[str, Any]] | None = None,
         duplicates: bool | None = None,
+        offset: int = 0,
         space_id: int | None = None,
     ) -> list[Hit]:
         return self._rows(
@@ -54,7 +55,8 @@ class Searches(Connected):
                metadata_filter => %(filter)s, vector_weight => %(vector_weight)s,
                keyword_weight => %(keyword_weight)s, fusion => %(fusion)s, rrf_k => %(rrf_k)s,
                candidate_limit => %(candidate_limit)s, diversity => %(diversity)s,
-               per_document => %(per_document)s, boosts => %(boosts)s, duplicates => %(duplicates)s)""",
+               per_document => %(per_document)s, boosts => %(boosts)s, duplicates => %(duplicates)s,
+               result_offset => %(offset)s)""",
             collection=collection,
             query=query,
             embedding=None if embedding is None else HalfVector(embedding),
@@ -69,5 +71,31 @@ class Searches(Connected):
             per_document=per_document,
             boosts=None if boosts is None else Jsonb(list(boosts)),
             duplicates=duplicates,
+            offset=offset,
             space_id=space_id,
         )
+
+    def snippets(
+        self,
+        collection: str,
+        query: str,
+        chunk_ids: Sequence[int],
+        *,
+        max_length: int,
+        start_mark: str,
+        stop_mark: str,
+        ellipsis: str,
+    ) -> list[str | None]:
+        rows = self._dicts(
+            """SELECT rag.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s, %(start_mark)s, %(stop_mark)s,
+                      %(ellipsis)s) AS snippet
+               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, place) ORDER BY k.place""",
+            collection=collection,
+            query=query,
+            ids=list(chunk_ids),
+            max_length=max_length,
+            start_mark=start_mark,
+            stop_mark=stop_mark,
+            ellipsis=ellipsis,
+        )
+        return [row["snippet"] for row in rows]

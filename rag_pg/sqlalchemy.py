@@ -61,6 +61,7 @@ PARAMETERS: dict[str, Any] = {
     "query_text": Text(),
     "query_embedding": HALFVEC(),
     "result_limit": Integer(),
+    "result_offset": Integer(),
     "metadata_filter": JSONB(),
     "vector_weight": Double(),
     "keyword_weight": Double(),
@@ -95,6 +96,7 @@ def search(
     boosts: Sequence[Mapping[str, Any]] | Expression | None = None,
     duplicates: bool | Expression | None = None,
     ef_search: int | Expression | None = None,
+    offset: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
 
@@ -102,7 +104,7 @@ def search(
     score, then chunk_id. `alias("name")` names the table, `lateral()` lets it see the tables before it.
 
     Args:
-        query_embedding: a vector by the collection's model. limit, filter: see Collection.search.
+        query_embedding: a vector by the collection's model. limit, filter, offset: see Collection.search.
     """
     return _table(
         "search",
@@ -121,6 +123,7 @@ def search(
         boosts=boosts,
         duplicates=duplicates,
         ef_search=ef_search,
+        result_offset=offset,
     )
 
 
@@ -131,6 +134,7 @@ def search_keyword(
     limit: int | Expression | None = None,
     filter: Mapping[str, Any] | Expression | None = None,
     match: str | Expression | None = None,
+    offset: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search_keyword(…) as a table. match: any (the default), all, phrase or web."""
     return _table(
@@ -140,6 +144,7 @@ def search_keyword(
         result_limit=limit,
         metadata_filter=filter,
         match=match,
+        result_offset=offset,
     )
 
 
@@ -152,6 +157,7 @@ def search_vector(
     ef_search: int | Expression | None = None,
     exact_below: int | Expression | None = None,
     scan_limit: int | Expression | None = None,
+    offset: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search_vector(…) as a table."""
     return _table(
@@ -163,6 +169,7 @@ def search_vector(
         ef_search=ef_search,
         exact_below=exact_below,
         scan_limit=scan_limit,
+        result_offset=offset,
     )
 
 

@@ -24,11 +24,27 @@ $$;
 COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
 
+CREATE OR REPLACE FUNCTION rag.check_page(result_limit integer, result_offset integer)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF result_offset < 0 OR result_limit + result_offset::bigint > 10000 THEN
+        RAISE EXCEPTION 'offset % is out of range', result_offset USING ERRCODE = 'RG004',
+        HINT = 'use 0 for the first page; pages end at hit 10000, a filter gives others';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_page(integer, integer) IS
+$$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
+
 CREATE OR REPLACE FUNCTION rag.make_request(
     collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,
     vector_weight double precision, keyword_weight double precision, fusion text, rrf_k integer,
     candidate_limit integer, diversity double precision, per_document integer, boosts jsonb, duplicates boolean,
-    ef_search integer
+    ef_search integer, result_offset integer
 )
 RETURNS rag.request
 LANGUAGE plpgsql STABLE
@@ -40,6 +56,7 @@ DECLARE
 BEGIN
     _r.collection_key := (rag.require_collection(make_request.collection)).collection_id;
     PERFORM rag.check_query(make_request.query_text, make_request.result_limit, make_request.metadata_filter);
+    PERFORM rag.check_page(make_request.result_limit, make_request.result_offset);
     IF coalesce(btrim(make_request.query_text), '') = '' AND make_request.query_embedding IS NULL THEN
         RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004', HINT = 'pass query_text, query_embedding, or both';
     END IF;
@@ -84,13 +101,14 @@ BEGIN
     _r.per_document := make_request.per_document;
     _r.duplicates := coalesce(make_request.duplicates, false);
     _r.ef_search := make_request.ef_search;
+    _r.result_offset := coalesce(make_request.result_offset, 0);
     RETURN _r;
 END
 $$;
 
 COMMENT ON FUNCTION rag.make_request(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer
+    integer, jsonb, boolean, integer, integer
 ) IS
 $$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors RG002 (no such collection)
 and RG004 (what is out of range).$$;

@@ -183,12 +183,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _last integer := request.result_offset + request.result_limit;
     _count integer := request.candidate_limit;
+    _enough boolean := false;       -- for the first page
     _candidates rag.candidate[];
     _fused rag.candidate[];
+    _found rag.candidate[];          -- as they were when first found
     _ids bigint[];
     _scores double precision[];
-    _kept bigint[];
+    _kept bigint[] := '{}';
 BEGIN
     LOOP
         SELECT array_agg(g) INTO _candidates FROM rag.gather(request, _count) AS g;
@@ -203,28 +206,46 @@ BEGIN
             INTO _ids, _scores
             FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b (chunk_id, score);
         END IF;
-        _kept := rag.distinct_chunks(request.collection_key, _ids, request.per_document, request.duplicates);
+        SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank, f.keyword_score)::rag.candidate)
+        INTO _fused
+        FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = f.chunk_id;
+        _found := CASE WHEN _enough THEN _found || ARRAY(
+            SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
+            ELSE _fused END;
+        -- What earlier pages were cut from keeps its order: more candidates only follow it.
+        _kept := rag.distinct_chunks(
+            request.collection_key,
+            CASE WHEN _enough THEN _kept || ARRAY(
+                SELECT i.chunk_id FROM unnest(_ids) WITH ORDINALITY AS i (chunk_id, place)
+                LEFT JOIN unnest(_kept) AS k (chunk_id) USING (chunk_id)
+                WHERE k.chunk_id IS NULL ORDER BY i.place)
+            ELSE _ids END,
+            request.per_document, request.duplicates);
+        IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count OR _count >= 10000) THEN
+            _enough := true;
+            IF request.diversity > 0 THEN
+                _kept := rag.diversify(
+                    rag.active_space(request.collection_key), _kept,
+                    ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
+                          JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id ORDER BY k.place),
+                    least(_last, cardinality(_kept)), request.diversity);
+            END IF;
+        END IF;
         -- What was taken out may have kept others from the list: then more are asked for.
-        EXIT WHEN cardinality(_kept) >= request.result_limit OR cardinality(_kept) = cardinality(_ids)
-            OR cardinality(_ids) < _count OR _count >= 10000;
+        EXIT WHEN cardinality(_kept) >= _last OR cardinality(_ids) < _count OR _count >= 10000;
         _count := least(10000, 4 * _count);
     END LOOP;
-    IF request.diversity > 0 THEN
-        _kept := rag.diversify(
-            rag.active_space(request.collection_key), _kept,
-            ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
-                  JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id ORDER BY k.place),
-            request.result_limit, request.diversity);
-    END IF;
     RETURN QUERY
-    SELECT f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank, f.keyword_score
-    FROM unnest(_kept[:request.result_limit]) WITH ORDINALITY AS k (chunk_id, place)
-    JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id
-    JOIN unnest(_fused) AS f ON f.chunk_id = k.chunk_id
+    SELECT f.*
+    FROM unnest(_kept[request.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, place)
+    JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id
     ORDER BY k.place;
 END
 $$;
 
 COMMENT ON FUNCTION rag.rank_hybrid(rag.request) IS
 $$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most per_document of each
-document, diversified. When too few are left after that, four times the candidates are taken.$$;
+document, diversified. When too few are left after that for the first page, four times the candidates are taken.
+
+A later page is cut from the same list. Where the list ends before it, four times the candidates are taken, and those that
+are new follow by their scores: so the pages of a search never share a chunk and never leave one out.$$;

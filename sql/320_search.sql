@@ -41,7 +41,8 @@ CREATE OR REPLACE FUNCTION rag.search_vector(
     metadata_filter jsonb DEFAULT '{}',
     ef_search integer DEFAULT NULL,
     exact_below integer DEFAULT NULL,
-    scan_limit integer DEFAULT NULL)
+    scan_limit integer DEFAULT NULL,
+    result_offset integer DEFAULT 0)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -49,8 +50,13 @@ AS $$
 DECLARE
     _id integer := (rag.require_collection(search_vector.collection)).collection_id;
     _filter record;
+    _count integer := result_limit;
+    _found record;
+    _ids bigint[] := '{}';
+    _distances double precision[] := '{}';
 BEGIN
     PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    PERFORM rag.check_page(result_limit, result_offset);
     IF query_embedding IS NULL THEN
         RAISE EXCEPTION 'search_vector needs a query embedding' USING ERRCODE = 'RG004',
         HINT = 'embed the question with the collection''s model, or use rag.search_keyword';
@@ -60,26 +66,41 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'ef_search is 1 to 1000, exact_below 0 and more, scan_limit 1 and more';
     END IF;
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    LOOP  -- a later page asks for more, which follow what the pages before were cut from
+        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.distance ORDER BY r.place) AS distances,
+               count(*) AS vectors
+        INTO _found
+        FROM rag.rank_vector(_id, query_embedding, _count, _filter.condition, _filter.indexed,
+                             search_vector.ef_search, search_vector.exact_below, search_vector.scan_limit)
+            WITH ORDINALITY AS r (chunk_id, distance, place);
+        SELECT _ids || array_agg(n.chunk_id ORDER BY n.place), _distances || array_agg(n.distance ORDER BY n.place)
+        INTO _ids, _distances
+        FROM unnest(_found.ids, _found.distances) WITH ORDINALITY AS n (chunk_id, distance, place)
+        LEFT JOIN unnest(_ids) AS o (chunk_id) ON o.chunk_id = n.chunk_id
+        WHERE o.chunk_id IS NULL;
+        EXIT WHEN cardinality(_ids) >= result_limit + coalesce(result_offset, 0) OR _found.vectors < _count OR _count >= 10000;
+        _count := least(10000, 4 * _count);
+    END LOOP;
     RETURN QUERY
     SELECT h.*
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(-r.distance ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
-        FROM rag.rank_vector(_id, query_embedding, result_limit, _filter.condition, _filter.indexed,
-                             search_vector.ef_search, search_vector.exact_below, search_vector.scan_limit)
-            WITH ORDINALITY AS r (chunk_id, distance, place)
+        FROM unnest(_ids, _distances) WITH ORDINALITY AS r (chunk_id, distance, place)
+        WHERE r.place > coalesce(result_offset, 0) AND r.place <= coalesce(result_offset, 0) + result_limit
     ) AS a,
     LATERAL rag.make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, integer, integer, integer) IS
+COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, integer, integer, integer, integer) IS
 $$The chunks nearest to a vector, nearest first. A filter never costs results.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's distance (cosine: 0
 to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of length 0 has no cosine: it comes
 last, with distance NULL and score -2. A vector of wrong dimensions is error RG004.
-ef_search, exact_below, scan_limit: as in rag.rank_vector, which chooses between the HNSW index and an exact search.$$;
+ef_search, exact_below, scan_limit: as in rag.rank_vector, which chooses between the HNSW index and an exact search.
+result_offset: as in rag.search.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search_keyword(
@@ -87,7 +108,8 @@ CREATE OR REPLACE FUNCTION rag.search_keyword(
     query_text text,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
-    match text DEFAULT 'any')
+    match text DEFAULT 'any',
+    result_offset integer DEFAULT 0)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -97,24 +119,27 @@ DECLARE
     _filter record;
 BEGIN
     PERFORM rag.check_query(query_text, result_limit, metadata_filter);
+    PERFORM rag.check_page(result_limit, result_offset);
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
     RETURN QUERY
     SELECT h.*
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.score ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places
-        FROM rag.rank_keyword(_id, query_text, result_limit, _filter.condition, match, _filter.indexed)
-            WITH ORDINALITY AS r (chunk_id, score, place)
+        FROM rag.rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0), _filter.condition, match,
+                              _filter.indexed) WITH ORDINALITY AS r (chunk_id, score, place)
+        WHERE r.place > coalesce(result_offset, 0)
     ) AS a,
     LATERAL rag.make_hits(_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text) IS
+COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer) IS
 $$The chunks that best match the words of a text, by exact BM25, best first.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). match: any (of the words), all, phrase, or web (a search
-box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.$$;
+box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.
+result_offset: as in rag.search.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search(
@@ -132,7 +157,8 @@ CREATE OR REPLACE FUNCTION rag.search(
     per_document integer DEFAULT NULL,
     boosts jsonb DEFAULT '[]',
     duplicates boolean DEFAULT false,
-    ef_search integer DEFAULT NULL)
+    ef_search integer DEFAULT NULL,
+    result_offset integer DEFAULT 0)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -141,7 +167,8 @@ DECLARE
     _request rag.request := rag.make_request(
         search.collection, search.query_text, search.query_embedding, search.result_limit, search.metadata_filter,
         search.vector_weight, search.keyword_weight, search.fusion, search.rrf_k, search.candidate_limit,
-        search.diversity, search.per_document, search.boosts, search.duplicates, search.ef_search);
+        search.diversity, search.per_document, search.boosts, search.duplicates, search.ef_search,
+        search.result_offset);
 BEGIN
     RETURN QUERY
     SELECT h.*
@@ -158,7 +185,7 @@ $$;
 
 COMMENT ON FUNCTION rag.search(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer
+    integer, jsonb, boolean, integer, integer
 ) IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.
 
@@ -170,4 +197,7 @@ rrf (sum of weight / (rrf_k + rank), a missing rank contributes 0). Under auto, 
 the chosen weights.
 candidate_limit: how many each leg contributes, default the larger of 4 * result_limit and 40.
 boosts: see rag.boost. duplicates: keep chunks whose title, heading and text are the same. per_document: at most so many
-chunks of a document. diversity: 0 to 1, see rag.diversify; then the order is not that of the scores.$$;
+chunks of a document. diversity: 0 to 1, see rag.diversify; then the order is not that of the scores.
+result_offset: so many hits are left out, as the pages before had; result_limit + result_offset is at most 10,000. Pages of the
+same search never share a chunk nor leave one out while nothing is written. They are cut from one list as long as it reaches:
+that of the candidates. After it, four times as many are taken, and the new ones follow by their scores.$$;

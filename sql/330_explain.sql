@@ -15,7 +15,8 @@ CREATE OR REPLACE FUNCTION rag.explain_search(
     per_document integer DEFAULT NULL,
     boosts jsonb DEFAULT '[]',
     duplicates boolean DEFAULT false,
-    ef_search integer DEFAULT NULL)
+    ef_search integer DEFAULT NULL,
+    result_offset integer DEFAULT 0)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -26,7 +27,7 @@ DECLARE
         explain_search.result_limit, explain_search.metadata_filter, explain_search.vector_weight,
         explain_search.keyword_weight, explain_search.fusion, explain_search.rrf_k, explain_search.candidate_limit,
         explain_search.diversity, explain_search.per_document, explain_search.boosts, explain_search.duplicates,
-        explain_search.ef_search);
+        explain_search.ef_search, explain_search.result_offset);
     _key integer := _request.collection_key;
     _space rag.spaces := rag.active_space(_key);
     _plan record;
@@ -72,7 +73,7 @@ BEGIN
                                  THEN round(rag.vector_share(_request, _candidates)::numeric, 4) END),
         'hits', coalesce((
             SELECT jsonb_agg(jsonb_build_object(
-                'rank', h.place, 'chunk_id', h.chunk_id, 'uri', d.uri, 'heading', c.heading, 'score', h.score,
+                'rank', _request.result_offset + h.place, 'chunk_id', h.chunk_id, 'uri', d.uri, 'heading', c.heading, 'score', h.score,
                 'vector', CASE WHEN _vector IS NOT NULL THEN jsonb_build_object(
                     'rank', h.vector_rank, 'distance', nullif(h.vector_distance, 'NaN')) END,
                 'keyword', CASE WHEN _keyword IS NOT NULL THEN jsonb_build_object(
@@ -94,7 +95,7 @@ $$;
 
 COMMENT ON FUNCTION rag.explain_search(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer
+    integer, jsonb, boolean, integer, integer
 ) IS
 $$How rag.search with the same arguments comes to its result, as one JSON object (read it with jsonb_pretty).
 
@@ -128,7 +129,7 @@ DECLARE
     _request rag.request := rag.make_request(
         why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit, why_not.metadata_filter,
         why_not.vector_weight, why_not.keyword_weight, why_not.fusion, why_not.rrf_k, why_not.candidate_limit,
-        why_not.diversity, why_not.per_document, why_not.boosts, why_not.duplicates, why_not.ef_search);
+        why_not.diversity, why_not.per_document, why_not.boosts, why_not.duplicates, why_not.ef_search, 0);
     _key integer := _request.collection_key;
     _space rag.spaces := rag.active_space(_key);
     _chunk record;

@@ -209,7 +209,8 @@ CREATE OR REPLACE PROCEDURE rag.search_text(
     per_document integer DEFAULT NULL,
     boosts jsonb DEFAULT '[]',
     timeout double precision DEFAULT 10,
-    INOUT results jsonb DEFAULT NULL)
+    INOUT results jsonb DEFAULT NULL,
+    result_offset integer DEFAULT 0)
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -219,13 +220,13 @@ BEGIN
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
     results := rag.search_json(
         collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, vector_weight,
-        keyword_weight, fusion, candidate_limit, diversity, per_document, boosts);
+        keyword_weight, fusion, candidate_limit, diversity, per_document, boosts, result_offset);
 END
 $$;
 
 COMMENT ON PROCEDURE rag.search_text(
     text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
-    double precision, jsonb
+    double precision, jsonb, integer
 ) IS
 $$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's rights.
 
@@ -236,7 +237,7 @@ transaction block only. timeout: as for rag.embed_query.$$;
 CREATE OR REPLACE FUNCTION rag.search_json(
     collection text, question text, embedding text, result_limit integer, metadata_filter jsonb,
     vector_weight double precision, keyword_weight double precision, fusion text, candidate_limit integer,
-    diversity double precision, per_document integer, boosts jsonb)
+    diversity double precision, per_document integer, boosts jsonb, result_offset integer DEFAULT 0)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -248,12 +249,14 @@ BEGIN
             search_json.collection, search_json.question, search_json.embedding::{vector}.halfvec, search_json.result_limit,
             search_json.metadata_filter, search_json.vector_weight, search_json.keyword_weight, search_json.fusion,
             candidate_limit => search_json.candidate_limit, diversity => search_json.diversity,
-            per_document => search_json.per_document, boosts => search_json.boosts) AS h);
+            per_document => search_json.per_document, boosts => search_json.boosts,
+            result_offset => search_json.result_offset) AS h);
 END
 $$;
 
 COMMENT ON FUNCTION rag.search_json(
-    text, text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb
+    text, text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
+    integer
 ) IS
 $$The rows of rag.search as one JSON array, best first.$$;
 

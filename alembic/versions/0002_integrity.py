@@ -14,6 +14,7 @@ STATEMENTS: tuple[str, ...] = (
         ADD CONSTRAINT spaces_kind
             CHECK (coalesce(index_options ->> 'kind', '') IN ('hnsw', 'binary', 'exact'))
     """,
+    "ALTER TYPE rag.request ADD ATTRIBUTE result_offset integer",
 )
 
 

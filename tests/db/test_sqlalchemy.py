@@ -25,9 +25,10 @@ from rag_pg.sqlalchemy import (
 )
 
 FUNCTIONS: list[Callable[..., Any]] = [search, search_keyword, search_vector]
-SQL_NAMES = {"limit": "result_limit", "filter": "metadata_filter"}
+SQL_NAMES = {"offset": "result_offset", "limit": "result_limit", "filter": "metadata_filter"}
 SAMPLES: dict[str, Any] = {
     "query_text": "red fish",
+    "offset": 1,
     "query_embedding": [1.0, 0.0, 0.0],
     "limit": 2,
     "filter": {"lang": "en"},

@@ -1,0 +1,211 @@
+-- Where a chunk matches a query: its words are lexed one by one, as rag.lexemes lexes the whole, so what made it a hit is marked.
+
+CREATE OR REPLACE FUNCTION rag.mark_word(language text, word text, lexemes text[])
+RETURNS TABLE (start integer, stop integer, matched text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _unspaced CONSTANT text := rag.unspaced_script();
+    _all text[] := ARRAY(SELECT unnest(tsvector_to_array(rag.lexemes(language, word))) INTERSECT SELECT unnest(lexemes));
+    _starts integer[] := '{}';
+    _stops integer[] := '{}';
+    _matched jsonb[] := '{}';
+    _covered text[] := '{}';
+    _run text[];
+    _characters text[];
+    _place integer := 1;
+    _some text[];
+BEGIN
+    IF _all = '{}' THEN
+        RETURN;
+    ELSIF NOT coalesce(rag.identifiers(word), '{}') && _all THEN
+        FOR _run IN SELECT r.run FROM regexp_matches(  -- characters without spaces; letters and digits; others
+            word, '(' || _unspaced || '+)|((?:(?!' || _unspaced || ')[[:alnum:]])+)|.', 'g') AS r (run)
+        LOOP
+            IF _run[1] IS NOT NULL THEN
+                _characters := string_to_array(_run[1], NULL);
+                SELECT _starts || array_agg(_place + p.place - 1), _stops || array_agg(_place + p.place - 1 + length(p.pair)),
+                       _matched || array_agg(jsonb_build_array(p.pair)), _covered || array_agg(DISTINCT p.pair)
+                INTO _starts, _stops, _matched, _covered
+                FROM (
+                    SELECT c.one || coalesce(c.next, '') AS pair, c.place::integer AS place
+                    FROM unnest(_characters, _characters[2:]) WITH ORDINALITY AS c (one, next, place)
+                    WHERE c.next IS NOT NULL OR c.place = 1
+                ) AS p
+                WHERE p.pair = ANY (_all);
+                _place := _place + cardinality(_characters);
+            ELSIF _run[2] IS NOT NULL THEN
+                _some := ARRAY(SELECT unnest(tsvector_to_array(rag.lexemes(language, _run[2])))
+                               INTERSECT SELECT unnest(_all));
+                IF _some <> '{}' THEN
+                    _starts := _starts || _place;
+                    _stops := _stops || _place + length(_run[2]);
+                    _matched := _matched || to_jsonb(_some);
+                    _covered := _covered || _some;
+                END IF;
+                _place := _place + length(_run[2]);
+            ELSE
+                _place := _place + 1;
+            END IF;
+        END LOOP;
+        IF _all <@ _covered THEN
+            RETURN QUERY
+            SELECT s.start, s.stop, ARRAY(SELECT jsonb_array_elements_text(s.matched))
+            FROM unnest(_starts, _stops, _matched) AS s (start, stop, matched);
+            RETURN;
+        END IF;
+    END IF;
+    RETURN QUERY SELECT 1, 1 + length(rtrim(word, '.:-/')), _all;  -- an identifier, or what its parts do not say
+END
+$$;
+
+COMMENT ON FUNCTION rag.mark_word(text, text, text[]) IS
+$$The parts of a word that have one of the lexemes, as places of its characters: start, and stop behind the last one.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.mark_text(language text, searchable text, lexemes text[])
+RETURNS TABLE (start integer, stop integer, matched text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _separators CONSTANT text := E'\n\t\r ()[\\]{}<>,;"''`=|*!?';  -- those of rag.identifiers
+BEGIN
+    RETURN QUERY
+    WITH words AS (
+        SELECT p.part[1] AS word, (1 + coalesce(sum(length(p.part[1]) + length(p.part[2])) OVER (
+                   ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::integer AS start
+        FROM regexp_matches(searchable, '([^' || _separators || ']*)([' || _separators || ']+|$)', 'g')
+            WITH ORDINALITY AS p (part, place)
+    ), marks AS MATERIALIZED (  -- plain words first: there are many
+        SELECT d.word, m.start, m.stop, m.matched
+        FROM (SELECT DISTINCT w.word FROM words AS w WHERE w.word <> '') AS d,
+        LATERAL (SELECT d.word ~ '^[a-zA-Z]+$' AS is_plain) AS k,
+        LATERAL (
+            SELECT 1 AS start, 1 + length(d.word) AS stop, v.found AS matched
+            FROM (SELECT ARRAY(SELECT unnest(tsvector_to_array(to_tsvector(language::regconfig, d.word)))
+                               INTERSECT SELECT unnest(lexemes)) AS found) AS v
+            WHERE k.is_plain AND v.found <> '{}'
+            UNION ALL
+            SELECT x.* FROM rag.mark_word(language, d.word, lexemes) AS x WHERE NOT k.is_plain
+        ) AS m
+    )
+    SELECT w.start + m.start - 1, w.start + m.stop - 1, m.matched
+    FROM words AS w JOIN marks AS m ON m.word = w.word
+    ORDER BY 1;
+END
+$$;
+
+COMMENT ON FUNCTION rag.mark_text(text, text, text[]) IS
+$$Where a text has one of the lexemes: start and stop (behind the last character) of each place, in order, and which.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.snippet(
+    collection text,
+    chunk_id bigint,
+    query_text text,
+    max_length integer DEFAULT 200,
+    start_mark text DEFAULT '<b>',
+    stop_mark text DEFAULT '</b>',
+    ellipsis text DEFAULT '…')
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(snippet.collection)).collection_id;
+    _query rag.keyword_query;
+    _content text;
+    _language text;
+    _starts integer[];
+    _stops integer[];
+    _matched jsonb[];
+    _first integer := 1;    -- of the best passage
+    _last integer := 1;     -- behind its last mark
+    _begin integer;
+    _end integer;           -- behind its last character
+    _start integer;
+    _stop integer;
+    _at integer;            -- shown up to here
+    _shown text := '';
+BEGIN
+    IF max_length IS NULL OR max_length NOT BETWEEN 10 AND 10000 OR start_mark IS NULL OR stop_mark IS NULL OR ellipsis IS NULL THEN
+        RAISE EXCEPTION 'max_length % is out of range, or a mark is NULL', coalesce(max_length::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 10 to 10000 characters; an empty mark is ''''';
+    END IF;
+    PERFORM rag.check_query(snippet.query_text, 1, '{}');
+    SELECT left(c.content, 50000), coalesce(c.language, k.language)
+    INTO _content, _language
+    FROM rag.chunks AS c JOIN rag.collections AS k ON k.collection_id = _id
+    WHERE c.collection_id = _id AND c.chunk_id = snippet.chunk_id;
+    IF _content IS NULL THEN
+        RETURN NULL;
+    END IF;
+    _query := rag.prepare_keyword(_id, coalesce(snippet.query_text, ''));
+    SELECT array_agg(m.start ORDER BY m.start), array_agg(m.stop ORDER BY m.start), array_agg(to_jsonb(m.matched) ORDER BY m.start)
+    INTO _starts, _stops, _matched
+    FROM rag.mark_text(_language, _content, _query.lexemes) AS m;
+
+    -- The passage whose words weigh most together, each word once.
+    SELECT b.first, b.last INTO _first, _last
+    FROM (
+        SELECT g.first, max(g.stop) AS last, sum(g.factor) AS weight
+        FROM (
+            SELECT f.start AS first, l.lexeme, max(w.factor) AS factor, max(t.stop) AS stop
+            FROM unnest(_starts[:1000]) AS f (start)
+            JOIN unnest(_starts[:1000], _stops[:1000], _matched[:1000]) AS t (start, stop, matched)
+                ON t.start = f.start OR t.start > f.start AND t.stop <= f.start + max_length,
+            LATERAL jsonb_array_elements_text(t.matched) AS l (lexeme)
+            JOIN unnest(_query.lexemes, _query.factors) AS w (lexeme, factor) ON w.lexeme = l.lexeme COLLATE "C"
+            GROUP BY f.start, l.lexeme
+        ) AS g
+        GROUP BY g.first
+    ) AS b
+    ORDER BY b.weight DESC, b.first
+    LIMIT 1;
+    _first := coalesce(_first, 1);
+    _last := coalesce(_last, 1);
+
+    _begin := greatest(1, least(_first - greatest(0, max_length - (_last - _first)) / 2, length(_content) + 1 - max_length));
+    _end := greatest(_last, least(length(_content) + 1, _begin + max_length));
+    IF _begin > 1 THEN  -- from the beginning of a word, to the end of one
+        _begin := _begin + length(substring(substr(_content, _begin, _first - _begin) FROM E'^(?:\\S*\\s+)?'));
+    END IF;
+    IF _end <= length(_content) THEN
+        _end := _end - length(substring(substr(_content, _last, _end - _last) FROM E'(?:\\s+\\S*)?$'));
+    END IF;
+
+    _at := _begin;
+    FOR _start, _stop IN  -- places that touch are one
+        SELECT min(g.start), max(g.stop)
+        FROM (
+            SELECT n.start, n.stop, count(*) FILTER (WHERE n.is_new) OVER (ORDER BY n.start, n.stop) AS place
+            FROM (
+                SELECT u.start, u.stop, u.start > coalesce(max(u.stop) OVER (
+                           ORDER BY u.start, u.stop ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS is_new
+                FROM unnest(_starts, _stops) AS u (start, stop)
+                WHERE u.start >= _begin AND u.stop <= _end
+            ) AS n
+        ) AS g
+        GROUP BY g.place
+        ORDER BY g.place
+    LOOP
+        _shown := _shown || substr(_content, _at, _start - _at)
+                  || start_mark || substr(_content, _start, _stop - _start) || stop_mark;
+        _at := _stop;
+    END LOOP;
+    RETURN CASE WHEN _begin > 1 THEN ellipsis ELSE '' END || _shown || substr(_content, _at, _end - _at)
+        || CASE WHEN _end <= length(_content) THEN ellipsis ELSE '' END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.snippet(text, bigint, text, integer, text, text, text) IS
+$$The passage of a chunk that best matches a query, with the words that match between marks; NULL when there is no such chunk.
+
+Words match as in rag.search_keyword: by the chunk's own language, identifiers whole, pairs of characters in scripts without
+spaces. The passage is at most max_length characters (10 to 10,000) of the content as it is stored, cut between words, with an
+ellipsis where something was cut off. A chunk that matches in its title or heading alone, or by its vector, gives its beginning
+without marks. The marks stand between stored text: for HTML pass marks that no text holds, escape, then replace them. Of a longer
+chunk the first 50,000 characters are looked at.
+E.g. SELECT h.uri, rag.snippet('docs', h.chunk_id, 'reset password') FROM rag.search('docs', 'reset password') AS h$$;
