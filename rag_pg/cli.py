@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from rag_pg.cli_db import db
 from rag_pg.cli_documents import count, documents, facets
@@ -29,15 +28,8 @@ from rag_pg.command import (
     say,
 )
 from rag_pg.errors import InvalidInput, RagError
-from rag_pg.show import (
-    count_of,
-    err,
-    out,
-    print_adopted,
-    print_answer,
-    print_hits,
-    show_progress,
-)
+from rag_pg.show import count_of, print_adopted, print_answer, print_hits, show_progress
+from rag_pg.terminal import failed, is_terminal, note, tell, write, write_table
 
 if TYPE_CHECKING:
     from rag_pg.ingest import Source
@@ -60,7 +52,7 @@ def main() -> None:
     try:
         app()
     except RagError as exc:
-        err.print(f"[red]error:[/] {escape(str(exc))}")
+        tell(("error:", "red"), f" {exc}")
         raise SystemExit(2 if isinstance(exc, InvalidInput) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -100,7 +92,7 @@ def add(
             report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
     _failures(report.failures)
     for uri, removed in report.removed_characters.items():
-        err.print(f"[yellow]note:[/] {escape(uri)}: {removed} unreadable characters were removed")
+        note(f"{uri}: {removed} unreadable characters were removed")
     result = {
         "collection": collection,
         "added": report.added,
@@ -111,7 +103,7 @@ def add(
         print_json(result)
     else:
         state = "searchable" if wait else "queued"
-        out.print(
+        write(
             f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
             f"{len(report.failures)} failed"
         )
@@ -219,7 +211,7 @@ def delete(
     deleted = len(uris) - len(missing)
     say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
     for uri in missing:
-        err.print(f"[red]failed:[/] there is no document {escape(uri)}")
+        failed(f"there is no document {uri}")
     if missing:
         raise SystemExit(1)
 
@@ -284,15 +276,17 @@ def search(
             keyword_weight=keyword_weight,
             rerank=rerank,
         )
-    for note in hits.notes:
-        err.print(f"[yellow]note:[/] {escape(note)}")
+    for remark in hits.notes:
+        note(remark)
     if json_:
         for hit in hits:
             print_json(hit)
-    elif hits:
+    elif not hits:
+        tell("nothing found")
+    elif is_terminal(sys.stdout):
         print_hits(hits)
     else:
-        err.print("nothing found")
+        write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
 
 
 @app.command()
@@ -329,7 +323,7 @@ def demo(
     from rag_pg.demo import run_demo
 
     with opened(dsn) as rag:
-        run_demo(rag, out, err, keep=keep)
+        run_demo(rag, keep=keep)
 
 
 # --- shared
@@ -337,7 +331,7 @@ def demo(
 
 def _failures(failures: Sequence[LoadFailure]) -> None:
     for failure in failures:
-        err.print(f"[red]failed:[/] {escape(f'{failure.path}: {failure.error}')}")
+        failed(f"{failure.path}: {failure.error}")
 
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:

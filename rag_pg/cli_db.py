@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from rag_pg.command import Dsn, Json, embedded, quiet, say, unopened
-from rag_pg.show import err, out
+from rag_pg.terminal import tell, write
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 
@@ -31,14 +31,14 @@ def db_check(json_: Json = False, dsn: Dsn = None) -> None:
     if problems:
         raise SystemExit(1)
     if not json_:
-        out.print("schema rag is as this program installs it")
+        write("schema rag is as this program installs it")
 
 
 @db.command("start")
 def db_start(json_: Json = False) -> None:
     """Start the embedded server; it runs until `rag-pg db stop`."""
     dsn = embedded().start()
-    err.print("the embedded server is running")
+    tell("the embedded server is running")
     say(dsn, json_, dsn=dsn)
 
 

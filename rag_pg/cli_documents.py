@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from rag_pg.command import (  # fmt: skip
     Dsn,
@@ -19,7 +16,7 @@ from rag_pg.command import (  # fmt: skip
     parsed_filter,
     print_json,
 )
-from rag_pg.show import err, out
+from rag_pg.terminal import Column, tell, write, write_table
 
 
 def documents(
@@ -49,11 +46,11 @@ def documents(
         for document in found:
             print_json(document)
         return
-    table = Table("uri", "title", "chunks", "state")
-    for document in found:
-        state = f"failed: {document.error}" if document.error else document.state
-        table.add_row(*map(escape, (document.uri, document.title, str(document.chunks), state)))
-    out.print(table)
+    rows = [
+        (one.uri, one.title, one.chunks, f"failed: {one.error}" if one.error else one.state)
+        for one in found
+    ]
+    write_table([Column("uri"), Column("title"), Column("chunks"), Column("state")], rows)
 
 
 def count(
@@ -66,7 +63,7 @@ def count(
     if json_:
         print_json({"collection": collection, "documents": found})
     else:
-        out.print(found)
+        write(str(found))
 
 
 def facets(
@@ -86,10 +83,6 @@ def facets(
             print_json(facet)
         return
     if not found:
-        err.print("nothing found")
+        tell("nothing found")
         return
-    table = Table(escape(field), "documents")
-    for facet in found:
-        value = facet.value if isinstance(facet.value, str) else json.dumps(facet.value, ensure_ascii=False)  # fmt: skip
-        table.add_row(escape(value), str(facet.documents))
-    out.print(table)
+    write_table([Column(field), Column("documents")], [(one.value, one.documents) for one in found])

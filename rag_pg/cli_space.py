@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.table import Table
 
 from rag_pg.command import Dsn, Json, open_collection, opened, parsed_object, print_json, say
 from rag_pg.errors import InvalidInput
-from rag_pg.show import count_of, err, out, show_progress, size_of
+from rag_pg.show import count_of, show_progress, size_of
+from rag_pg.terminal import Column, tell, write, write_table
 
 if TYPE_CHECKING:
     from rag_pg.models import SpaceComparison
@@ -40,17 +39,15 @@ def reembed(
     if json_:
         print_json(space)
         return
-    out.print(
+    write(
         f"space {space.space_id} ({space.model}) is {space.state}: "
         f"{space.embedded} of {count_of(space.chunks, 'chunk')} embedded",
-        markup=False,
     )
     if not wait:
-        err.print("workers embed it; see rag-pg spaces", markup=False)
+        tell("workers embed it; see rag-pg spaces")
     elif not activate:
-        err.print(
+        tell(
             f"compare it, then: rag-pg spaces {collection} --activate {space.space_id}",
-            markup=False,
         )
 
 
@@ -108,33 +105,34 @@ def spaces(
                 return
             if activate is not None:
                 missing = target.activate_space(activate, forced=force)
-                err.print(
-                    f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
-                )
+                tell(f"space {activate} is active; {count_of(missing, 'chunk')} without a vector")
             elif rollback:
-                err.print(f"space {target.rollback_space(forced=force)} is active again")
+                tell(f"space {target.rollback_space(forced=force)} is active again")
             elif drop is not None:
                 target.drop_space(drop)
-                err.print(f"space {drop} is gone")
+                tell(f"space {drop} is gone")
         found = rag.database.list_spaces(collection)
     if json_:
         for space in found:
             print_json(space)
         return
-    table = Table("collection", "space", "model", "state", "embedded", "waiting", "failed", "index", "size")  # fmt: skip
-    for space in found:
-        table.add_row(
-            escape(space.collection_name),
-            str(space.space_id),
-            escape(space.model),
-            space.state,
-            f"{space.embedded}/{space.chunks} ({space.share:.0%})",
-            str(space.waiting),
-            str(space.failed),
-            space.index_state,
-            size_of(space.bytes),
-        )
-    out.print(table)
+    columns = [
+        Column("collection"),
+        Column("space"),
+        Column("model"),
+        Column("state"),
+        Column("embedded"),
+        Column("waiting", spare=True),
+        Column("failed", spare=True),
+        Column("index"),
+        Column("size", size_of),
+    ]
+    rows = []
+    for one in found:
+        embedded = f"{one.embedded}/{one.chunks}"
+        row = (one.collection_name, one.space_id, one.model, one.state, embedded, one.waiting)
+        rows.append((*row, one.failed, one.index_state, one.bytes))
+    write_table(columns, rows)
 
 
 def _print_comparison(rows: list[SpaceComparison], as_json: bool) -> None:
@@ -142,16 +140,12 @@ def _print_comparison(rows: list[SpaceComparison], as_json: bool) -> None:
         for row in rows:
             print_json(row)
         return
-    table = Table("space", "model", "state", "overlap@10", "ranks apart", "recall@10", "nDCG@10")
-    for row in rows:
-        numbers = (row.overlap, row.rank_difference, row.recall, row.ndcg)
-        table.add_row(
-            str(row.space_id),
-            escape(row.model),
-            row.state,
-            *("" if n is None else f"{n:.3f}" for n in numbers),
-        )
-    out.print(table)
+    names = ("overlap@10", "ranks apart", "recall@10", "nDCG@10")
+    columns = [Column("space"), Column("model"), Column("state")]
+    columns += [Column(name, lambda number: f"{number:.3f}") for name in names]
+    known = [(one.space_id, one.model, one.state) for one in rows]
+    numbers = [(one.overlap, one.rank_difference, one.recall, one.ndcg) for one in rows]
+    write_table(columns, [a + b for a, b in zip(known, numbers, strict=True)])
 
 
 def _queries(path: Path) -> list[Mapping[str, Any]]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.live import Live
-from rich.markup import escape
-from rich.table import Table
 
 from rag_pg.command import Dsn, Json, opened, print_json
 from rag_pg.errors import InvalidInput
-from rag_pg.show import count_of, duration_of, err, out, print_fields, size_of
+from rag_pg.show import count_of, duration_of, print_fields, size_of
+from rag_pg.terminal import Column, is_terminal, table_lines, tell, width, write, write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.text import Text
+
+    from rag_pg.db_worker import Finding
     from rag_pg.rag import Rag
 
 STATES = ("waiting", "running", "dead")
@@ -40,14 +44,16 @@ def status(
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        if json_:
+        if json_ or not is_terminal(sys.stdout):
             _show(rag, json_)
             while not stop.wait(interval):
                 _show(rag, json_)
             return
-        with Live(_table(_rows(rag)), console=out, auto_refresh=False) as live:
+        from rich.live import Live
+
+        with Live(_live(rag), auto_refresh=False) as live:
             while not stop.wait(interval):
-                live.update(_table(_rows(rag)), refresh=True)
+                live.update(_live(rag), refresh=True)
 
 
 def doctor(json_: Json = False, dsn: Dsn = None) -> None:
@@ -58,10 +64,7 @@ def doctor(json_: Json = False, dsn: Dsn = None) -> None:
         for finding in findings:
             print_json(finding)
     else:
-        table = Table("check", "status", "what was found", "what to do")
-        for f in findings:
-            table.add_row(*map(escape, (f.check, f.status, f.detail, f.remedy or "")))
-        out.print(table)
+        write_findings(findings)
     if any(finding.status == "fail" for finding in findings):
         raise SystemExit(1)
 
@@ -72,9 +75,9 @@ def _show(rag: Rag, as_json: bool) -> None:
         for row in rows:
             print_json(row)
     elif rows:
-        out.print(_table(rows))
+        write_table(STATUS, [_status_row(row) for row in rows])
     else:
-        err.print("no collections yet; add documents with: rag-pg add PATH")
+        tell("no collections yet; add documents with: rag-pg add PATH")
 
 
 def _rows(rag: Rag) -> list[dict[str, Any]]:
@@ -93,19 +96,46 @@ def _rows(rag: Rag) -> list[dict[str, Any]]:
     ]
 
 
-def _table(rows: list[dict[str, Any]]) -> Table:
-    heads = ("collection", "model", "documents", "chunks", "embedded", "pending", "failed")
-    table = Table(*heads, "size", "lag", "per s", "done in")
-    for row in rows:
-        done_in = "?" if row["eta"] is None else duration_of(row["eta"])
-        table.add_row(
-            *(escape(str(row[key])) for key in heads),
-            size_of(row["bytes"]),
-            duration_of(row["lag"]),
-            f"{row['rate']:.1f}",
-            escape(row["reason"] or done_in) if row["pending"] else "",
-        )
-    return table
+STATUS = [
+    Column("collection"),
+    Column("model"),
+    Column("documents"),
+    Column("chunks"),
+    Column("embedded"),
+    Column("pending", spare=True),
+    Column("failed", spare=True),
+    Column("size", size_of),
+    Column("lag", duration_of, spare=True),
+    Column("per s", lambda rate: f"{rate:.1f}", spare=True),
+    Column("done in", lambda eta: eta if isinstance(eta, str) else duration_of(eta), spare=True),
+]
+
+
+def _status_row(row: dict[str, Any]) -> list[Any]:
+    keys = ("collection", "model", "documents", "chunks", "embedded", "pending", "failed", "bytes")
+    done_in = (row["reason"] or row["eta"] or "?") if row["pending"] else None
+    return [*(row[key] for key in keys), row["lag"], row["rate"], done_in]
+
+
+def _live(rag: Rag) -> Text:
+    """What --watch shows: the table as it is now."""
+    from rich.text import Text
+
+    lines = table_lines(STATUS, [_status_row(row) for row in _rows(rag)], width())
+    plain = ("".join(part if isinstance(part, str) else part[0] for part in line) for line in lines)
+    return Text("\n".join(plain))
+
+
+def write_findings(findings: Sequence[Finding]) -> None:
+    """Write what doctor() found: in a pipe as a table; for people a paragraph each, with its remedy whole."""
+    if not is_terminal(sys.stdout):
+        write_table([], [(one.status, one.check, one.detail, one.remedy) for one in findings])
+        return
+    colours = {"ok": "green", "warn": "yellow", "fail": "red"}
+    for one in findings:
+        write((f"{one.status:<4}", colours.get(one.status, "bold")), f"  {one.check}: {one.detail}")
+        if one.remedy:
+            write(f"      {one.remedy}")
 
 
 def jobs(
@@ -138,21 +168,19 @@ def jobs(
             return
         if retry:
             count = rag.database.retry_jobs(collection, error, kind=kind, uri_like=uri)
-            err.print(f"{count_of(count, 'job')} queued again")
+            tell(f"{count_of(count, 'job')} queued again")
         found = rag.database.list_jobs(collection, state, limit)
     if json_:
         for job in found:
             print_json(job)
         return
     if not found:
-        err.print("no jobs")
+        tell("no jobs")
         return
-    table = Table("job", "collection", "document", "kind", "state", "attempts", "last error")
-    for job in found:
-        table.add_row(
-            str(job["job_id"]),
-            *(escape(str(job[key] or "")) for key in ("collection_name", "uri", "kind", "state")),
-            f"{job['attempts']}/{job['max_attempts']}",
-            escape(job["last_error"] or ""),
-        )
-    out.print(table)
+    names = ("job", "collection", "document", "kind", "state", "attempts", "last error")
+    rows = [
+        [job[key] for key in ("job_id", "collection_name", "uri", "kind", "state")]
+        + [f"{job['attempts']}/{job['max_attempts']}", job["last_error"]]
+        for job in found
+    ]
+    write_table([Column(name, spare=name == "last error") for name in names], rows)

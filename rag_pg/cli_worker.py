@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 
 from rag_pg.command import Dsn, Json, opened, say
-from rag_pg.show import count_of, err
+from rag_pg.show import count_of
+from rag_pg.terminal import tell
 
 
 def worker(
@@ -56,11 +57,11 @@ def worker(
             from rag_pg.health import serve_health
 
             host, port = stack.enter_context(serve_health(runner.health, health_host, health))
-            err.print(f"health is at http://{host}:{port}/health", markup=False)
+            tell(f"health is at http://{host}:{port}/health")
         if once:
             runner.drain()
         else:
-            err.print(f"worker {runner.name} is waiting for jobs", markup=False)
+            tell(f"worker {runner.name} is waiting for jobs")
             runner.run()
     say(
         f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",

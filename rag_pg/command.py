@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.errors import InvalidInput
-from rag_pg.show import out
+from rag_pg.terminal import write, write_json
 
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
@@ -108,9 +108,8 @@ def say(sentence: str, as_json: bool, **result: Any) -> None:
     if as_json:
         print_json(result)
     else:
-        out.print(sentence, markup=False)
+        write(sentence)
 
 
 def print_json(value: Any) -> None:
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    out.print(json.dumps(plain, default=str, ensure_ascii=False), markup=False)
+    write_json(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any, LiteralString, TypeVar
 
 import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
 from psycopg.rows import class_row, dict_row, scalar_row
 from psycopg.types import TypeInfo
@@ -28,7 +29,6 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
-from rag_pg.halfvec import register_halfvec
 
 API_VERSION = 1
 PING_SECONDS = 2
@@ -160,7 +160,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
-    register_halfvec(connection, halfvec_type(connection))
+    register_halfvec_info(connection, halfvec_type(connection))
 
 
 def _api_version(connection: psycopg.Connection[Any]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
+from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
@@ -15,7 +16,6 @@ from psycopg.types.json import Jsonb
 from rag_pg.db_connect import Connected, halfvec_type, vector_schema
 from rag_pg.errors import InvalidInput
 from rag_pg.filters import plain_filter
-from rag_pg.halfvec import HalfVector
 from rag_pg.models import Document
 
 

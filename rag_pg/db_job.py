@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from pgvector.psycopg.halfvec import HalfVector
 from psycopg.types.json import Jsonb
 
 from rag_pg.db_connect import Connected
-from rag_pg.halfvec import HalfVector
 from rag_pg.models import Job, Vectors
 
 

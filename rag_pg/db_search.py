@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pgvector.psycopg.halfvec import HalfVector
 from psycopg.types.json import Jsonb
 
 from rag_pg.db_connect import Connected
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.filters import plain_filter
-from rag_pg.halfvec import HalfVector
 from rag_pg.models import Hit, Vectors
 
 

@@ -7,15 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-from rich.markup import escape
-
 from rag_pg import schema
 from rag_pg.collection import Collection
 from rag_pg.load import MAX_FILE_BYTES, load_file
 from rag_pg.rag import Rag
 from rag_pg.server import EmbeddedServer
 from rag_pg.show import print_answer, print_hits, show_progress
+from rag_pg.terminal import failed, width, write
 
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
@@ -33,35 +31,35 @@ QUESTIONS = (
 )
 
 
-def run_demo(rag: Rag, out: Console, err: Console, *, keep: bool) -> None:
+def run_demo(rag: Rag, *, keep: bool) -> None:
     """Ingest README and docs/, search three times, ask twice, and show how psql does the same."""
     started = time.monotonic()
     docs = rag.collection(NAME)
-    _ingest(docs, out, err)
-    _search(docs, out)
-    _ask(docs, out)
-    _show_sql(rag, docs, out)
-    out.print(f"\n[dim]All of it took {time.monotonic() - started:.0f} s.[/]")
+    _ingest(docs)
+    _search(docs)
+    _ask(docs)
+    _show_sql(rag, docs)
+    write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
     if not keep:
         rag.drop_collection(NAME)
 
 
-def _title(out: Console, text: str) -> None:
-    out.print()
-    out.rule(f"[bold]{escape(text)}", align="left")
+def _title(text: str) -> None:
+    write()
+    write((text, "bold"), f" {'─' * max(0, width() - len(text) - 1)}")
 
 
-def _ingest(docs: Collection, out: Console, err: Console) -> None:
-    _title(out, "1. Ingest this project's README and docs/")
+def _ingest(docs: Collection) -> None:
+    _title("1. Ingest this project's README and docs/")
     with show_progress() as progress:
         report = docs.add(*_pages(), progress=progress)
     stats = docs.stats()
-    out.print(
+    write(
         f"{report.added} documents embedded now, {report.unchanged} unchanged: "
         f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
     )
     for failure in report.failures:
-        err.print(f"failed: {failure.path}: {failure.error}", markup=False)
+        failed(f"{failure.path}: {failure.error}")
 
 
 def _pages() -> Iterator[dict[str, str]]:
@@ -76,30 +74,30 @@ def _pages() -> Iterator[dict[str, str]]:
         }
 
 
-def _search(docs: Collection, out: Console) -> None:
+def _search(docs: Collection) -> None:
     for number, (query, why) in enumerate(SEARCHES, 2):
-        _title(out, f"{number}. Search: {query}")
-        out.print(f"[dim]{why}[/]")
+        _title(f"{number}. Search: {query}")
+        write((why, "dim"))
         for leg, weights in LEGS.items():
-            out.print(f"\n[green]{leg}[/]")
+            write("\n", (leg, "green"))
             vector_weight, keyword_weight = weights
             hits = docs.search(
                 query, limit=2, vector_weight=vector_weight, keyword_weight=keyword_weight
             )
             print_hits(hits)
             if not hits:
-                out.print("    nothing")
+                write("    nothing")
 
 
-def _ask(docs: Collection, out: Console) -> None:
+def _ask(docs: Collection) -> None:
     for number, question in enumerate(QUESTIONS, 2 + len(SEARCHES)):
-        _title(out, f"{number}. Ask: {question}")
+        _title(f"{number}. Ask: {question}")
         print_answer(docs.ask(question))
 
 
-def _show_sql(rag: Rag, docs: Collection, out: Console) -> None:
+def _show_sql(rag: Rag, docs: Collection) -> None:
     """Print what psql needs; the file also holds a hybrid search with its query's vector."""
-    _title(out, "The same from psql, or any other program")
+    _title("The same from psql, or any other program")
     query = SEARCHES[-1][0]
     vector = ",".join(f"{x:.4g}" for x in docs.embedder.embed_query(query))
     path = rag.settings.home / "demo.sql"
@@ -116,7 +114,7 @@ FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
         encoding="utf-8",
     )
     psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
-    out.print(
+    write(
         f"""
 SELECT score, uri, heading FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
 SELECT * FROM rag.collection_stats('{NAME}');
@@ -124,6 +122,5 @@ SELECT * FROM rag.collection_stats('{NAME}');
 {psql} "{rag.dsn}" -f {path}
 
 The server goes on running (rag-pg db stop ends it). Its connection string:
-{rag.dsn}""",
-        markup=False,
+{rag.dsn}"""
     )

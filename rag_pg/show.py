@@ -1,55 +1,58 @@
-"""How hits, answers, progress and sizes look on a terminal."""
+"""How hits, answers, progress and sizes look."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
+from rag_pg.terminal import is_terminal, note, tell, width, write
 
 if TYPE_CHECKING:
     from rag_pg.adopt import AdoptReport
     from rag_pg.models import Answer, Hit
 
-out = Console(soft_wrap=True, highlight=False)
-err = Console(stderr=True, soft_wrap=True, highlight=False)
 
+def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] = ()) -> None:
+    """Print hits, three lines each: place; score and both legs' ranks; a passage of the text.
 
-def print_hits(hits: Sequence[Hit], *, width: int | None = None) -> None:
-    """Print hits, two lines each: rank, score, both legs' ranks, place; then how the text begins."""
-    width = width or max(60, min(out.width, 140))
-    for place, hit in enumerate(hits, 1):
+    passages: of each hit, with **marks** around what matched; without them its text begins.
+    """
+    room = max(30, min(width(), 140) - 4)
+    for place, hit in enumerate(hits, first):
         legs = [
             "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
             "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
         ]
         if hit.rerank_score is not None:
             legs.append(f"reranked {hit.rerank_score:.4f}")
-        section = hit.heading.rpartition(" > ")[2]
-        where = f"{hit.uri} · {section}" if section else hit.uri
-        out.print(f"{place:2}. [bold]{escape(where)}[/]")
-        out.print(f"    score {hit.score:.4f}: {', '.join(legs)}")
-        lines = hit.content.splitlines()
-        if len(lines) > 1 and lines[0].startswith("#"):
-            lines = lines[1:]  # the heading stands in the line above
-        text = " ".join(" ".join(lines).split())
-        shown = text if len(text) <= width - 4 else text[: width - 5] + "…"
-        out.print(f"    [dim]{escape(shown)}[/]")
+        where = f"{hit.uri} · {hit.heading}" if hit.heading else hit.uri
+        write(f"{place:2}. ", (where, "bold"))
+        write(f"    score {hit.score:.4f}: {', '.join(legs)}")
+        write("    ", (_beginning(hit.content, room), "dim"))
+
+
+def _beginning(content: str, room: int) -> str:
+    """Return how a text begins, on one line."""
+    lines = content.splitlines()
+    if len(lines) > 1 and lines[0].startswith("#"):
+        lines = lines[1:]  # the heading stands in the line above
+    text = " ".join(" ".join(lines).split())
+    return text if len(text) <= room else text[: room - 1] + "…"
 
 
 def print_answer(answer: Answer) -> None:
     """Print an answer, its sources and how it was made."""
-    out.print(answer.text, markup=False)
+    write(answer.text)
     if answer.citations:
-        out.print()
+        write()
     for c in answer.citations:
         where = c.uri + (f" · {c.heading}" if c.heading else "")
-        out.print(f"  [{c.number}] {where}", markup=False, style="dim")
-    for note in answer.notes:
-        err.print(f"[yellow]note:[/] {escape(note)}")
-    err.print(f"[dim]answered by {escape(answer.model)}[/]")
+        write((f"  [{c.number}] {where}", "dim"))
+    for remark in answer.notes:
+        note(remark)
+    tell((f"answered by {answer.model}", "dim"))
 
 
 def print_adopted(report: AdoptReport) -> None:
@@ -66,12 +69,11 @@ def print_adopted(report: AdoptReport) -> None:
     if report.overlap is not None:
         lines["overlap@10"] = f"{report.overlap:.3f}, of {count_of(report.sampled, 'vector')}"
     for name, value in lines.items():
-        out.print(f"{name:<11}{value}", markup=False)
+        write(f"{name:<11}{value}")
     if report.queued:
-        waiting = f"{count_of(report.queued, 'document')} queued for embedding: run rag-pg worker"
-        err.print(f"[yellow]note:[/] {waiting}")
-    for note in report.notes:
-        err.print(f"[yellow]note:[/] {escape(note)}")
+        note(f"{count_of(report.queued, 'document')} queued for embedding: run rag-pg worker")
+    for remark in report.notes:
+        note(remark)
 
 
 @contextmanager
@@ -80,6 +82,7 @@ def show_progress(noun: str = "documents") -> Iterator[Callable[[int, int, int],
 
     noun: what is counted.
     """
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     with Progress(
@@ -88,9 +91,9 @@ def show_progress(noun: str = "documents") -> Iterator[Callable[[int, int, int],
         MofNCompleteColumn(),
         TextColumn(noun + ", {task.fields[chunks]} chunks embedded"),
         TimeElapsedColumn(),
-        console=err,
+        console=Console(stderr=True),
         transient=True,
-        disable=not err.is_terminal,
+        disable=not is_terminal(sys.stderr),
     ) as bar:
         task = bar.add_task("", total=None, chunks=0)
         yield lambda done, of, chunks: bar.update(task, completed=done, total=of, chunks=chunks)
@@ -121,10 +124,10 @@ def duration_of(seconds: float) -> str:
 
 def print_fields(fields: Mapping[str, object]) -> None:
     """Print what has a value, a line each; a list of objects has a line for each of them."""
-    width = max(map(len, fields))
+    longest = max(map(len, fields))
     for name, value in fields.items():
         if isinstance(value, list):
             for item in value:
-                out.print(f"{name:{width}}  {' · '.join(map(str, item.values()))}", markup=False)
+                write(f"{name:{longest}}  {' · '.join(map(str, item.values()))}")
         elif value is not None:
-            out.print(f"{name:{width}}  {value}", markup=False)
+            write(f"{name:{longest}}  {value}")

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     BigInteger,
     Boolean,
     ColumnClause,
-    Dialect,
     Double,
     Integer,
     TableValuedAlias,
@@ -29,32 +29,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import SQLCoreOperations
-from sqlalchemy.types import UserDefinedType
-
-from rag_pg.halfvec import vector_text
 
 SCHEMA = "rag"
 Expression = SQLCoreOperations[
     Any
 ]  # any argument may also come from another table of the statement
-
-
-class HALFVEC(UserDefinedType[Any]):
-    """pgvector's halfvec as a parameter, which travels as text."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **options: Any) -> str:
-        return "HALFVEC"
-
-    def bind_processor(self, dialect: Dialect) -> Any:
-        def process(value: Any) -> str | None:
-            if value is None or isinstance(value, str):
-                return value
-            return vector_text(value.to_list() if hasattr(value, "to_list") else value)
-
-        return process
-
 
 PARAMETERS: dict[str, Any] = {
     "collection": Text(),

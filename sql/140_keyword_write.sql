@@ -42,6 +42,7 @@ CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys b
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 BEGIN
@@ -79,6 +80,7 @@ CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 BEGIN
@@ -107,6 +109,7 @@ CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _due boolean;

@@ -60,6 +60,7 @@ CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
@@ -221,6 +222,7 @@ CREATE OR REPLACE FUNCTION rag.chunk_counts(collection_key integer, words text[]
 RETURNS TABLE (word text, chunks bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN QUERY

@@ -45,6 +45,7 @@ CREATE OR REPLACE FUNCTION rag.seal_frequent(collection_key integer, first_slot 
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
@@ -110,6 +111,7 @@ CREATE OR REPLACE FUNCTION rag.seal_block(collection_key integer, block integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
@@ -259,6 +261,7 @@ CREATE OR REPLACE FUNCTION rag.block_idfs(
 RETURNS TABLE (word text, idf real)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET enable_nestloop = on
 AS $$
 BEGIN

@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION rag.reweigh_postings(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -68,6 +69,7 @@ CREATE OR REPLACE FUNCTION rag.compact_keyword(
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 SET work_mem = '64MB'
 AS $$
@@ -109,6 +111,7 @@ CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block inte
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE

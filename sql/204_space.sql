@@ -107,6 +107,7 @@ CREATE OR REPLACE FUNCTION rag.missing_vectors(of_space rag.spaces)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN (SELECT count(*) FROM rag.chunks AS c
@@ -178,26 +179,34 @@ RETURNS TABLE (space_id integer, collection_name text, model text, dimensions in
                index_state text, fingerprint text, created_at timestamptz, activated_at timestamptz)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE
     _only integer := CASE WHEN list_spaces.collection IS NOT NULL
                           THEN (rag.require_collection(list_spaces.collection)).collection_id END;
+    _space rag.spaces;
 BEGIN
-    RETURN QUERY
-    SELECT s.space_id, c.name, s.model, s.dimensions, s.distance, s.state, e.embedded, k.chunks,
-           coalesce(e.embedded::double precision / nullif(k.chunks, 0), 1), j.waiting, j.failed,
-           pg_total_relation_size(to_regclass(format('rag.%I', 'embeddings_' || s.space_id))),
-           rag.index_state(s), s.fingerprint, s.created_at, s.activated_at
-    FROM rag.collections AS c,
-    LATERAL (SELECT count(*) AS chunks FROM rag.chunks AS x WHERE x.collection_id = c.collection_id) AS k,
-    LATERAL rag.kept_spaces(c.collection_id) AS s,
-    LATERAL (SELECT count(*) AS embedded FROM rag.embeddings AS x WHERE x.space_id = s.space_id) AS e,
-    LATERAL (SELECT count(*) FILTER (WHERE x.state = 'waiting') AS waiting,
-                    count(*) FILTER (WHERE x.state = 'dead') AS failed
-             FROM rag.jobs AS x WHERE x.collection_id = c.collection_id AND x.space_id = s.space_id) AS j
-    WHERE c.dropped_at IS NULL AND (_only IS NULL OR c.collection_id = _only)
-    ORDER BY c.name, s.space_id;
+    -- A statement for each, so that each reads its own partitions only.
+    FOR _space IN
+        SELECT s.*
+        FROM rag.collections AS c
+        JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.dropped_at IS NULL
+        WHERE c.dropped_at IS NULL AND (_only IS NULL OR c.collection_id = _only)
+        ORDER BY c.name, s.space_id
+    LOOP
+        SELECT count(*) INTO embedded FROM rag.embeddings AS x WHERE x.space_id = _space.space_id;
+        SELECT count(*) INTO chunks FROM rag.chunks AS x WHERE x.collection_id = _space.collection_id;
+        RETURN QUERY
+        SELECT _space.space_id, (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = _space.collection_id),
+               _space.model, _space.dimensions, _space.distance, _space.state,
+               embedded, chunks, coalesce(embedded::double precision / nullif(chunks, 0), 1),
+               count(*) FILTER (WHERE x.state = 'waiting'), count(*) FILTER (WHERE x.state = 'dead'),
+               pg_total_relation_size(to_regclass(format('rag.%I', 'embeddings_' || _space.space_id))),
+               rag.index_state(_space), _space.fingerprint, _space.created_at, _space.activated_at
+        FROM rag.jobs AS x
+        WHERE x.collection_id = _space.collection_id AND x.space_id = _space.space_id;
+    END LOOP;
 END
 $$;
 

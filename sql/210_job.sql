@@ -425,8 +425,7 @@ BEGIN
             AND (error_like IS NULL OR j.errors -> -1 ->> 'error' LIKE error_like)
             AND (job_kind IS NULL OR j.kind = job_kind)
             AND (uri_like IS NULL OR EXISTS (
-                SELECT FROM rag.documents AS d
-                WHERE d.collection_id = j.collection_id AND d.document_id = j.document_id AND d.uri LIKE uri_like))
+                SELECT FROM rag.document_uris(j.collection_id, ARRAY[j.document_id]) AS d WHERE d.uri LIKE uri_like))
             AND (job_ids IS NULL OR j.job_id = ANY (job_ids))
         ORDER BY j.job_id
         FOR UPDATE);

@@ -1,3 +1,21 @@
+CREATE OR REPLACE FUNCTION rag.document_uris(of_collection integer, document_ids uuid[])
+RETURNS TABLE (document_id uuid, uri text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT d.document_id, d.uri FROM rag.documents AS d
+    WHERE d.collection_id = of_collection AND d.document_id = ANY (document_ids);
+END
+$$;
+
+COMMENT ON FUNCTION rag.document_uris(integer, uuid[]) IS
+$$The uris of documents of one collection: what a list over all collections joins, collection by collection.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.list_jobs(collection text DEFAULT NULL, wanted_state text DEFAULT NULL,
                                          result_limit integer DEFAULT 100)
 RETURNS TABLE (job_id bigint, collection_name text, document_id uuid, uri text, kind text, state text,
@@ -11,20 +29,29 @@ DECLARE
                           THEN (rag.require_collection(list_jobs.collection)).collection_id END;
 BEGIN
     RETURN QUERY
-    SELECT l.job_id, c.name, l.document_id, d.uri, l.kind, l.shown, l.priority, l.attempts, l.max_attempts,
+    WITH listed AS MATERIALIZED (
+        SELECT l.*, c.name
+        FROM (
+            SELECT j.*, CASE WHEN j.state = 'dead' THEN 'dead'
+                             WHEN j.lease_expires_at > clock_timestamp() THEN 'running'
+                             ELSE 'waiting' END AS shown
+            FROM rag.jobs AS j
+            WHERE _only IS NULL OR j.collection_id = _only
+        ) AS l
+        JOIN rag.collections AS c ON c.collection_id = l.collection_id AND c.dropped_at IS NULL
+        WHERE wanted_state IS NULL OR l.shown = wanted_state
+        ORDER BY l.priority DESC, l.run_at, l.job_id
+        LIMIT result_limit
+    ), named AS (
+        SELECT g.collection_id, u.document_id, u.uri
+        FROM (SELECT l.collection_id, array_agg(l.document_id) AS ids FROM listed AS l GROUP BY l.collection_id) AS g,
+        LATERAL rag.document_uris(g.collection_id, g.ids) AS u
+    )
+    SELECT l.job_id, l.name, l.document_id, n.uri, l.kind, l.shown, l.priority, l.attempts, l.max_attempts,
            l.run_at, l.worker, l.lease_expires_at, l.errors -> -1 ->> 'error', l.created_at
-    FROM (
-        SELECT j.*, CASE WHEN j.state = 'dead' THEN 'dead'
-                         WHEN j.lease_expires_at > clock_timestamp() THEN 'running'
-                         ELSE 'waiting' END AS shown
-        FROM rag.jobs AS j
-        WHERE _only IS NULL OR j.collection_id = _only
-    ) AS l
-    JOIN rag.collections AS c ON c.collection_id = l.collection_id AND c.dropped_at IS NULL
-    LEFT JOIN rag.documents AS d ON d.collection_id = l.collection_id AND d.document_id = l.document_id
-    WHERE wanted_state IS NULL OR l.shown = wanted_state
-    ORDER BY l.priority DESC, l.run_at, l.job_id
-    LIMIT result_limit;
+    FROM listed AS l
+    LEFT JOIN named AS n ON n.collection_id = l.collection_id AND n.document_id = l.document_id
+    ORDER BY l.priority DESC, l.run_at, l.job_id;
 END
 $$;
 
@@ -81,6 +108,7 @@ RETURNS TABLE (job bigint, collection_name text, document_id uuid, uri text, kin
                history jsonb, created_at timestamptz)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _job rag.jobs;

@@ -51,13 +51,17 @@ CREATE OR REPLACE FUNCTION rag.remove_chunks(of_collection integer, chunk_ids bi
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
+DECLARE
+    _space_id integer;
 BEGIN
     PERFORM rag.unindex_chunks(of_collection, chunk_ids);
-    DELETE FROM rag.embeddings AS e
-    WHERE e.space_id IN (SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection)
-        AND e.chunk_id = ANY (chunk_ids);
+    -- One space at a time: IN (SELECT …) would lock the vectors of every collection.
+    FOR _space_id IN SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection LOOP
+        DELETE FROM rag.embeddings AS e WHERE e.space_id = _space_id AND e.chunk_id = ANY (chunk_ids);
+    END LOOP;
     DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection AND c.chunk_id = ANY (chunk_ids);
 END
 $$;
@@ -70,6 +74,7 @@ CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bi
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -110,6 +115,7 @@ CREATE OR REPLACE FUNCTION rag.replace_chunks(
 RETURNS TABLE (chunk_id bigint, is_new boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 #variable_conflict use_column
@@ -218,6 +224,7 @@ CREATE OR REPLACE FUNCTION rag.queue_missing_vectors(of_collection integer, docu
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE

@@ -14,6 +14,7 @@ CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, do
                                              OUT saved_id uuid, OUT text_changed boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -219,6 +220,7 @@ CREATE OR REPLACE FUNCTION rag.load_staged(collection text)
 RETURNS TABLE (loaded_documents bigint, loaded_chunks bigint, queued uuid[])
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -300,6 +302,7 @@ CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE

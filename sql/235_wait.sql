@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION rag.unfinished(collection text, document_ids uuid[], 
 RETURNS TABLE (document_id uuid, uri text, wanted_version integer, state text, error text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag.require_collection(unfinished.collection)).collection_id;
@@ -37,6 +38,7 @@ CREATE OR REPLACE FUNCTION rag.wait_until_searchable(collection text, document_i
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag.require_collection(wait_until_searchable.collection)).collection_id;

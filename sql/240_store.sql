@@ -3,6 +3,7 @@ RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type 
                chunking jsonb, embedded_hashes bytea[], space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -13,7 +14,7 @@ BEGIN
     SELECT d.document_id, d.uri, d.title, d.content, d.media_type, d.version, c.chunking,
            ARRAY(SELECT k.content_hash FROM rag.chunks AS k
                  JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
-                 WHERE k.collection_id = d.collection_id AND k.document_id = d.document_id),
+                 WHERE k.collection_id = _job.collection_id AND k.document_id = _job.document_id),
            _space.space_id
     FROM rag.documents AS d
     JOIN rag.collections AS c ON c.collection_id = d.collection_id
@@ -32,6 +33,7 @@ CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -39,10 +41,10 @@ DECLARE
     _version integer;
 BEGIN
     -- The document first, then the job: the order in which delete_document locks them.
+    SELECT j.* INTO _job FROM rag.jobs AS j WHERE j.job_id = store_chunks.job_id;
     SELECT d.version INTO _version
     FROM rag.documents AS d
-    WHERE (d.collection_id, d.document_id) IN (
-        SELECT j.collection_id, j.document_id FROM rag.jobs AS j WHERE j.job_id = store_chunks.job_id)
+    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id
     FOR UPDATE;
     _job := rag.require_lease(store_chunks.job_id, store_chunks.lease);
     IF _version IS DISTINCT FROM store_chunks.document_version THEN
@@ -90,6 +92,7 @@ CREATE OR REPLACE FUNCTION rag.chunks_to_embed(job_id bigint, lease uuid, chunk_
 RETURNS TABLE (chunk_id bigint, searchable text)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -115,6 +118,7 @@ CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -122,9 +126,9 @@ DECLARE
     _space rag.spaces;
     _missing integer;
 BEGIN
+    SELECT j.* INTO _job FROM rag.jobs AS j WHERE j.job_id = store_embeddings.job_id;
     PERFORM FROM rag.documents AS d
-    WHERE (d.collection_id, d.document_id) IN (
-        SELECT j.collection_id, j.document_id FROM rag.jobs AS j WHERE j.job_id = store_embeddings.job_id)
+    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id
     FOR UPDATE;
     _job := rag.require_lease(store_embeddings.job_id, store_embeddings.lease);
     _space := rag.require_space(_job.space_id);

@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
@@ -38,6 +39,7 @@ CREATE OR REPLACE FUNCTION rag.next_documents(of_backlog rag.backlogs, document_
 RETURNS TABLE (document_id uuid, needed boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 BEGIN
@@ -124,6 +126,7 @@ CREATE OR REPLACE FUNCTION rag.end_backlog(of_backlog rag.backlogs)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE

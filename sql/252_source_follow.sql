@@ -122,6 +122,7 @@ CREATE OR REPLACE FUNCTION rag.step_source(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _s rag.sources := of_source;

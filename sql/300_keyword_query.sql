@@ -19,6 +19,7 @@ CREATE OR REPLACE FUNCTION rag.prepare_keyword(collection_key integer, query_tex
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _q rag.keyword_query;
@@ -120,6 +121,7 @@ CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys 
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _thresholds double precision[];

@@ -36,6 +36,7 @@ CREATE OR REPLACE FUNCTION rag.chunks_of_slots(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _chunks bigint[];

@@ -44,6 +44,7 @@ CREATE OR REPLACE FUNCTION rag.keyword_lists(
 )
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _collection integer := query.collection_key;    -- plain variables: fields cost more per row
@@ -155,6 +156,7 @@ CREATE OR REPLACE FUNCTION rag.block_scores(
 RETURNS {vector}.vector
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN (
@@ -192,6 +194,7 @@ CREATE OR REPLACE FUNCTION rag.block_gate(
 RETURNS bit varying
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN (

@@ -6,6 +6,7 @@ CREATE OR REPLACE FUNCTION rag.boost(
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _scores double precision[] := scores;
@@ -123,6 +124,7 @@ CREATE OR REPLACE FUNCTION rag.distinct_chunks(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN ARRAY(
@@ -158,6 +160,7 @@ CREATE OR REPLACE FUNCTION rag.diversify(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _chosen bigint[] := '{}';

@@ -85,6 +85,7 @@ CREATE OR REPLACE FUNCTION rag.cosines(request rag.request, candidates rag.candi
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _space rag.spaces := rag.active_space(request.collection_key);

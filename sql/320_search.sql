@@ -9,6 +9,7 @@ CREATE OR REPLACE FUNCTION rag.make_hits(
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN QUERY

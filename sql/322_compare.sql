@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION rag.judge_hits(of_collection integer, chunk_keys bigi
                                           OUT recall double precision, OUT ndcg double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _best double precision;

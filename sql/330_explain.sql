@@ -20,6 +20,7 @@ CREATE OR REPLACE FUNCTION rag.explain_search(
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _request rag.request := rag.make_request(
@@ -124,6 +125,7 @@ CREATE OR REPLACE FUNCTION rag.why_not(
 RETURNS TABLE ("check" text, passed boolean, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _request rag.request := rag.make_request(
@@ -233,6 +235,7 @@ CREATE OR REPLACE FUNCTION rag.more_like(
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag.require_collection(more_like.collection)).collection_id;

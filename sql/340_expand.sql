@@ -8,6 +8,7 @@ RETURNS TABLE (document_id uuid, uri text, title text, heading text, content tex
                stop_offset integer, chunk_keys bigint[], place bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -3,32 +3,39 @@ RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint
                bytes bigint, lag double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
+DECLARE
+    _c record;
 BEGIN
     IF collection_stats.name IS NOT NULL THEN
         PERFORM rag.require_collection(collection_stats.name);
     END IF;
-    RETURN QUERY
-    SELECT l.name,
-           (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = l.collection_id),
-           (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = l.collection_id),
-           (SELECT count(*) FROM rag.embeddings AS e
-            WHERE e.space_id = l.space_id),
-           j.waiting + j.running, j.dead,
-           (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
-            FROM (SELECT to_regclass(format('rag.%I', t || '_' || l.collection_id))
-                  FROM unnest(rag.collection_tables()) AS t
-                  UNION ALL
-                  SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
-                  FROM rag.kept_spaces(l.collection_id) AS s) AS p (part)),
-           (SELECT greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(x.created_at)), 0))::double precision
-            FROM rag.jobs AS x
-            JOIN rag.documents AS d ON d.collection_id = l.collection_id AND d.document_id = x.document_id
-            WHERE x.collection_id = l.collection_id AND x.state = 'waiting'
-                AND (x.space_id = l.space_id OR d.indexed_version < d.version))
-    FROM rag.list_collections() AS l
-    JOIN rag.job_stats(collection_stats.name) AS j ON j.collection_name = l.name
-    ORDER BY l.name;
+    -- A statement for each, so that each reads its own partitions only.
+    FOR _c IN
+        SELECT l.collection_id, l.space_id, l.name, j.waiting + j.running AS pending, j.dead
+        FROM rag.list_collections() AS l
+        JOIN rag.job_stats(collection_stats.name) AS j ON j.collection_name = l.name
+        ORDER BY l.name
+    LOOP
+        RETURN QUERY
+        SELECT _c.name,
+               (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _c.collection_id),
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id),
+               (SELECT count(*) FROM rag.embeddings AS e WHERE e.space_id = _c.space_id),
+               _c.pending, _c.dead,
+               (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
+                FROM (SELECT to_regclass(format('rag.%I', t || '_' || _c.collection_id))
+                      FROM unnest(rag.collection_tables()) AS t
+                      UNION ALL
+                      SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
+                      FROM rag.kept_spaces(_c.collection_id) AS s) AS p (part)),
+               (SELECT greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(x.created_at)), 0))::double precision
+                FROM rag.jobs AS x
+                JOIN rag.documents AS d ON d.collection_id = _c.collection_id AND d.document_id = x.document_id
+                WHERE x.collection_id = _c.collection_id AND x.state = 'waiting'
+                    AND (x.space_id = _c.space_id OR d.indexed_version < d.version));
+    END LOOP;
 END
 $$;
 

@@ -70,6 +70,7 @@ CREATE OR REPLACE FUNCTION rag.check_chunks()
 RETURNS TABLE ("check" text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _c record;
@@ -159,6 +160,7 @@ CREATE OR REPLACE FUNCTION rag.undeclared_fields(collection_key integer)
 RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     looked_at CONSTANT integer := 300;
@@ -205,20 +207,24 @@ CREATE OR REPLACE FUNCTION rag.check_fields()
 RETURNS TABLE ("check" text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
+    _c record;
 BEGIN
-    RETURN QUERY
-    SELECT 'fields to declare', 'ok',
-           format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, c.name,
-                  CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END, left(u.lowest::text, 50), left(u.highest::text, 50)),
-           format('SELECT rag.index_field(%L, %L, %L)', c.name, u.field, u.type)
-    FROM rag.collections AS c, LATERAL rag.undeclared_fields(c.collection_id) AS u
-    WHERE c.dropped_at IS NULL
-        AND worthwhile = (SELECT count(*) FROM (SELECT FROM rag.chunks AS k WHERE k.collection_id = c.collection_id
-                                                LIMIT worthwhile) AS first)
-    ORDER BY c.name, u.field;
+    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.name LOOP
+        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1 LIMIT 1;
+        CONTINUE WHEN NOT FOUND;
+        RETURN QUERY
+        SELECT 'fields to declare', 'ok',
+               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, _c.name,
+                      CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
+                      left(u.lowest::text, 50), left(u.highest::text, 50)),
+               format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
+        FROM rag.undeclared_fields(_c.collection_id) AS u
+        ORDER BY u.field;
+    END LOOP;
 END
 $$;
 

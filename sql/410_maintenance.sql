@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION rag.maintain()
 RETURNS TABLE (collection text, merged integer, compacted integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _collection rag.collections;

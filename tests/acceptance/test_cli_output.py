@@ -1,0 +1,102 @@
+"""Each command prints what is stored: text that looks like emoji, markup or a terminal's commands stays as it is."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.types.json import Jsonb
+from typer.testing import CliRunner, Result
+
+from rag_pg.cli import app
+from rag_pg.terminal import visible
+
+ODD = "2001:db8:a:b:1 :date: [bold]x[/bold] [red] 漢字 שלום é 👩‍👩‍👧 \x1b[31mred\x1b[0m \u202eevil"
+WORD = "oddities"  # in the text, to be searched for
+
+
+@pytest.fixture(scope="module")
+def odd_dsn(new_database: Callable[..., str], template: str) -> str:
+    """A collection whose every text is odd: uri, title, heading, content, metadata, an error."""
+    dsn = new_database(template)
+    chunk = {"content": f"{WORD} {ODD}", "heading": ODD, "embedding": "[1,0,0]"}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('odd', 'none', 3)")
+        connection.execute(
+            "SELECT rag.put_chunks('odd', %s, %s, title => %s, metadata => %s)",
+            [ODD, Jsonb([chunk]), ODD, Jsonb({"tag": ODD})],
+        )
+        connection.execute("SELECT rag.put_document('odd', %s, 'dead')", [f"dead {ODD}"])
+        connection.execute(
+            "SELECT rag.fail_job(job_id, lease, %s, permanent => true) FROM rag.take_jobs(9)",
+            [f"error {ODD}"],
+        )
+    return dsn
+
+
+@pytest.fixture
+def run(odd_dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.setenv("RAG_PG_DSN", odd_dsn)
+    monkeypatch.setenv("RAG_PG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: str, columns: int = 80, terminal: bool = False) -> Result:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("NO_COLOR", "1")
+        monkeypatch.delenv("FORCE_COLOR", raising=False)
+        if terminal:
+            monkeypatch.setenv("FORCE_COLOR", "1")
+        return CliRunner().invoke(app, arguments)
+
+    return invoke
+
+
+def values(found: Any) -> list[Any]:
+    """All texts in a value."""
+    if isinstance(found, dict):
+        return [text for one in found.values() for text in values(one)]
+    return [text for one in found for text in values(one)] if isinstance(found, list) else [found]
+
+
+PRINTED = {  # command: how often the odd text is in what it prints at least
+    ("documents", "-c", "odd"): 4,
+    ("facets", "tag", "-c", "odd"): 1,
+    ("search", WORD, "-c", "odd", "--mode", "keyword"): 3,
+    ("jobs", "-c", "odd"): 2,
+    ("jobs", "--explain", "1"): 2,
+    ("delete", f"no {ODD}", "-c", "odd"): 1,
+    ("doctor",): 0,
+    ("status",): 0,
+    ("spaces",): 0,
+    ("count", "-c", "odd"): 0,
+}
+
+
+@pytest.mark.parametrize("arguments", PRINTED, ids=" ".join)
+def test_a_command_prints_what_is_stored(
+    run: Callable[..., Result], arguments: tuple[str, ...]
+) -> None:
+    times = PRINTED[arguments]
+    piped = run(*arguments)
+    assert piped.exception is None or isinstance(piped.exception, SystemExit), piped.output
+    assert piped.output.count(ODD) >= times, piped.output
+    assert "─" not in piped.stdout and "│" not in piped.stdout
+
+    told = run(*arguments, "--json")
+    texts = [text for line in told.stdout.splitlines() for text in values(json.loads(line))]
+    assert sum(str(text).count(ODD) for text in texts) >= times
+    assert visible(told.stdout) == told.stdout
+
+    times -= arguments[0] == "search"  # a terminal gets a passage, not the whole text
+    for columns in (80, 40):
+        seen = run(*arguments, terminal=True, columns=columns)
+        assert seen.output.count(visible(ODD)) >= times, seen.output
+        assert visible(seen.output) == seen.output
+
+
+def test_a_uri_that_was_printed_can_be_deleted(run: Callable[..., Result]) -> None:
+    uris = [line.split("\t")[0] for line in run("documents", "-c", "odd").stdout.splitlines()]
+    assert uris == sorted(uris) and len(uris) == 2
+    assert run("delete", uris[1], "-c", "odd").stdout == "1 document deleted\n"

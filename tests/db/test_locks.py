@@ -1,0 +1,337 @@
+"""Among a hundred collections, work on one locks and plans no partition of another.
+
+A statement locks every partition that its plan reaches: at planning, or, a cached plan, whenever it runs. So what a
+transaction holds in pg_locks is what its statements planned.
+"""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psycopg
+import pytest
+
+Connection = psycopg.Connection[Any]
+ROOT = Path(__file__).parents[2]
+OTHERS = 99
+CHUNKS = '[{"content": "alpha beta", "embedding": [1, 0, 0]}, {"content": "gamma", "embedding": [0, 1, 0]}]'
+EDITED = CHUNKS.replace("gamma", "delta")
+ALL_SEARCH = "'own', 'alpha w7', '[1, 0.5, 0]'"
+FILTER = '\'{"half": 1, "number": {"$gte": 3}}\''
+ONE_CHUNK = "(SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1)"
+SPACE = "(SELECT s FROM rag.spaces AS s WHERE space_id = 1)"
+
+# What each public function is called with; several calls where it takes several ways.
+CALLS: dict[str, tuple[str, ...]] = {
+    "create_collection": ("rag.create_collection('newest', 'none', 3)", "rag.create_collection('own', 'none', 3, language => 'simple')"),
+    "list_collections": ("rag.list_collections()",),
+    "collection_stats": ("rag.collection_stats('own')",),
+    "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}')",),
+    "drop_collection": ("rag.drop_collection('own')",),
+    "drop_vector_index": ("rag.drop_vector_index('own')",),
+    "build_vector_index": ("rag.drop_vector_index('own'); SELECT * FROM rag.build_vector_index('own')",),
+    "index_progress": ("rag.index_progress()",),
+    "create_space": ("rag.create_space('own', 'another', 4)",),
+    "list_spaces": ("rag.list_spaces('own')",),
+    "compare_spaces": (
+        """rag.compare_spaces('own', '[{"query": "q", "embeddings": {"1": [1, 0, 0]}, "relevant": ["d1"]}]')""",
+    ),
+    "activate_space": ("rag.activate_space(%(second)s, forced => true)",),
+    "rollback_space": ("rag.activate_space(%(second)s, forced => true); SELECT * FROM rag.rollback_space('own', true)",),
+    "drop_space": ("rag.drop_space(%(second)s)",),
+    "expect_space": ("rag.expect_space('own', 1)",),
+    "put_document": (
+        "rag.put_document('own', 'new', 'text', metadata => '{\"a\": 1}')",
+        "rag.put_document('own', 'd1', 'other text')",
+        "rag.put_document('own', 'queued', 'some text', metadata => '{\"a\": 1}')",
+    ),
+    "put_documents": ("""rag.put_documents('own', '[{"uri": "x", "content": "y"}, {"uri": "d2", "content": "y"}]')""",),
+    "wait_until_searchable": ("rag.wait_until_searchable('own', ARRAY[rag.document_id('own', 'd1')], 0)",),
+    "get_document": ("rag.get_document('own', 'd1')",),
+    "list_documents": ("rag.list_documents('own')", f"rag.list_documents('own', {FILTER})"),
+    "delete_document": ("rag.delete_document('own', 'd1')", "rag.delete_document('own', 'queued')"),
+    "put_chunks": (
+        f"rag.put_chunks('own', 'newest', '{CHUNKS}')",
+        f"rag.put_chunks('own', 'newest', '{CHUNKS}'); SELECT rag.put_chunks('own', 'newest', '{EDITED}')",
+        "rag.put_chunks('own', 'd1', '[{\"content\": \"without a vector\"}]')",
+    ),
+    "load_staged": (
+        """rag.expect_space('own', 1);
+        CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+            metadata jsonb, embedding halfvec) ON COMMIT DROP;
+        INSERT INTO staged_chunks
+        SELECT g, 's' || g / 2, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec FROM generate_series(1, 20) AS g;
+        SELECT * FROM rag.load_staged('own')""",
+    ),
+    "search": (
+        f"rag.search({ALL_SEARCH})",
+        f"rag.search({ALL_SEARCH}, metadata_filter => {FILTER})",
+        f"""rag.search({ALL_SEARCH}, diversity => 0.5, per_document => 1, fusion => 'rrf',
+            boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}, {{"recency": "day", "half_life": "1 day"}}]')""",
+        "rag.search('euclid', 'alpha', '[1, 0.5, 0]')",
+    ),
+    "search_keyword": (
+        "rag.search_keyword('own', 'alpha w7')",
+        f"rag.search_keyword('own', 'alpha w7', 10, {FILTER}, 'all')",
+        "rag.search_keyword('own', 'alpha w7', 200)",
+    ),
+    "search_vector": (
+        "rag.search_vector('own', '[1, 0.5, 0]')",
+        f"rag.search_vector('own', '[1, 0.5, 0]', 10, {FILTER})",
+        "rag.search_vector('own', '[1, 0.5, 0]', exact_below => 0)",
+        "rag.search_vector('own', '[1, 0.5, 0]', 10, '{\"half\": 1}', exact_below => 0)",
+    ),
+    "more_like": (f"rag.more_like('own', {ONE_CHUNK})", f"rag.more_like('own', {ONE_CHUNK}, same_document => false)"),
+    "expand": (f"rag.expand('own', ARRAY[{ONE_CHUNK}])", f"rag.expand('own', ARRAY[{ONE_CHUNK}], upto => 'document')"),
+    "explain_search": (f"rag.explain_search({ALL_SEARCH}, metadata_filter => {FILTER})",),
+    "why_not": (f"rag.why_not('own', {ONE_CHUNK}, 'alpha w7', '[1, 0.5, 0]', metadata_filter => {FILTER})",),
+    "explain_keyword": ("rag.explain_keyword('own', 'alpha w7')",),
+    "score_keyword": (f"rag.score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
+    "boost": ("""rag.boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0], '[{"recency": "day", "half_life": "1 day"}]')""",),
+    "diversify": (f"rag.diversify({SPACE}, ARRAY[1, 2, 3], ARRAY[1.0, 2.0, 3.0], 2, 0.5)",),
+    "auto_weight": ("rag.auto_weight(0.1, 0.2)",),
+    "count_documents": ("rag.count_documents('own')", f"rag.count_documents('own', {FILTER})"),
+    "facets": ("rag.facets('own', 'half')", f"rag.facets('own', 'number', {FILTER})"),
+    "select_documents": ("rag.select_documents('own', order_by => 'number')", f"rag.select_documents('own', {FILTER})"),
+    "index_field": ("rag.index_field('own', 'half', 'numeric')", "rag.index_field('own', 'number', 'numeric')"),
+    "unindex_field": ("rag.unindex_field('own', 'number')",),
+    "list_fields": ("rag.list_fields('own')",),
+    "field_index_statement": ("rag.field_index_statement('own', 'half', 'numeric')",),
+    "compile_filter": (f"rag.compile_filter(1, {FILTER})",),
+    "take_jobs": ("rag.take_jobs(10)",),
+    "read_job": ("rag.read_job(%(job)s, %(lease)s)",),
+    "store_chunks": (
+        "rag.store_chunks(%(job)s, %(lease)s, 1, '[{\"content\": \"c\", \"start\": 0, \"stop\": 1, \"embedding\": [1, 0, 0]}]')",
+        "rag.store_chunks(%(job)s, %(lease)s, 7, '[]')",
+    ),
+    "chunks_to_embed": ("rag.chunks_to_embed(%(embed_job)s, %(embed_lease)s)",),
+    "store_embeddings": (
+        """rag.store_embeddings(%(embed_job)s, %(embed_lease)s, ARRAY(
+            SELECT chunk_id FROM rag.chunks_to_embed(%(embed_job)s, %(embed_lease)s)), ARRAY['[1, 0, 0]']::halfvec[])""",
+    ),
+    "extend_job": ("rag.extend_job(%(job)s, %(lease)s)",),
+    "extend_jobs": ("rag.extend_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
+    "finish_job": ("rag.finish_job(%(job)s, %(lease)s)",),
+    "finish_jobs": ("rag.finish_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
+    "fail_job": ("rag.fail_job(%(job)s, %(lease)s, 'broken')",),
+    "retry_jobs": ("rag.retry_jobs('own')", "rag.retry_jobs(uri_like => '%%', include_waiting => true)"),
+    "list_jobs": ("rag.list_jobs('own')", "rag.list_jobs()"),
+    "explain_job": ("rag.explain_job(%(job)s)",),
+    "job_stats": ("rag.job_stats('own')", "rag.job_stats()"),
+    "unfinished": ("rag.unfinished('own', ARRAY[rag.document_id('own', 'queued')])",),
+    "queue_backlog": ("rag.queue_backlog(10)", "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()"),
+    "space_settings": ("rag.space_settings('own')",),
+    "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
+    "list_sources": ("rag.list_sources()",),
+    "sync_source": ("rag.follow_source(1)",),
+    "detach_source": ("rag.detach_source('followed', 'own', delete_documents => true); SELECT rag.follow_sources()",),
+    "search_text": ("rag.search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]')",),
+    "ask": ("rag.add_request('own', 'ask', '{\"question\": \"q\"}', 1)",),
+    "embed_query": ("rag.add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
+    "take_request": ("rag.take_request('w')",),
+    "answer_request": ("rag.answer_request(1, '{}')",),
+    "beat_worker": ("rag.beat_worker('w', '1')",),
+    "forget_worker": ("rag.forget_worker('w')",),
+    "list_workers": ("rag.list_workers()",),
+    "set_budget": ("rag.set_budget('gemini', 5)",),
+    "list_budgets": ("rag.list_budgets()",),
+    "take_budget": ("rag.take_budget('gemini')",),
+    "block_provider": ("rag.block_provider('gemini', 1)",),
+    "held_back": ("rag.held_back()",),
+    "embedded_text": ("rag.embedded_text('t', 'h', 'c')",),
+    "content_hash": ("rag.content_hash('c')",),
+    "document_id": ("rag.document_id('own', 'd1')",),
+    "version": ("rag.version()",),
+    "api_version": ("rag.api_version()",),
+    "set_fingerprint": ("rag.set_fingerprint('own', 'f')",),
+    "pending_indexes": ("rag.pending_indexes()",),
+    "remove_dropped": ("rag.drop_collection('own'); SELECT * FROM rag.remove_dropped()",),
+    "follow_sources": ("rag.follow_sources()",),
+}  # fmt: skip
+
+# These are asked about every collection.
+ALL_COLLECTIONS = {
+    "doctor": "compares the documents, chunks and vectors of every collection",
+    "maintain": "merges and compacts one collection after the other",
+}
+
+FOREIGN = """
+    SELECT DISTINCT t.relname
+    FROM pg_locks AS l
+    LEFT JOIN pg_index AS i ON i.indexrelid = l.relation
+    JOIN pg_class AS t ON t.oid = coalesce(i.indrelid, l.relation)
+    WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND t.oid = ANY (%s)
+    ORDER BY 1
+"""
+
+
+class Many(NamedTuple):
+    dsn: str
+    values: dict[str, Any]
+    others: list[int]  # the partitions of all collections but the one that is worked on
+
+
+@pytest.fixture(scope="module")
+def many(new_database: Any, template: str) -> Iterator[Many]:
+    dsn = new_database(template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('own', 'none', 3, language => 'simple')")
+        connection.execute(
+            """SELECT rag.put_chunks('own', 'd' || d, (
+                   SELECT jsonb_agg(jsonb_build_object(
+                       'content', format('w%s alpha x%s', (d * 30 + g) % 50, d * 30 + g),
+                       'metadata', jsonb_build_object('half', g % 2, 'number', g, 'day', '2026-01-02'),
+                       'embedding', ARRAY[1, g, d]))
+                   FROM generate_series(1, 30) AS g)) FROM generate_series(1, 20) AS d"""
+        )
+        connection.execute("SELECT rag.merge_keyword(1), rag.seal_frequent(1, 0)")
+        connection.execute("SELECT rag.put_chunks('own', 'fresh', %s)", [CHUNKS])
+        connection.execute("SELECT rag.put_chunks('own', 'bare', '[{\"content\": \"no vector\"}]')")
+        connection.execute("SELECT rag.put_document('own', 'queued', 'some text')")
+        connection.execute("SELECT rag.index_field('own', 'number', 'numeric')")
+        connection.execute("CREATE TABLE followed (id integer PRIMARY KEY, content text)")
+        connection.execute("CREATE TABLE another_table (id integer PRIMARY KEY, content text)")
+        connection.execute("INSERT INTO followed VALUES (1, 'one'), (2, 'two')")
+        connection.execute("SELECT rag.attach_source('followed', 'own', '{content}')")
+        connection.execute("SELECT rag.follow_source(1) FROM generate_series(1, 5)")
+        connection.execute("UPDATE followed SET content = 'three' WHERE id = 1")
+        values: dict[str, Any] = {
+            "second": connection.execute("SELECT rag.create_space('own', 'second', 5)").fetchone()[
+                0
+            ]  # type: ignore[index]
+        }
+        for job in connection.execute("SELECT * FROM rag.take_jobs(100, 3600)").fetchall():
+            job_id, lease, kind, _, _, document = job[:6]
+            uri = connection.execute("SELECT uri FROM rag.list_documents('own') WHERE document_id = %s", [document])  # fmt: skip
+            if uri.fetchone() == ("queued",) and kind == "ingest":
+                values |= {"job": job_id, "lease": lease}
+            elif kind == "embed":
+                values |= {"embed_job": job_id, "embed_lease": lease}
+        connection.execute("SELECT rag.create_collection('euclid', 'none', 3, distance => 'l2')")
+        connection.execute("SELECT rag.put_chunks('euclid', 'a', %s)", [CHUNKS])
+        connection.execute(
+            """SELECT rag.create_collection('c' || g, 'none', 3),
+                      rag.put_chunks('c' || g, 'a', '[{"content": "alpha w7", "embedding": [1, 0, 0]}]')
+               FROM generate_series(1, %s) AS g""",
+            [OTHERS - 1],
+        )
+        own = ["own", "euclid"]
+        others = connection.execute(
+            """SELECT i.inhrelid FROM pg_inherits AS i
+               JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace AND p.relkind = 'p'
+               JOIN pg_class AS t ON t.oid = i.inhrelid
+               WHERE t.relname <> ALL (ARRAY(
+                   SELECT format('%%s_%%s', n, c.collection_id)
+                   FROM rag.collections AS c, unnest(rag.collection_tables()) AS n WHERE c.name = ANY (%s)
+                   UNION ALL
+                   SELECT 'embeddings_' || s.space_id
+                   FROM rag.collections AS c JOIN rag.spaces AS s USING (collection_id) WHERE c.name = ANY (%s)))""",
+            [own, own],
+        )
+        yield Many(dsn, values, [oid for (oid,) in others])
+
+
+def foreign(connection: Connection, many: Many) -> list[str]:
+    return [name for (name,) in connection.execute(FOREIGN, [many.others])]
+
+
+def run(connection: Connection, many: Many, call: str) -> None:
+    for statement in f"SELECT * FROM {call}".split(";\n" if ";\n" in call else "; "):
+        connection.execute(statement.encode(), many.values if "%(" in statement or "%%" in statement else None)  # fmt: skip
+
+
+def public_functions() -> set[str]:
+    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "generate_sql_api.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name for _, names in module.PUBLIC.values() for name in names}
+
+
+def test_every_public_function_has_a_call_here() -> None:
+    assert public_functions() == CALLS.keys() | ALL_COLLECTIONS.keys()
+    assert not CALLS.keys() & ALL_COLLECTIONS.keys()
+
+
+ALL_CALLS = [(name, call) for name, calls in CALLS.items() for call in calls]
+
+
+@pytest.mark.parametrize(("name", "call"), ALL_CALLS)
+def test_a_call_on_one_collection_locks_no_partition_of_another(
+    many: Many, name: str, call: str
+) -> None:
+    with psycopg.connect(many.dsn) as connection:
+        assert len(many.others) > 7 * (OTHERS - 2)
+        run(connection, many, call)
+        assert foreign(connection, many) == []
+        connection.rollback()
+
+
+@pytest.mark.parametrize(("name", "call"), ALL_CALLS)
+def test_nor_do_its_cached_plans(many: Many, name: str, call: str) -> None:
+    """As generic plans lock it: those that a long session comes to use, here from the beginning."""
+    with psycopg.connect(many.dsn) as connection:
+        connection.execute("SET plan_cache_mode = force_generic_plan")
+        for _ in range(2):
+            connection.execute("SAVEPOINT before")
+            run(connection, many, call)
+            assert foreign(connection, many) == []
+            connection.execute("ROLLBACK TO before")
+        connection.rollback()
+
+
+def test_a_session_that_has_searched_and_written_for_long_locks_its_own(many: Many) -> None:
+    calls = [c for n in ("search", "search_keyword", "search_vector", "put_chunks", "delete_document") for c in CALLS[n]]  # fmt: skip
+    with psycopg.connect(many.dsn) as connection:
+        for call in calls:
+            for _ in range(12):
+                connection.execute("SAVEPOINT before")
+                run(connection, many, call)
+                held = foreign(connection, many)
+                connection.execute("ROLLBACK TO before")
+            assert held == [], call
+        connection.rollback()
+
+
+def test_the_client_names_no_partitioned_table() -> None:
+    """It calls functions alone, so what holds for them holds for it."""
+    tables = re.compile(r"\brag\.(documents|chunks|embeddings|keyword_\w+)\b(?! is )")
+    found = [
+        f"{path.name}: {match[0]}"
+        for path in sorted((ROOT / "rag_pg").glob("*.py"))
+        for match in tables.finditer(path.read_text())
+    ]
+    assert found == []
+
+
+def test_who_names_a_partitioned_table_plans_for_its_key(many: Many) -> None:
+    """Statements in strings are planned each time anyway; the others must not be kept as generic plans."""
+    with psycopg.connect(many.dsn) as connection:
+        functions = connection.execute(
+            """SELECT p.proname, p.prosrc, coalesce(p.proconfig, '{}') FROM pg_proc AS p
+               JOIN pg_language AS l ON l.oid = p.prolang
+               WHERE p.pronamespace = 'rag'::regnamespace AND l.lanname IN ('plpgsql', 'sql')"""
+        ).fetchall()
+        tables = "|".join(
+            name
+            for (name,) in connection.execute(
+                "SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace = 'rag'::regnamespace"
+            )
+        )
+    assert "keyword_postings" in tables
+    named = {
+        name: settings
+        for name, body, settings in functions
+        if re.search(rf"\brag\.({tables})\b(?!;)", _statements(body))
+    }
+    assert "score_chunks" in named or "read_lexemes" in named
+    assert [n for n, s in named.items() if "plan_cache_mode=force_custom_plan" not in s] == []
+
+
+def _statements(body: str) -> str:
+    """Return a function's body without its comments and its strings."""
+    return re.sub(
+        r"\$sql\$.*?\$sql\$|'(?:[^']|'')*'", "''", re.sub(r"--[^\n]*", "", body), flags=re.S
+    )

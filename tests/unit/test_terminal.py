@@ -1,0 +1,134 @@
+"""What is printed is what is stored: through every helper, for any text."""
+
+import io
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from rag_pg import show, terminal
+from rag_pg.models import Answer, Citation, Usage
+from rag_pg.terminal import Column, copy_field, table_lines, visible
+
+PIECES = (  # what consoles, markup and terminals take for something else
+    ":smile:", ":date:", "2001:db8:a:b:1", "[bold]", "[/]", "[red]x[/red]", "[link=x]", "\\[",
+    "\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\r", "\b", "\t", "\n", "\\t", "\\", "…", "漢字", "שלום",
+    "\u202eevil", "\u2066", "👩‍👩‍👧", "e\u0301", "\ufe0f", "http://x.example/?a=1", "None", "123", "'q'", "  ",
+)  # fmt: skip
+TEXT = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=6)), max_size=8).map("".join)
+
+
+class Stream(io.StringIO):
+    """A pipe, or a terminal."""
+
+    def __init__(self, terminal: bool) -> None:
+        super().__init__()
+        self.terminal = terminal
+
+    def isatty(self) -> bool:
+        return self.terminal
+
+
+def printed(action: Callable[..., None], *args: Any, seen: bool = False) -> str:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FORCE_COLOR", "NO_COLOR"):
+            patch.delenv(name, raising=False)
+        if seen:
+            patch.setenv("NO_COLOR", "1")
+        stream = Stream(seen)
+        patch.setattr("sys.stdout", stream)
+        patch.setattr("sys.stderr", Stream(seen))
+        action(*args)
+        return stream.getvalue()
+
+
+def read_copy(field: str) -> str:
+    """COPY's text format, read by its own rules."""
+    pairs = {"t": "\t", "n": "\n", "r": "\r", "\\": "\\"}
+    text, escaped = "", False
+    for character in field:
+        if escaped:
+            text, escaped = text + pairs[character], False
+        elif character == "\\":
+            escaped = True
+        else:
+            text += character
+    assert not escaped
+    return text
+
+
+@given(TEXT)
+def test_a_pipe_gets_data_character_by_character(text: str) -> None:
+    assert printed(terminal.write, text) == text + "\n"
+    assert printed(terminal.write, (text, "bold"), text) == text * 2 + "\n"
+    answer = Answer(
+        text=text,
+        found=True,
+        citations=[Citation(number=1, chunk_id=1, uri=text, title="", heading=text, quote="")],
+        model="m",
+        usage=Usage(),
+    )
+    told = printed(show.print_answer, answer)
+    assert told.startswith(text + "\n\n  [1] " + text)
+    assert printed(show.print_fields, {"uri": text}) == f"uri  {text}\n"
+
+
+@given(TEXT)
+def test_json_is_the_same_data_and_harmless_on_a_terminal(text: str) -> None:
+    for seen in (False, True):
+        line = printed(terminal.write_json, {"uri": text, "in": [text]}, seen=seen)
+        assert json.loads(line) == {"uri": text, "in": [text]}
+        assert visible(line) == line and line.count("\n") == 1
+
+
+@given(TEXT)
+def test_a_terminal_is_told_of_control_characters_and_sees_the_rest_as_it_is(text: str) -> None:
+    line = printed(terminal.write, text, seen=True)
+    assert visible(line) == line  # nothing is left to act on
+    assert "\x1b" not in line and "\r" not in line and "\u202e" not in line
+    if visible(text) == text:
+        assert line == text + "\n"
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=4))
+def test_fields_of_a_piped_table_are_read_back_as_they_were(rows: list[tuple[str, str]]) -> None:
+    lines = printed(terminal.write_table, [Column("a"), Column("b")], rows).split("\n")
+    assert lines.pop() == ""
+    assert [tuple(map(read_copy, line.split("\t"))) for line in lines] == rows
+
+
+@given(st.lists(st.tuples(TEXT, TEXT, st.integers()), min_size=1, max_size=4), st.integers(1, 120))
+def test_no_field_is_cut_or_wrapped_at_any_width(
+    rows: list[tuple[str, str, int]], room: int
+) -> None:
+    columns = [Column("a"), Column("b"), Column("c", spare=True)]
+    lines = [
+        "".join(part if isinstance(part, str) else part[0] for part in line)
+        for line in table_lines(columns, rows, room)
+    ]
+    assert all("\n" not in line for line in lines)
+    together = "\n".join(lines)
+    for a, b, c in rows:
+        for value in (a, b):
+            assert visible(value, cell=True).rstrip() in together
+        assert str(c) in together or c == 0
+    if lines[0].startswith("a  "):  # it is aligned: it fits
+        assert max(map(cell_len, lines)) <= room
+
+
+def test_columns_without_news_are_left_out_of_a_narrow_table() -> None:
+    columns = [Column("name"), Column("failed", spare=True)]
+    narrow = [line[0][0] for line in table_lines(columns, [["docs", 0]], 6)]
+    assert narrow == ["name", "d"]  # the style of the head, then the row's first character
+    kept = list(table_lines(columns, [["docs", 3]], 6))
+    assert kept == [[("docs", "bold")], ["    failed: 3"]]
+
+
+def test_numbers_and_missing_values_are_plain_in_a_pipe() -> None:
+    row = [copy_field(value) for value in (None, 3, 0.5, True, {"a": "é"}, "")]
+    assert row == ["", "3", "0.5", "true", '{"a": "é"}', ""]
+    assert printed(terminal.write_json, {"distance": float("nan")}) == '{"distance": null}\n'
