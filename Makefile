@@ -12,7 +12,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers chaos stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers docker-up docker-test chaos stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -131,6 +131,16 @@ bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG
 
 bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/peers.py
+
+docker-up: docker/secrets/db_password ## PostgreSQL and a worker in containers, from images that are pulled and built
+	docker compose -f docker/compose.yaml up --build -d
+
+docker/secrets/db_password:
+	@mkdir -p -m 700 docker/secrets
+	@$(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(24))' > $@
+
+docker-test: $(VENV)/.test ## the whole life of docker/compose.yaml on a real engine, its images made from nothing
+	$(BIN)/python tests/docker/compose.py
 
 chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/acceptance/chaos

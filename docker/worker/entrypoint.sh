@@ -1,8 +1,9 @@
 #!/bin/sh
-# The database's password comes from a file, so that it stands in no environment that `docker inspect` shows.
+# The database's password comes from a file and goes into another one that libpq reads (PGPASSFILE), for this process
+# and for `docker exec` alike. So it stands in no environment, which `docker inspect` would show.
 set -eu
 if [ -n "${POSTGRES_PASSWORD_FILE:-}" ]; then
-    PGPASSWORD=$(cat "$POSTGRES_PASSWORD_FILE")
-    export PGPASSWORD
+    umask 077
+    printf '*:*:*:*:%s\n' "$(sed 's/[\\:]/\\&/g' "$POSTGRES_PASSWORD_FILE")" > "$PGPASSFILE"
 fi
 exec "$@"
