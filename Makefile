@@ -85,10 +85,7 @@ check: lint types test ## everything a change must pass
 docs: $(VENV)/.demo ## write docs/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
 
-wheel-unit: $(VENV)/.unit ## tests without a server, torch or a provider's library
-	$(BIN)/pytest $(PARALLEL) -m "not libraries" tests/unit
-
-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
+wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/acceptance/wheel.py
 
 bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
