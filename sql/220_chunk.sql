@@ -131,6 +131,10 @@ DECLARE
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    PERFORM rag.check_metadata(u.extra, d.uri)
+    FROM unnest(document_ids, extras) AS u (document_id, extra)
+    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
+    WHERE jsonb_typeof(u.extra) <> 'object' OR pg_column_size(u.extra) > 262144;
 
     -- A chunk is the same chunk when its document, its embedded text and its language are.
     SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL), array_agg(m.hash),

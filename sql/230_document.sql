@@ -8,6 +8,29 @@ COMMENT ON FUNCTION rag.added_metadata(jsonb, jsonb) IS
 $$What a chunk's metadata has beside its document's: that which the chunker found.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.check_metadata(metadata jsonb, document_uri text)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF jsonb_typeof(metadata) <> 'object' THEN
+        RAISE EXCEPTION 'metadata in document ''%'' is a JSON %', document_uri, jsonb_typeof(metadata)
+        USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
+    END IF;
+    IF pg_column_size(metadata) > 262144 THEN
+        RAISE EXCEPTION 'metadata in document ''%'' has % bytes, at most 262144 are kept', document_uri,
+            pg_column_size(metadata)
+        USING ERRCODE = 'RG001', HINT = 'it is copied to every chunk and every hit: put long texts into the content, '
+            'or keep them in a table of yours';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_metadata(jsonb, text) IS
+$$Error RG001 unless a document's or a chunk's metadata is a JSON object of at most 256 kB.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, document_uri text, document_title text,
                                              document_content text, document_metadata jsonb, document_media_type text,
                                              document_language text, ready_made boolean,
@@ -27,18 +50,15 @@ DECLARE
     _before rag.documents;
     _version integer;
 BEGIN
-    IF coalesce(document_uri, '') = '' OR length(document_uri) > 2000 THEN
-        RAISE EXCEPTION 'a document needs a uri of 1 to 2000 characters, this one has %', length(coalesce(document_uri, ''))
+    IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
+        RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %', octet_length(coalesce(document_uri, ''))
         USING ERRCODE = 'RG001', HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
     END IF;
     IF btrim(coalesce(document_content, ''), E' \t\r\n\f\x0B') = '' THEN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;
-    IF jsonb_typeof(_metadata) <> 'object' THEN
-        RAISE EXCEPTION 'metadata of document ''%'' is a JSON %', document_uri, jsonb_typeof(_metadata)
-        USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
-    END IF;
+    PERFORM rag.check_metadata(_metadata, document_uri);
     IF NOT ready_made AND _media_type NOT IN (
         'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
         'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java', 'text/x-kotlin',
@@ -51,19 +71,21 @@ BEGIN
 
     saved_id := rag.document_id(into_collection.name, document_uri);
     _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''), ready_made, document_content));
-    INSERT INTO rag.documents AS d (collection_id, document_id, uri, title, content, media_type, language, metadata,
-                                    content_hash, indexed_version)
-    VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type, _language, _metadata, _hash,
-            CASE WHEN ready_made THEN 1 ELSE 0 END)
-    ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
-    text_changed := FOUND;
-    IF text_changed THEN
-        RETURN;
-    END IF;
-
-    SELECT d.* INTO STRICT _before FROM rag.documents AS d
-    WHERE d.collection_id = _collection_id AND d.document_id = saved_id
-    FOR UPDATE;
+    LOOP
+        INSERT INTO rag.documents AS d (collection_id, document_id, uri, title, content, media_type, language, metadata,
+                                        content_hash, indexed_version)
+        VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type, _language, _metadata,
+                _hash, CASE WHEN ready_made THEN 1 ELSE 0 END)
+        ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
+        text_changed := FOUND;
+        IF text_changed THEN
+            RETURN;
+        END IF;
+        SELECT d.* INTO _before FROM rag.documents AS d
+        WHERE d.collection_id = _collection_id AND d.document_id = saved_id
+        FOR UPDATE;
+        EXIT WHEN FOUND;  -- otherwise it was deleted between the two: it is new after all
+    END LOOP;
     text_changed := _before.content_hash <> _hash;
     IF NOT text_changed AND _before.metadata = _metadata THEN
         RETURN;
@@ -132,18 +154,25 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _item jsonb;
+    _place bigint;
+    _ids uuid[] := '{}';
 BEGIN
     IF jsonb_typeof(put_documents.documents) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'documents is not a JSON array' USING ERRCODE = 'RG001',
         HINT = 'pass [{"uri": "…", "content": "…", "title": "…", "metadata": {}}, …]';
     END IF;
-    FOR _item IN SELECT i.value FROM jsonb_array_elements(put_documents.documents) AS i
+    -- By uri, so that two calls with the same documents lock them in the same order.
+    FOR _item, _place IN
+        SELECT i.value, i.ordinality
+        FROM jsonb_array_elements(put_documents.documents) WITH ORDINALITY AS i
+        ORDER BY i.value ->> 'uri' COLLATE "C", i.ordinality
     LOOP
-        RETURN NEXT rag.put_document(
+        _ids[_place] := rag.put_document(
             put_documents.collection, _item ->> 'uri', _item ->> 'content', coalesce(_item ->> 'title', ''),
             coalesce(nullif(_item -> 'metadata', 'null'), '{}'), coalesce(_item ->> 'media_type', 'text/plain'),
             (_item ->> 'language')::regconfig);
     END LOOP;
+    RETURN QUERY SELECT u.id FROM unnest(_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place;
 END
 $$;
 
@@ -234,6 +263,8 @@ BEGIN
     loaded_documents := 0;
     loaded_chunks := 0;
     queued := '{}';
+    PERFORM rag.check_metadata(t.metadata, t.uri) FROM pg_temp.staged_chunks AS t
+    WHERE jsonb_typeof(t.metadata) <> 'object' OR pg_column_size(t.metadata) > 262144;
     CREATE INDEX ON pg_temp.staged_chunks (uri);
     ANALYZE pg_temp.staged_chunks;
     -- An index is built some times faster over vectors that are there than one by one.

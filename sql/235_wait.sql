@@ -66,9 +66,13 @@ BEGIN
         RAISE EXCEPTION 'collection ''%'' has no document with id %', wait_until_searchable.collection, _names
         USING ERRCODE = 'RG002', HINT = 'pass what rag.put_document returned; it may have been deleted since';
     END IF;
-    PERFORM FROM rag.jobs AS j
+    -- What is seen and not committed is this transaction's own, written under whichever savepoint.
+    PERFORM FROM rag.jobs AS j,
+    LATERAL (SELECT pg_current_xact_id_if_assigned()::text::bigint AS top) AS t,
+    LATERAL (SELECT (j.xmin::text::bigint - t.top) & 4294967295 AS later) AS l
     WHERE j.collection_id = _id AND j.document_id = ANY (document_ids)
-        AND j.xmin = pg_current_xact_id_if_assigned()::xid;
+        AND CASE WHEN l.later < 1073741824
+                 THEN pg_xact_status((t.top + l.later)::text::xid8) = 'in progress' ELSE false END;
     IF FOUND THEN
         RAISE EXCEPTION 'the documents were put in this very transaction, which no worker sees'
         USING ERRCODE = 'RG001', HINT = 'commit, then wait';

@@ -161,15 +161,16 @@ BEGIN
     RETURN QUERY EXECUTE format(
         'SELECT _rag.key, r.title, nullif(r.content, ''''), r.metadata, r.language
          FROM jsonb_array_elements($1) AS _rag (key)
-         LEFT JOIN LATERAL (SELECT %s FROM %s AS t WHERE %s AND %s OFFSET 0) AS r ON true',
-        _sql.row_sql, rag.table_name(relation), _sql.match_sql, _sql.condition_sql)
+         LEFT JOIN LATERAL (SELECT %s FROM %s AS t WHERE %s AND %s = _rag.key AND %s OFFSET 0) AS r ON true',
+        _sql.row_sql, rag.table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
     USING keys;
 END
 $$;
 
 COMMENT ON FUNCTION rag.read_source(oid, jsonb, jsonb) IS
 $$The rows of these keys as documents. content is NULL where there is none: the row is gone, the condition is not met, or
-its content columns are all NULL or empty.$$;
+its content columns are all NULL or empty. A key that equals a row's and is written otherwise (1.0 and 1.00) is not that
+row's: its document goes, and the row has one under the key as it is written now.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.source_uri(definition jsonb, row_key jsonb)

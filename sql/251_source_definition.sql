@@ -146,10 +146,12 @@ BEGIN
         'condition', define_source.condition,
         'separator', coalesce(define_source.separator, ''),
         'media_type', coalesce(define_source.media_type, 'text/plain'),
-        'uri', rag.uri_pieces(coalesce(define_source.uri, (SELECT n.nspname || '.' || c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-             WHERE c.oid = relation) || '/' || (
-            SELECT string_agg('{' || k.name || '}', '/' ORDER BY k.place)
-            FROM unnest(_key) WITH ORDINALITY AS k (name, place))), _key));
+        'uri', CASE WHEN define_source.uri IS NOT NULL THEN rag.uri_pieces(define_source.uri, _key) ELSE (
+            SELECT jsonb_build_array(n.nspname || '.' || c.relname)
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation) || (
+            SELECT jsonb_agg(p.piece ORDER BY k.place, p.piece)
+            FROM generate_subscripts(_key, 1) AS k (place),
+                 unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.place - 1)]) AS p (piece)) END);
     PERFORM rag.check_source_key(relation, _key);
     _sql := rag.source_sql(relation, _definition);
     BEGIN

@@ -9,6 +9,7 @@ SET DateStyle TO 'ISO, YMD'
 SET IntervalStyle TO 'postgres'
 SET extra_float_digits TO 1
 SET bytea_output TO 'hex'
+SET lc_monetary TO 'C'
 AS $$
 DECLARE
     _source integer := TG_ARGV[0]::integer;
@@ -71,6 +72,18 @@ later. Only a role without the right to note anything is refused: its changes wo
 An UPDATE counts where a column that the source reads, the condition's verdict or the key changes.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.is_source_error(state text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN state <> '42704' AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
+    OR state IN ('RG002', 'RG006');
+
+COMMENT ON FUNCTION rag.is_source_error(text) IS
+$$Whether an error is the whole source's (its table, its columns, rights, the database) rather than that of one row.
+
+42704 is a row's: its language is no text search configuration.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.put_source_rows(of_source rag.sources, relation oid, keys jsonb, only_missing boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -98,7 +111,10 @@ BEGIN
             ON CONFLICT ON CONSTRAINT source_documents_pkey DO NOTHING;
         END IF;
     END LOOP;
-EXCEPTION WHEN data_exception OR program_limit_exceeded OR undefined_object OR SQLSTATE 'RG001' THEN
+EXCEPTION WHEN OTHERS THEN
+    IF rag.is_source_error(SQLSTATE) THEN
+        RAISE;
+    END IF;
     -- One row's fault: the others go in without it.
     IF jsonb_array_length(keys) = 1 THEN
         UPDATE rag.sources AS s
@@ -211,6 +227,21 @@ $$One batch of a source's work: changes that were noted before the rows that are
 documents whose rows are gone. Returns how much there was; 0 when it is in step.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.break_source(of_source integer, error text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    UPDATE rag.sources AS s SET broken = coalesce(nullif(left(break_source.error, 2000), ''), 'unknown')
+    WHERE s.source_id = of_source;
+END
+$$;
+
+COMMENT ON FUNCTION rag.break_source(integer, text) IS
+$$Mark a source broken with the reason: it is left alone until rag.follow_sources is told to retry, which maintenance does.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.follow_source(of_source integer, batch integer DEFAULT 500)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -221,6 +252,7 @@ SET DateStyle TO 'ISO, YMD'
 SET IntervalStyle TO 'postgres'
 SET extra_float_digits TO 1
 SET bytea_output TO 'hex'
+SET lc_monetary TO 'C'
 AS $$
 DECLARE
     _source rag.sources;
@@ -236,9 +268,9 @@ BEGIN
         UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL WHERE s.source_id = of_source;
     END IF;
     RETURN _done;
-EXCEPTION WHEN syntax_error_or_access_rule_violation OR SQLSTATE 'RG002' THEN
+EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS _hint = PG_EXCEPTION_HINT;
-    UPDATE rag.sources AS s SET broken = concat_ws('; ', SQLERRM, nullif(_hint, '')) WHERE s.source_id = of_source;
+    PERFORM rag.break_source(of_source, concat_ws('; ', SQLERRM, nullif(_hint, '')));
     RETURN 0;
 END
 $$;
@@ -246,8 +278,31 @@ $$;
 COMMENT ON FUNCTION rag.follow_source(integer, integer) IS
 $$One batch of one source; nothing when another session is at it. Returns how much there was.
 
-A source that cannot be followed (a column is gone, no right to read the table, row-level security would hide rows) is marked
-broken with the reason and keeps its changes.$$;
+A source that cannot be followed (a column is gone, no right to read the table, row-level security would hide rows, a
+deadlock) is marked broken with the reason and keeps its changes; no error of it reaches the caller, except a cancelled
+statement.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.due_sources(collections text[] DEFAULT NULL, retry_broken boolean DEFAULT false)
+RETURNS SETOF integer
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT s.source_id
+    FROM rag.sources AS s
+    JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
+    WHERE (collections IS NULL OR c.name = ANY (collections))
+        AND CASE WHEN s.broken IS NOT NULL THEN retry_broken
+                 ELSE s.phase <> 'follow'
+                      OR EXISTS (SELECT FROM rag.source_changes AS x WHERE x.source_id = s.source_id) END
+    ORDER BY s.source_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.due_sources(text[], boolean) IS
+$$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones, too.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.follow_sources(batch integer DEFAULT 500, collections text[] DEFAULT NULL,
@@ -257,18 +312,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN (
-        SELECT coalesce(sum(rag.follow_source(w.source_id, batch)), 0)::integer
-        FROM (
-            SELECT s.source_id
-            FROM rag.sources AS s
-            JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
-            WHERE (collections IS NULL OR c.name = ANY (collections))
-                AND CASE WHEN s.broken IS NOT NULL THEN retry_broken
-                         ELSE s.phase <> 'follow'
-                              OR EXISTS (SELECT FROM rag.source_changes AS x WHERE x.source_id = s.source_id) END
-            ORDER BY s.source_id
-        ) AS w);
+    RETURN (SELECT coalesce(sum(rag.follow_source(d.id, batch)), 0)::integer
+            FROM rag.due_sources(collections, retry_broken) AS d (id));
 END
 $$;
 

@@ -196,7 +196,7 @@ BEGIN
                 WHEN s.broken IS NOT NULL OR r.relation IS NULL THEN 'broken'
                 WHEN s.phase = 'follow' THEN 'following'
                 ELSE 'backfilling' END,
-           s.rows_done, s.rows_total,
+           s.rows_done, CASE WHEN s.phase <> 'backfill' OR s.reached IS NOT NULL THEN s.rows_total END,
            (SELECT count(*) FROM rag.source_changes AS x WHERE x.source_id = s.source_id),
            s.rows_failed,
            coalesce(s.broken, CASE WHEN r.relation IS NULL AND s.phase <> 'remove'
@@ -212,7 +212,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_sources(text) IS
-$$The tables that collections follow. state: backfilling (rows_read of rows_expected), following (in step but for
+$$The tables that collections follow. state: backfilling (rows_read of rows_expected, NULL until they are counted), following (in step but for
 changes_waiting), broken (nothing is followed until last_error is mended; changes are kept), removing.
 
 failed_rows: rows that could not become documents since the source was attached; last_error names the last of them.$$;

@@ -14,6 +14,22 @@ STATEMENTS: tuple[str, ...] = (
         ADD CONSTRAINT spaces_kind
             CHECK (coalesce(index_options ->> 'kind', '') IN ('hnsw', 'binary', 'exact'))
     """,
+    # A table without a key that a publication covers can be neither updated nor deleted from.
+    """
+    DO $$
+    DECLARE
+        _table regclass;
+    BEGIN
+        ALTER TABLE rag.keyword_languages REPLICA IDENTITY FULL;
+        FOR _table IN
+            SELECT p.relid
+            FROM unnest(ARRAY['rag.keyword_changes', 'rag.keyword_postings']) AS t (name),
+                 pg_partition_tree(t.name::regclass) AS p
+        LOOP
+            EXECUTE format('ALTER TABLE %s REPLICA IDENTITY FULL', _table);
+        END LOOP;
+    END $$
+    """,
     "ALTER TYPE rag.request ADD ATTRIBUTE result_offset integer",
 )
 

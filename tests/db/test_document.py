@@ -289,3 +289,39 @@ def test_the_letter_v_is_a_text_and_white_space_is_none(connection: Connection) 
     connection.execute("SELECT rag.follow_sources()")
     found = connection.execute("SELECT uri FROM rag.documents ORDER BY uri").fetchall()
     assert found == [("a",), ("public.letters/1",)]
+
+
+@pytest.mark.parametrize("metadata", ["[1, 2]", '"x"', "5"])
+def test_metadata_of_a_chunk_is_an_object(connection: Connection, metadata: str) -> None:
+    given = f'[{{"content": "good"}}, {{"content": "bad", "metadata": {metadata}}}]'
+    with pytest.raises(psycopg.Error, match="metadata in document 'u' is a JSON") as caught:
+        connection.execute("SELECT rag.put_chunks('c', 'u', %s)", [given])
+    assert caught.value.sqlstate == "RG001"
+
+
+@pytest.mark.parametrize("metadata", ["[1, 2]", "5"])
+def test_metadata_of_a_loaded_chunk_is_an_object(database: Database, metadata: str) -> None:
+    chunk = {"uri": "u", "content": "text", "metadata": json.loads(metadata)}
+    with pytest.raises(InvalidInput, match="JSON"):
+        database.load_chunks("c", [chunk, {"uri": "v", "content": "w", "metadata": {}}], 3)
+
+
+def test_a_long_uri_is_refused_by_its_bytes(connection: Connection) -> None:
+    put = "SELECT rag.put_document('c', %s, 'text')"
+    noise = "".join(chr(0x4E00 + i * 7919 % 20000) for i in range(667))
+    connection.execute(put, [noise[:666]])
+    with pytest.raises(psycopg.Error, match="1 to 2000 bytes, this one has 2001") as caught:
+        connection.execute(put, [noise])
+    assert caught.value.sqlstate == "RG001"
+
+
+def test_large_metadata_is_refused(connection: Connection) -> None:
+    large = json.dumps({"text": "x" * 262_145})
+    for call in (
+        "SELECT rag.put_document('c', 'u', 'text', metadata => %s)",
+        """SELECT rag.put_chunks('c', 'u', jsonb_build_array(
+               jsonb_build_object('content', 'x', 'metadata', %s::jsonb)))""",
+    ):
+        with pytest.raises(psycopg.Error, match="at most 262144 are kept") as caught:
+            connection.execute(call, [large])
+        assert caught.value.sqlstate == "RG001"

@@ -1,5 +1,6 @@
 """Sources: an application's own table that a collection follows."""
 
+import contextlib
 from typing import Any
 
 import psycopg
@@ -538,3 +539,138 @@ def test_a_key_is_compared_by_the_operators_of_its_own_type(
     connection.execute("DELETE FROM points WHERE place = 0")
     sync(connection, "public.points", batch=5)
     assert len(documents(connection)) == 18
+
+
+def documents_like(connection: Connection, pattern: str) -> list[tuple[str, str]]:
+    return connection.execute(
+        "SELECT uri, content FROM rag.documents WHERE uri LIKE %s ORDER BY uri", [pattern]
+    ).fetchall()
+
+
+EQUAL_KEYS = {
+    "numeric": ("numeric", "1.0", "1.00"),
+    "float": ("double precision", "0", "-0"),
+    "nocase": ("citext", "Abc", "ABC"),
+    "timestamptz": ("timestamptz", "2024-01-01 12:00+00", "2024-01-01 12:00+00"),
+}
+
+
+@pytest.mark.parametrize("case", EQUAL_KEYS)
+def test_a_key_that_equals_another_and_is_written_otherwise_is_one_document(
+    connection: Connection, case: str
+) -> None:
+    kind, before, after = EQUAL_KEYS[case]
+    if case == "nocase":
+        with contextlib.suppress(psycopg.errors.FeatureNotSupported):  # a build without ICU
+            connection.execute(
+                """CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2',
+                                            deterministic = false)"""
+            )
+            kind = "text COLLATE nocase"
+    if kind == "citext":
+        with contextlib.suppress(psycopg.errors.FeatureNotSupported):
+            connection.execute("CREATE EXTENSION citext")
+        if connection.execute("SELECT to_regtype('citext') IS NULL").fetchone() == (True,):
+            pytest.skip("this server has neither ICU nor citext")
+    connection.execute(f"CREATE TABLE odd (id {kind} PRIMARY KEY, body text)".encode())
+    connection.execute("INSERT INTO odd VALUES (%s, 'one')", [before])
+    connection.execute("SELECT rag.attach_source('odd', 'kb', '{body}')")
+    sync(connection, "odd")
+    connection.execute("SET TimeZone TO 'Asia/Kathmandu'")
+    connection.execute("UPDATE odd SET id = %s", [after])
+    sync(connection, "odd")
+    assert [c for _, c in documents_like(connection, "%odd/%")] == ["one"]
+    connection.execute("UPDATE odd SET body = 'changed'")
+    connection.execute("SET TimeZone TO 'America/Lima'")
+    sync(connection, "odd")
+    assert [c for _, c in documents_like(connection, "%odd/%")] == ["changed"]
+    connection.execute("DELETE FROM odd")
+    sync(connection, "odd")
+    assert documents_like(connection, "%odd/%") == []
+
+
+def follow(connection: Connection) -> None:
+    for _ in range(20):
+        if connection.execute("SELECT rag.follow_sources()").fetchone() == (0,):
+            return
+    raise AssertionError("it never ends")
+
+
+def test_a_row_whose_condition_fails_is_skipped_and_told(connection: Connection) -> None:
+    connection.execute(
+        """CREATE FUNCTION public.fits(i bigint) RETURNS boolean LANGUAGE plpgsql AS
+           $$ BEGIN IF i = 2 THEN RAISE 'row % is odd', i; END IF; RETURN true; END $$"""
+    )
+    connection.execute("CREATE TABLE two (id integer PRIMARY KEY, body text)")
+    attach(connection, condition="public.fits(id)")
+    connection.execute("SELECT rag.attach_source('two', 'kb', '{body}')")
+    follow(connection)
+    insert(connection, 1, 2, 3)
+    connection.execute("INSERT INTO two VALUES (1, 'the other table')")
+    follow(connection)
+    assert sorted(documents(connection)) == ["public.articles/1", "public.articles/3", "public.two/1"]  # fmt: skip
+    connection.execute("SELECT rag.maintain()")
+    told = connection.execute(
+        "SELECT state, failed_rows, last_error FROM rag.list_sources() ORDER BY source_table"
+    ).fetchall()
+    assert told == [("following", 1, 'row ["2"]: row 2 is odd'), ("following", 0, None)]
+
+
+BREAKS = {
+    "P0001": """CREATE OR REPLACE FUNCTION public.seen() RETURNS boolean LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'never'; END $$""",
+    "42703": "ALTER TABLE articles DROP COLUMN body, DROP COLUMN title",
+    "42883": "DROP FUNCTION public.seen()",
+    "40P01": """CREATE OR REPLACE FUNCTION public.seen() RETURNS boolean LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'in the way' USING ERRCODE = '40P01'; END $$""",
+    "XX000": """CREATE OR REPLACE FUNCTION public.seen() RETURNS boolean LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'broken block' USING ERRCODE = 'XX000'; END $$""",
+    "23514": """CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+                $$ BEGIN RAISE 'no' USING ERRCODE = '23514'; END $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON rag.source_documents
+                FOR EACH ROW WHEN (NEW.source_id = 1) EXECUTE FUNCTION public.refuse()""",
+}
+
+
+@pytest.mark.parametrize("state", BREAKS)
+def test_no_error_of_one_source_stops_another_or_maintenance(
+    connection: Connection, state: str
+) -> None:
+    connection.execute(
+        "CREATE FUNCTION public.seen() RETURNS boolean RETURN current_setting('no.such', true) IS NULL"
+    )
+    connection.execute("CREATE TABLE two (id integer PRIMARY KEY, body text)")
+    attach(connection, condition="public.seen()")
+    connection.execute("SELECT rag.attach_source('two', 'kb', '{body}')")
+    follow(connection)
+    insert(connection, 1, 2)
+    connection.execute("INSERT INTO two VALUES (1, 'the other table')")
+    connection.execute("SET check_function_bodies = off")
+    connection.execute(BREAKS[state].encode())
+    follow(connection)
+    assert documents_like(connection, "%two/%") == [("public.two/1", "the other table")]
+    connection.execute("SELECT rag.maintain()")
+    (told, other) = connection.execute(
+        "SELECT state, failed_rows, last_error FROM rag.list_sources() ORDER BY source_table"
+    ).fetchall()
+    assert other == ("following", 0, None)
+    assert told[0] == "broken" or told[1] == 2
+    assert told[2]
+    checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
+    assert [c[0] for c in checks if c[1] != "ok"] in (["broken sources"], ["rows of sources"])
+
+
+def test_braces_in_names_are_letters_of_the_default_uri(connection: Connection) -> None:
+    connection.execute('CREATE TABLE "t{x}" ("i}d" integer, "{n" text, body text, PRIMARY KEY ("i}d", "{n"))')  # fmt: skip
+    connection.execute("""INSERT INTO "t{x}" VALUES (1, 'a/b', 'one')""")
+    connection.execute("""SELECT rag.attach_source('"t{x}"', 'kb', '{body}')""")
+    sync(connection, '"t{x}"')
+    assert documents_like(connection, "%") == [("public.t{x}/1/a%2Fb", "one")]
+
+
+def test_the_rows_to_read_are_unknown_until_they_are_counted(connection: Connection) -> None:
+    insert(connection, 1, 2)
+    attach(connection)
+    assert source(connection).rows_expected is None
+    connection.execute("SELECT rag.follow_sources(1)")
+    assert source(connection).rows_expected == 2

@@ -163,3 +163,16 @@ def test_the_lag_is_the_age_of_the_oldest_put_that_is_not_searchable(
     connection.execute("UPDATE rag.jobs SET run_at = now()")
     rag.worker().drain()
     assert docs.stats().lag == 0
+
+
+@pytest.mark.parametrize("ending", ["RELEASE here", "SAVEPOINT deeper"])
+def test_a_put_under_a_savepoint_is_the_transactions_own(
+    docs: Collection, connection: Connection, ending: str
+) -> None:
+    connection.execute("BEGIN")
+    connection.execute("SAVEPOINT here")
+    row = connection.execute("SELECT rag.put_document('docs', 'a', 'a text')").fetchone()
+    connection.execute(ending.encode())
+    assert row is not None
+    told = error(connection, [row[0]], 60)
+    assert (told.sqlstate, told.message_hint) == ("RG001", "commit, then wait")
