@@ -100,6 +100,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "finish_job",
             "finish_jobs",
             "fail_job",
+            "release_job",
             "retry_jobs",
             "list_jobs",
             "explain_job",
@@ -146,6 +147,9 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "pending_indexes",
             "remove_dropped",
             "follow_sources",
+            "follow_source",
+            "due_sources",
+            "break_source",
         ),
     ),
 }

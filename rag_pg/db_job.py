@@ -142,24 +142,29 @@ class Jobs(Connected):
         )
 
     def fail_job(
-        self,
-        job: Job,
-        error: str | None,
-        *,
-        retry_in: float | None = None,
-        permanent: bool = False,
-        count_attempt: bool = True,
+        self, job: Job, error: str, *, retry_in: float | None = None, permanent: bool = False
     ) -> str:
         return str(
             self._scalar(
                 """SELECT rag.fail_job(%(job_id)s, %(lease)s, %(error)s, %(retry_in)s,
-                   %(permanent)s, %(count_attempt)s)""",
+                   %(permanent)s)""",
                 job_id=job.job_id,
                 lease=job.lease,
-                error=None if error is None else error.replace("\0", ""),
+                error=error.replace("\0", ""),
                 retry_in=retry_in,
                 permanent=permanent,
-                count_attempt=count_attempt,
+            )
+        )
+
+    def release_job(self, job: Job, delay: float = 0, reason: str | None = None) -> str:
+        """Hand a job back: it costs no attempt."""
+        return str(
+            self._scalar(
+                "SELECT rag.release_job(%(job_id)s, %(lease)s, %(delay)s, %(reason)s)",
+                job_id=job.job_id,
+                lease=job.lease,
+                delay=delay,
+                reason=None if reason is None else reason.replace("\0", ""),
             )
         )
 

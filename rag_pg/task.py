@@ -93,7 +93,7 @@ def embed(tools: Tools, job: Job) -> Task | None:
         ids = [chunk_id for chunk_id, _ in pairs]
         if tools.database.store_embeddings(job, ids, np.asarray(vectors)) == 0:
             return 1
-        tools.database.fail_job(job, None, retry_in=0, count_attempt=False)
+        tools.database.release_job(job)
         return 0
 
     return Task(job, job.space_id, [text for _, text in pairs], store)

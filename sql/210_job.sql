@@ -342,18 +342,46 @@ COMMENT ON FUNCTION rag.finish_jobs(bigint[], uuid[]) IS
 $$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are done.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.requeue_job(held rag.jobs, delay double precision)
+RETURNS text
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF EXISTS (SELECT FROM rag.jobs AS j
+               WHERE j.collection_id = held.collection_id AND j.document_id = held.document_id
+                   AND j.kind = held.kind AND j.space_id IS NOT DISTINCT FROM held.space_id
+                   AND j.state = 'waiting' AND j.lease IS NULL) THEN
+        DELETE FROM rag.jobs AS j WHERE j.job_id = held.job_id;
+        RETURN 'superseded';
+    END IF;
+    BEGIN
+        UPDATE rag.jobs AS j
+        SET lease = NULL, lease_expires_at = NULL, attempts = held.attempts, errors = held.errors,
+            run_at = clock_timestamp() + make_interval(secs => delay)
+        WHERE j.job_id = held.job_id;
+    EXCEPTION WHEN unique_violation THEN  -- the document was put again meanwhile: that job does the work
+        DELETE FROM rag.jobs AS j WHERE j.job_id = held.job_id;
+        RETURN 'superseded';
+    END;
+    RETURN 'waiting';
+END
+$$;
+
+COMMENT ON FUNCTION rag.requeue_job(rag.jobs, double precision) IS
+$$A held and locked job waits again, due in delay seconds, with the attempts and errors given: waiting, or superseded where
+a newer job of the document waits.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.fail_job(job_id bigint, lease uuid, error text,
                                         retry_in double precision DEFAULT NULL,
-                                        permanent boolean DEFAULT false,
-                                        count_attempt boolean DEFAULT true)
+                                        permanent boolean DEFAULT false)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _job rag.jobs;
-    _attempts integer;
-    _delay double precision;
 BEGIN
     SELECT j.* INTO _job FROM rag.jobs AS j
     WHERE j.job_id = fail_job.job_id AND j.lease = fail_job.lease
@@ -361,42 +389,54 @@ BEGIN
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;
-    _attempts := _job.attempts - CASE WHEN count_attempt THEN 0 ELSE 1 END;
-    IF fail_job.error IS NOT NULL THEN
-        _job.errors := rag.add_error(_job.errors, _job.attempts, fail_job.error);
-    END IF;
-    IF permanent OR _attempts >= _job.max_attempts THEN
+    _job.errors := rag.add_error(_job.errors, _job.attempts, coalesce(fail_job.error, 'unknown'));
+    IF permanent OR _job.attempts >= _job.max_attempts THEN
         UPDATE rag.jobs AS j
-        SET state = 'dead', lease = NULL, lease_expires_at = NULL, attempts = _attempts, errors = _job.errors
+        SET state = 'dead', lease = NULL, lease_expires_at = NULL, errors = _job.errors
         WHERE j.job_id = _job.job_id;
         RETURN 'dead';
     END IF;
-    IF EXISTS (SELECT FROM rag.jobs AS j
-               WHERE j.collection_id = _job.collection_id AND j.document_id = _job.document_id
-                   AND j.kind = _job.kind AND j.space_id IS NOT DISTINCT FROM _job.space_id AND j.state = 'waiting' AND j.lease IS NULL) THEN
-        DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-        RETURN 'superseded';
-    END IF;
-    _delay := coalesce(retry_in, least(3600, power(2, least(_attempts, 12))) * (0.5 + random() / 2));
-    BEGIN
-        UPDATE rag.jobs AS j
-        SET lease = NULL, lease_expires_at = NULL, attempts = _attempts, errors = _job.errors,
-            run_at = clock_timestamp() + make_interval(secs => _delay)
-        WHERE j.job_id = _job.job_id;
-    EXCEPTION WHEN unique_violation THEN  -- the document was put again meanwhile: that job does the work
-        DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-        RETURN 'superseded';
-    END;
-    RETURN 'waiting';
+    RETURN rag.requeue_job(
+        _job, coalesce(retry_in, least(3600, power(2, least(_job.attempts, 12))) * (0.5 + random() / 2)));
 END
 $$;
 
-COMMENT ON FUNCTION rag.fail_job(bigint, uuid, text, double precision, boolean, boolean) IS
+COMMENT ON FUNCTION rag.fail_job(bigint, uuid, text, double precision, boolean) IS
 $$Record a failure, in a transaction of its own: the job waits again, or is dead after its last attempt.
 
-error: NULL where nothing went wrong: the job is handed back. retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent: no other attempt can help.
-count_attempt: false for a provider's 429, and to hand a job back. Returns waiting, dead, superseded (a newer job of
-the document waits) or lost (the lease was no longer held).$$;
+retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent: no other attempt can
+help. Returns waiting, dead, superseded (a newer job of the document waits) or lost (the lease was no longer held).
+What is not the document's fault costs no attempt: rag.release_job.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.release_job(job_id bigint, lease uuid, delay double precision DEFAULT 0,
+                                           reason text DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs;
+BEGIN
+    SELECT j.* INTO _job FROM rag.jobs AS j
+    WHERE j.job_id = release_job.job_id AND j.lease = release_job.lease
+    FOR UPDATE;
+    IF _job.job_id IS NULL THEN
+        RETURN 'lost';
+    END IF;
+    IF release_job.reason IS NOT NULL THEN
+        _job.errors := rag.add_error(_job.errors, _job.attempts, release_job.reason);
+    END IF;
+    _job.attempts := _job.attempts - 1;
+    RETURN rag.requeue_job(_job, coalesce(delay, 0));
+END
+$$;
+
+COMMENT ON FUNCTION rag.release_job(bigint, uuid, double precision, text) IS
+$$Hand a job back: the attempt does not count. It waits again and is due in delay seconds.
+
+reason: why, for its history (a provider that refuses, a database that is full); NULL where nothing went wrong, as when a
+worker ends. Returns waiting, superseded (a newer job of the document waits) or lost (the lease was no longer held).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.retry_jobs(
@@ -428,7 +468,7 @@ BEGIN
                 SELECT FROM rag.document_uris(j.collection_id, ARRAY[j.document_id]) AS d WHERE d.uri LIKE uri_like))
             AND (job_ids IS NULL OR j.job_id = ANY (job_ids))
         ORDER BY j.job_id
-        FOR UPDATE);
+        FOR UPDATE SKIP LOCKED);  -- what is locked is just being deleted, or put again
     IF include_waiting THEN
         UPDATE rag.jobs AS j SET run_at = clock_timestamp()
         WHERE j.job_id = ANY (_chosen) AND j.state = 'waiting';

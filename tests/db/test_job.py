@@ -98,7 +98,7 @@ def test_a_rate_limit_costs_no_attempt_and_waits_as_told(
     put(database, "a")
     for _ in range(8):
         (job,) = take(database)
-        assert database.fail_job(job, "429", retry_in=30, count_attempt=False) == "waiting"
+        assert database.release_job(job, 30, "429") == "waiting"
         connection.execute("UPDATE rag.jobs SET run_at = now()")
     (job,) = take(database)
     assert job.attempts == 1
@@ -320,7 +320,7 @@ def test_takers_at_once_take_every_job_once(database: Database, connection: Conn
 
 def test_a_job_handed_back_has_no_failure_in_its_history(database: Database) -> None:
     put(database, "a")
-    assert database.fail_job(take(database)[0], None, retry_in=0, count_attempt=False) == "waiting"
+    assert database.release_job(take(database)[0]) == "waiting"
     (job,) = take(database)
     assert job.attempts == 1
     assert database.explain_job(job.job_id)["history"] == []
@@ -329,7 +329,7 @@ def test_a_job_handed_back_has_no_failure_in_its_history(database: Database) -> 
 def test_the_history_keeps_the_last_twenty(database: Database, connection: Connection) -> None:
     put(database, "a")
     for number in range(25):
-        database.fail_job(take(database)[0], f"429 no {number}", retry_in=0, count_attempt=False)
+        database.release_job(take(database)[0], 0, f"429 no {number}")
     (errors,) = connection.execute("SELECT errors FROM rag.jobs").fetchone() or ([],)
     assert [e["error"] for e in errors] == [f"429 no {number}" for number in range(5, 25)]
 

@@ -32,6 +32,13 @@ def second(dsn: str) -> Iterator[Connection]:
         yield opened
 
 
+def waits(connection: Connection, other: Connection) -> bool:
+    row = connection.execute(
+        "SELECT pg_blocking_pids(%s) <> '{}'", [other.info.backend_pid]
+    ).fetchone()
+    return row == (True,)
+
+
 def beside(
     connection: Connection, first: Connection, second: Connection, act: Callable[[], Any]
 ) -> Any:
@@ -47,10 +54,7 @@ def beside(
     thread = threading.Thread(target=run)
     thread.start()
     deadline = time.monotonic() + 20
-    while not connection.execute(
-        "SELECT %s = ANY (pg_blocking_pids(%s))",
-        [first.info.backend_pid, second.info.backend_pid],
-    ).fetchone() == (True,):
+    while not waits(connection, second):
         assert time.monotonic() < deadline and not outcome, "it did not wait"
         time.sleep(0.01)
     first.commit()
@@ -88,9 +92,7 @@ def test_a_put_beside_a_delete_is_not_lost(
 
     thread = threading.Thread(target=put)
     thread.start()
-    while connection.execute(
-        "SELECT pg_blocking_pids(%s) = '{}'", [second.info.backend_pid]
-    ).fetchone() == (True,):
+    while not waits(connection, second):
         time.sleep(0.01)
     first.execute(DELETE)
     first.commit()
@@ -208,9 +210,7 @@ def test_the_same_documents_in_other_orders_do_not_deadlock(
     first.execute("SELECT FROM rag.documents WHERE uri = 'a' FOR UPDATE")
     thread = threading.Thread(target=second.execute, args=(statement, [put("cba", "z")]))
     thread.start()
-    while connection.execute(
-        "SELECT pg_blocking_pids(%s) = '{}'", [second.info.backend_pid]
-    ).fetchone() == (True,):
+    while not waits(connection, second):
         time.sleep(0.01)
     connection.execute("SELECT FROM rag.documents WHERE uri IN ('b', 'c') FOR UPDATE NOWAIT")
     first.commit()

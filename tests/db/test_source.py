@@ -551,6 +551,7 @@ EQUAL_KEYS = {
     "numeric": ("numeric", "1.0", "1.00"),
     "float": ("double precision", "0", "-0"),
     "nocase": ("citext", "Abc", "ABC"),
+    "interval": ("interval", "1 mon", "30 days"),
     "timestamptz": ("timestamptz", "2024-01-01 12:00+00", "2024-01-01 12:00+00"),
 }
 
