@@ -29,6 +29,7 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
+from rag_pg.fault import Fault, fault_of_sqlstate
 
 API_VERSION = 1
 PING_SECONDS = 2
@@ -204,24 +205,22 @@ def database_errors() -> Iterator[None]:
 
 def _translated(exc: psycopg.Error) -> RagError:
     message = exc.diag.message_primary or (str(exc).strip().splitlines() or ["no message"])[0]
+    hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
     if exc.sqlstate in SQLSTATES:
-        hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
         return SQLSTATES[exc.sqlstate](f"{message}{hint}")
+    fault = fault_of_sqlstate(exc.sqlstate or "")
     if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
         return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
-    if isinstance(exc, psycopg.errors.QueryCanceled):
+    if fault is Fault.CANCELED:
         return StatementCanceled(message)
-    if isinstance(exc, psycopg.errors.InsufficientPrivilege):
-        return RagError(message)
     if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
         return DatabaseUnavailable(
             f"the database takes no writes: {message}; is it a replica? target_session_attrs=read-write in RAG_PG_DSN "
             "finds the primary"
         )
-    if isinstance(exc, psycopg.OperationalError):
-        if exc.sqlstate and not exc.sqlstate.startswith(("08", "28", "3D", "57P")):
-            hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
-            return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
+    if fault is Fault.BUSY:
+        return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
+    if fault is Fault.AWAY or (exc.sqlstate is None and isinstance(exc, psycopg.OperationalError)):
         return DatabaseUnavailable(
             f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
         )
@@ -229,6 +228,6 @@ def _translated(exc: psycopg.Error) -> RagError:
         return InvalidInput(
             f"not a connection string: {message}; set RAG_PG_DSN like postgresql://user@host/database"
         )
-    if isinstance(exc, psycopg.DataError | psycopg.errors.UndefinedObject):
-        return InvalidInput(message)
-    return RagError(message)
+    if (exc.sqlstate or "").startswith(("22", "54", "42704")):
+        return InvalidInput(f"{message}{hint}")
+    return RagError(f"{message}{hint}")

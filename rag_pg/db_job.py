@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from pgvector.psycopg.halfvec import HalfVector
-from psycopg.types.json import Jsonb
 
 from rag_pg.db_connect import Connected
+from rag_pg.errors import InvalidInput
 from rag_pg.models import Job, Vectors
+
+TEXTS_BYTES = 200_000_000  # of one document's chunks as JSON; a jsonb array holds 256 MB
+STATEMENT_BYTES = 1_000_000_000  # with their vectors; a message to the server holds 1 GB
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,16 +96,40 @@ class Jobs(Connected):
                 {"job_id": job.job_id, "lease": job.lease, "limit": limit},
             ).fetchall()
 
-    def store_chunks(self, job: Job, work: IngestWork, chunks: Sequence[Mapping[str, Any]]) -> str:
+    def store_chunks(
+        self,
+        job: Job,
+        work: IngestWork,
+        chunks: Sequence[Mapping[str, Any]],
+        vectors: Mapping[int, Vectors],
+    ) -> str:
+        """Store a document's chunks; vectors: by their places, where they are new.
+
+        Raises: InvalidInput for a document that one statement cannot hold.
+        """
+        texts = json.dumps(chunks, ensure_ascii=False)
+        size = len(texts.encode())
+        if size > TEXTS_BYTES or size + 2 * sum(map(len, vectors.values())) > STATEMENT_BYTES:
+            raise InvalidInput(
+                f"document {work.uri!r} is too large: its {len(chunks)} chunks have {size} bytes of text and "
+                f"{len(vectors)} vectors; {TEXTS_BYTES} bytes of text and {STATEMENT_BYTES} of both are stored at "
+                "most: divide it"
+            )
         return str(
             self._scalar(
-                """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s,
-                   embedded_space => %(space_id)s)""",
+                """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s::jsonb,
+                   embedded_space => %(space_id)s, vectors => %(vectors)s)""",
                 job_id=job.job_id,
                 lease=job.lease,
                 version=work.document_version,
-                chunks=Jsonb(chunks),
+                chunks=texts,
                 space_id=work.space_id,
+                vectors=[
+                    HalfVector(vectors[place]) if place in vectors else None
+                    for place in range(len(chunks))
+                ]
+                if vectors
+                else None,
             )
         )
 

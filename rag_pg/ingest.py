@@ -9,7 +9,8 @@ from typing import Any, BinaryIO
 from uuid import UUID
 
 from rag_pg.db import Database
-from rag_pg.errors import InvalidInput
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.fault import Fault, fault_of
 from rag_pg.find import find_files
 from rag_pg.load import clean_text, load_documents, read_documents
 from rag_pg.models import Loaded, LoadFailure
@@ -131,7 +132,9 @@ def put(
         return
     try:
         stored = database.put_documents(collection, documents)
-    except InvalidInput as exc:
+    except RagError as exc:
+        if fault_of(exc) not in (Fault.REFUSED, Fault.DOCUMENT):
+            raise
         if len(documents) == 1:
             failures.append(LoadFailure(path=Path(documents[0]["uri"]), error=str(exc)))
             return

@@ -11,24 +11,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
 from rag_pg.errors import (
-    CollectionMismatch,
     DatabaseUnavailable,
-    InvalidInput,
-    LeaseLost,
     ModelUnavailable,
     ProviderAuth,
     RagError,
     RateLimited,
     StatementCanceled,
 )
+from rag_pg.fault import Fault, fault_of
 from rag_pg.heartbeat import Heartbeat
 from rag_pg.models import Embedder, Job, Vectors
 from rag_pg.task import KINDS, Task, Tools
-from rag_pg.throttle import Stopping, Throttle, may_be_an_outage
+from rag_pg.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +37,8 @@ TEXTS_PER_PART = (
 )
 STORES_IN_FLIGHT = 64
 RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
-UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model or key for
+UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model, key or right for
+BUSY_SECONDS = 30.0  # until one is due again that the database could not store
 
 T = TypeVar("T")
 
@@ -67,17 +67,33 @@ class Pipeline:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
-        jobs are taken again.
-        Raises at its end what kept this worker from embedding at all: ProviderAuth, ModelUnavailable.
+        Raises DatabaseUnavailable or StatementCanceled; what was in hand is handed back when it can be, by the
+        next call at the latest. Interrupted (by Ctrl-C), it hands everything back first.
+        Raises at its end what kept this worker from storing some: a model, a key or a right that it lacks, a
+        database that is full.
         """
-        claimed = 0
         self._unable = None
-        while (
-            self._given_up
-        ):  # the database was gone: not their fault, where nobody took them since
-            self.database.fail_job(self._given_up[-1], None, retry_in=0, count_attempt=False)
+        self._release_given_up()
+        try:
+            claimed = self._drain()
+        except (DatabaseUnavailable, StatementCanceled):
+            raise
+        except BaseException:
+            with suppress(RagError):
+                self._release_given_up()
+            raise
+        if self._unable is not None:
+            raise self._unable
+        return claimed
+
+    def _release_given_up(self) -> None:
+        """Hand back what was in hand when a round broke off, where nobody took it since."""
+        while self._given_up:
+            self.database.release_job(self._given_up[-1])
             self._given_up.pop()
+
+    def _drain(self) -> int:
+        claimed = 0
         with (
             ThreadPoolExecutor(1, "rag-pg-feed") as feeder,
             ThreadPoolExecutor(1, "rag-pg-store") as storer,
@@ -102,12 +118,10 @@ class Pipeline:
                         self._wait_for_stores(0)
                         feeding = feeder.submit(self._claim)
                 self._wait_for_stores(0)
-            except BaseException:  # what is held is not worked: its leases expire
+            except BaseException:  # what is held is not worked
                 storer.shutdown(wait=False, cancel_futures=True)
                 self._forget(feeding)
                 raise
-        if self._unable is not None:
-            raise self._unable
         return claimed
 
     def _through_restart(self, action: Callable[[], T]) -> T:
@@ -134,13 +148,15 @@ class Pipeline:
         self._storing.clear()
 
     def _hand_back(
-        self, tasks: Sequence[Task], error: str | None = None, retry_in: float = 0
+        self, tasks: Sequence[Task], reason: str | None = None, delay: float = 0
     ) -> None:
         """Return to the queue what was claimed and is not at fault: it costs no attempt."""
-        fail = partial(self.database.fail_job, retry_in=retry_in, count_attempt=False)
         for task in self._still_held(tasks):
-            self.heartbeat.release(task.job)
-            self._through_restart(partial(fail, task.job, error))
+            self._release(task.job, delay, reason)
+
+    def _release(self, job: Job, delay: float, reason: str | None) -> None:
+        self.heartbeat.release(job)
+        self._through_restart(partial(self.database.release_job, job, delay, reason))
 
     def _still_held(self, tasks: Sequence[Task]) -> list[Task]:
         """Leave out what may be another's by now, or whose document was deleted."""
@@ -198,12 +214,8 @@ class Pipeline:
                 self._through_restart(lambda: self.database.finish_job(job))
                 self.heartbeat.release(job)
             return task
-        except LeaseLost:
-            self.heartbeat.release(job)
-        except DatabaseUnavailable:
-            raise
         except Exception as exc:
-            self._fail(job, exc)
+            self._settle(job, exc)
         return None
 
     # --- embedding
@@ -224,7 +236,7 @@ class Pipeline:
                 continue
             except Exception as exc:
                 for task in tasks:
-                    self._fail(task.job, exc)
+                    self._settle(task.job, exc)
                 continue
             groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
         for embedder, tasks in groups.values():
@@ -282,7 +294,7 @@ class Pipeline:
                 self._cannot(tasks, exc)
             case RateLimited():
                 for task in tasks:
-                    self._fail(task.job, exc)
+                    self._settle(task.job, exc)
             case _ if may_be_an_outage(exc) and self._is_down(embedder):
                 log.warning("%s; its jobs wait", exc)
                 self._hand_back(tasks, str(exc))
@@ -292,7 +304,7 @@ class Pipeline:
                 self._embed(embedder, tasks[middle:], known, storer)
             case _:
                 for task in tasks:
-                    self._fail(task.job, exc)
+                    self._settle(task.job, exc)
 
     def _is_down(self, embedder: Embedder) -> bool:
         try:
@@ -320,33 +332,40 @@ class Pipeline:
             self.heartbeat.count(task.job)
             if stored:
                 self.on_progress(stored, 0)
-        except LeaseLost as exc:
-            log.info("job %s: %s", task.job.job_id, exc, extra={"job_id": task.job.job_id})
-        except DatabaseUnavailable:
-            raise
         except Exception as exc:
-            self._fail(task.job, exc)
+            self._settle(task.job, exc)
         finally:
             self.heartbeat.release(task.job)
 
     # --- failures
 
-    def _fail(self, job: Job, exc: Exception) -> None:
-        """Record a failure, in a transaction of its own."""
+    def _settle(self, job: Job, exc: Exception) -> None:
+        """Let an error cost a job what it costs by the table in rag_pg.fault. Raises: it, when the database is away."""
+        fault = fault_of(exc)
+        if fault is Fault.AWAY:
+            raise exc
         self.heartbeat.release(job)
-        known = isinstance(exc, RagError)
-        if not known:
-            log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
-        error = str(exc) if known else f"{type(exc).__name__}: {exc}"
-        state = self._through_restart(
-            lambda: self.database.fail_job(
-                job,
-                error,
-                retry_in=exc.retry_after if isinstance(exc, RateLimited) else None,
-                permanent=isinstance(exc, InvalidInput | CollectionMismatch),
-                count_attempt=not isinstance(exc, RateLimited),
-            )
-        )
+        error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+        match fault:
+            case Fault.LEASE:
+                log.info("job %s: %s", job.job_id, exc, extra={"job_id": job.job_id})
+                return
+            case Fault.BUSY | Fault.WORKER:
+                assert isinstance(exc, RagError)
+                self._unable = exc
+                delay = BUSY_SECONDS if fault is Fault.BUSY else UNABLE_SECONDS
+                self._release(job, delay, error)
+                state = f"handed back for {delay:.0f} s"
+            case Fault.PROVIDER:
+                delay = getattr(exc, "retry_after", None) or PATIENCE
+                self._release(job, delay, error)
+                state = f"handed back for {delay:.0f} s"
+            case _:
+                if not isinstance(exc, RagError):
+                    log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
+                state = self._through_restart(
+                    lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
+                )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
 
 

@@ -77,8 +77,8 @@ def ingest(tools: Tools, job: Job) -> Task | None:
     places = [i for i, text in enumerate(texts) if _hash(text) not in known]
 
     def store(vectors: Sequence[Vectors]) -> int:
-        chunks = _chunks(spans, dict(zip(places, vectors, strict=True)))
-        return int(tools.database.store_chunks(job, work, chunks) == "stored")
+        new = dict(zip(places, vectors, strict=True))
+        return int(tools.database.store_chunks(job, work, _chunks(spans), new) == "stored")
 
     return Task(job, work.space_id, [texts[i] for i in places], store)
 
@@ -106,9 +106,9 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _chunks(spans: Sequence[Span], vectors: dict[int, Vectors]) -> list[dict[str, Any]]:
-    """A document's chunks as rag.store_chunks takes them; a vector only where it is new."""
-    chunks: list[dict[str, Any]] = [
+def _chunks(spans: Sequence[Span]) -> list[dict[str, Any]]:
+    """A document's chunks as rag.store_chunks takes them, without their vectors."""
+    return [
         {
             "content": s.text,
             "heading": s.heading,
@@ -118,6 +118,3 @@ def _chunks(spans: Sequence[Span], vectors: dict[int, Vectors]) -> list[dict[str
         }
         for s in spans
     ]
-    for place, vector in vectors.items():
-        chunks[place]["embedding"] = "[" + ",".join(map(repr, vector.tolist())) + "]"
-    return chunks

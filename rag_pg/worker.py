@@ -17,8 +17,6 @@ from rag_pg.db import Database
 from rag_pg.errors import (
     DatabaseUnavailable,
     InvalidInput,
-    ModelUnavailable,
-    ProviderAuth,
     RagError,
     StatementCanceled,
 )
@@ -119,8 +117,9 @@ class Worker:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
         Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
-        jobs are taken again.
-        Raises ProviderAuth or ModelUnavailable at its end, when it had no key or model for some; they stay queued.
+        jobs are taken again. Interrupted (by Ctrl-C), it hands them back first.
+        Raises at its end what kept it from storing some, which stay queued: ProviderAuth, ModelUnavailable, a right
+        that it lacks, a database that is full.
         """
         self._reserve()
         self.attendant.follow()
@@ -158,7 +157,7 @@ class Worker:
                 wake.wait(delay)  # it is woken when the database can be listened to again
                 delay = min(LONGEST_DELAY, delay * 2)
                 continue
-            except (ProviderAuth, ModelUnavailable) as exc:
+            except RagError as exc:  # a model, a key or a right that this worker lacks
                 log.warning("%s; other workers may be able to", exc)
             if not self.stop.is_set():
                 wake.wait(POLL_SECONDS)

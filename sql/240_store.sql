@@ -29,7 +29,7 @@ whose model has to embed the others; hand it back to store_chunks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb,
-                                            embedded_space integer DEFAULT NULL)
+                                            embedded_space integer DEFAULT NULL, vectors {vector}.halfvec[] DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -56,6 +56,11 @@ BEGIN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
         HINT = 'pass [{"content", "heading", "start", "stop", "embedding"}, …]';
     END IF;
+    IF cardinality(store_chunks.vectors) <> jsonb_array_length(store_chunks.chunks) THEN
+        RAISE EXCEPTION '% chunks and % vectors', jsonb_array_length(store_chunks.chunks),
+            cardinality(store_chunks.vectors)
+        USING ERRCODE = 'RG001', HINT = 'pass one vector per chunk, NULL for one that has its vector already';
+    END IF;
     PERFORM count(*)
     FROM (
         SELECT coalesce(array_agg(_job.document_id), '{}') AS ids,
@@ -65,7 +70,8 @@ BEGIN
                coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}') AS headings,
                coalesce(array_agg(c.value ->> 'content' ORDER BY c.ordinality), '{}') AS contents,
                coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality), '{}') AS extras,
-               coalesce(array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality), '{}') AS vectors
+               coalesce(store_chunks.vectors,
+                        array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality), '{}') AS vectors
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
     LATERAL rag.replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
@@ -78,13 +84,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb, integer) IS
+COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb, integer, {vector}.halfvec[]) IS
 $$Finish an ingest job: the given chunks replace the document's, in one transaction.
 
 document_version: as read_job gave it; when the document changed since, nothing is stored, it is queued again, and the
 result is superseded. chunks: a JSON array of {"content", "heading", "start", "stop", "embedding"}; start and stop
 are character offsets; embedding may be left out where read_job listed its hash. embedded_space: as read_job gave it (NULL: the active space), so that
-vectors stay with their model when another space was activated meanwhile; every other space queues what it lacks. Error RG005 when the lease is lost.
+vectors stay with their model when another space was activated meanwhile; every other space queues what it lacks. vectors:
+the embeddings, instead of the key in chunks: one for each, NULL for one that has its vector already. A JSON array holds
+256 MB, of which an embedding as text takes ten times what it takes here. Error RG005 when the lease is lost.
 Returns stored or superseded.$$;
 
 
