@@ -13,7 +13,7 @@ PACKAGE = Path(rag_pg.__file__).parent
 # A module imports only from layers above its own; never from its own.
 LAYERS = (
     ("errors", "models", "languages", "arguments"),
-    ("connect",),
+    ("connect", "fault"),
     ("config", "terminal", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health", "db_connect"),
     ("db_collection", "db_space", "db_document", "db_job", "db_worker", "db_search", "db_structured", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
     ("db",),
