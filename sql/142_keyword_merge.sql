@@ -24,17 +24,18 @@ BEGIN
         _merged := _merged + _taken;
         -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
         FOR _block, _first_open, _full IN
-            SELECT o.block, o.first_open, o.block < o.next_slot / rag.keyword_block_size()
+            SELECT o.block, o.first_open, NOT o.growing
             FROM (
                 SELECT s.segment / rag.keyword_block_size() AS block, t.next_slot,
-                       min(s.segment) AS first_open
+                       s.segment / rag.keyword_block_size() IS NOT DISTINCT FROM rag.growing_block(t.next_slot)
+                           AS growing, min(s.segment) AS first_open
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
                 WHERE s.collection_id = collection_key
                   AND NOT s.sealed
-                GROUP BY 1, 2
+                GROUP BY 1, 2, 3
             ) AS o
-            WHERE o.block < o.next_slot / rag.keyword_block_size()
+            WHERE NOT o.growing
                OR o.next_slot - o.first_open >= rag.keyword_seal_size()
         LOOP
             IF _full THEN
@@ -55,6 +56,43 @@ For writers past the threshold, and for a worker at any time. Returns 0 at once 
 is merging. Blocks nobody: it deletes the changes it has read and adds segments, in the caller's
 transaction; the changes of transactions still open are left for the next merge. Needs READ
 COMMITTED.$$;
+
+CREATE OR REPLACE FUNCTION rag.growing_block(next_slot integer)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN next_slot % rag.keyword_block_size() > 0
+                 AND next_slot / rag.keyword_block_size() < 2147483647 / rag.keyword_block_size()
+            THEN next_slot / rag.keyword_block_size() END;
+
+COMMENT ON FUNCTION rag.growing_block(integer) IS
+$$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free block.$$;
+
+CREATE OR REPLACE FUNCTION rag.free_block(collection_key integer)
+RETURNS integer
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        WITH used AS MATERIALIZED (
+            SELECT DISTINCT s.segment / rag.keyword_block_size() AS block
+            FROM rag.keyword_segments AS s
+            WHERE s.collection_id = collection_key
+        )
+        SELECT min(g.block)
+        FROM generate_series(0, (SELECT count(*)::integer FROM used)) AS g (block)
+        WHERE g.block NOT IN (SELECT u.block FROM used AS u)
+          AND g.block < 2147483647 / rag.keyword_block_size()
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.free_block(integer) IS
+$$The lowest block of a collection that holds nothing: never used, or taken apart by compaction. NULL
+when all 134,217 are in use, which takes 2,147,472,000 chunks.
+
+Slot numbers are used again, so they do not run out. A snapshot from before sees the old rows of a slot,
+one from after the new ones.$$;
 
 CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
 RETURNS integer
@@ -80,12 +118,18 @@ BEGIN
     FROM rag.collections AS c
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
+    IF rag.growing_block(_first) IS NULL THEN
+        _first := rag.free_block(collection_key) * rag.keyword_block_size();
+        IF _first IS NULL THEN
+            RETURN 0;   -- two billion chunks are merged: what is fresh stays fresh
+        END IF;
+    END IF;
     _room := rag.keyword_block_size() - _first % rag.keyword_block_size();
     SELECT coalesce(max(s.segment), _first)
     INTO _segment
     FROM rag.keyword_segments AS s
     WHERE s.collection_id = collection_key
-      AND s.segment >= _first + _room - rag.keyword_block_size()
+      AND s.segment BETWEEN _first + _room - rag.keyword_block_size() AND _first
       AND NOT s.sealed;
 
     -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.

@@ -118,7 +118,7 @@ SET enable_nestloop = off    -- the planner knows no sizes of the steps below: h
 AS $$
 DECLARE
     _first integer := block * rag.keyword_block_size();
-    _beyond integer := _first + rag.keyword_block_size();
+    _beyond bigint := _first::bigint + rag.keyword_block_size();
     _basis record := rag.weight_basis(collection_key, block);
 BEGIN
     WITH words AS MATERIALIZED (

@@ -116,7 +116,7 @@ SET row_security TO off
 AS $$
 DECLARE
     _first integer := block * rag.keyword_block_size();
-    _beyond integer := _first + rag.keyword_block_size();
+    _beyond bigint := _first::bigint + rag.keyword_block_size();
 BEGIN
     WITH gone_slots AS (
         DELETE FROM rag.keyword_slots AS s
@@ -182,9 +182,9 @@ BEGIN
     WHERE r.collection_id = collection_key
       AND r.chunk_count = 0;
 
-    -- When the open block itself was dissolved, its other slots are skipped: none is used twice.
+    -- When the growing block itself was dissolved, the next merge begins a free one.
     UPDATE rag.keyword_totals AS t
-    SET next_slot = _beyond
+    SET next_slot = _first
     WHERE t.collection_id = collection_key
       AND t.next_slot >= _first
       AND t.next_slot < _beyond;

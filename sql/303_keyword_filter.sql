@@ -70,34 +70,73 @@ $$The chunks that hold these slots and pass a filter (as in rag.filter_chunks).
 
 OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
 
+CREATE OR REPLACE FUNCTION rag.sample_slots(collection_key integer, sample_size integer)
+RETURNS integer[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _size integer := rag.keyword_block_size();
+    _growing integer;       -- the block that grows, and how many slots of it are in use
+    _filled integer;
+    _blocks integer[];      -- the others
+BEGIN
+    SELECT rag.growing_block(t.next_slot), t.next_slot % _size
+    INTO _growing, _filled
+    FROM rag.keyword_totals AS t
+    WHERE t.collection_id = collection_key;
+    SELECT coalesce(array_agg(DISTINCT s.segment / _size), '{}')
+    INTO _blocks
+    FROM rag.keyword_segments AS s
+    WHERE s.collection_id = collection_key
+      AND s.segment / _size IS DISTINCT FROM _growing;
+    _filled := CASE WHEN _growing IS NULL THEN 0 ELSE _filled END;
+    IF cardinality(_blocks) = 0 AND _filled = 0 THEN
+        RETURN '{}';
+    END IF;
+    RETURN ARRAY(
+        SELECT CASE WHEN p.point < cardinality(_blocks)::bigint * _size
+                    THEN _blocks[p.point / _size + 1] * _size + (p.point % _size)::integer
+                    ELSE _growing * _size + (p.point - cardinality(_blocks)::bigint * _size)::integer END
+        FROM (
+            SELECT (hashint8(g.part) & 2147483647) % (cardinality(_blocks)::bigint * _size + _filled) AS point
+            FROM generate_series(1::bigint, sample_size) AS g (part)
+        ) AS p
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.sample_slots(integer, integer) IS
+$$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them are empty.$$;
+
 CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _slots integer[];
+    _slots integer[] := rag.sample_slots(collection_key, 100);
+    _live integer;
     _passed integer;
     _sample integer;
 BEGIN
-    SELECT array_agg((hashint8(g.part) & 2147483647) % greatest(1, t.next_slot))
-    INTO _slots
-    FROM rag.keyword_totals AS t
-    CROSS JOIN generate_series(1::bigint, 100) AS g (part)
-    WHERE t.collection_id = collection_key;
     FOREACH _sample IN ARRAY '{40, 100}'::integer[] LOOP
-        _passed := coalesce(cardinality(rag.chunks_of_slots(
-            collection_key, _slots[1:_sample], filter_sql
-        )), 0);
-        EXIT WHEN _passed >= 3;
+        EXECUTE format(
+            'SELECT count(*), count(*) FILTER (WHERE %s) FROM unnest($2) AS w (slot)'
+            ' CROSS JOIN LATERAL (SELECT k.chunk_id FROM rag.keyword_slots AS k'
+            ' WHERE k.collection_id = $1 AND k.slot = w.slot OFFSET 0) AS s'
+            ' CROSS JOIN LATERAL (SELECT x.* FROM rag.chunks AS x'
+            ' WHERE x.collection_id = $1 AND x.chunk_id = s.chunk_id OFFSET 0) AS c', filter_sql
+        ) INTO _live, _passed USING collection_key, _slots[1:_sample];
+        EXIT WHEN _passed >= 3 AND _live >= 20;
     END LOOP;
-    RETURN (_passed + 0.5) / (_sample + 0.5);
+    RETURN (_passed + 0.5) / (CASE _live WHEN 0 THEN _sample ELSE _live END + 0.5);
 END
 $$;
 
 COMMENT ON FUNCTION rag.filter_share(integer, text) IS
 $$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
-fewer than 3 of the 40 pass. Never 0.$$;
+fewer than 3 of the 40 pass or fewer than 20 still exist. Deleted chunks do not count. Never 0.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_pays(
     query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean

@@ -31,6 +31,21 @@ STATEMENTS: tuple[str, ...] = (
     END $$
     """,
     "ALTER TYPE rag.request ADD ATTRIBUTE result_offset integer",
+    """
+    COMMENT ON TABLE rag.keyword_slots IS
+$$The merged chunks by slot: the dense number by which postings name a chunk.
+
+Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until compaction takes
+its block apart; the block is then free and used again, so slot numbers do not run out.$$
+    """,
+    """
+    COMMENT ON TABLE rag.keyword_totals IS
+$$Live merged chunks of a collection, the sum of their lengths, and the next slot of the block that grows
+(at the beginning of a block, none does: the next merge takes a free one).
+
+One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh
+changes.$$
+    """,
 )
 
 
