@@ -331,7 +331,7 @@ def demo(
 
 def _failures(failures: Sequence[LoadFailure]) -> None:
     for failure in failures:
-        failed(f"{failure.path}: {failure.error}")
+        failed(str(failure))
 
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:

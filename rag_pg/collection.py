@@ -20,7 +20,7 @@ from rag_pg.errors import (
     RagError,
     SpaceChanged,
 )
-from rag_pg.ingest import Source, checked_chunks, put_sources
+from rag_pg.ingest import Reading, Remarks, Source, checked_chunks, put_sources
 from rag_pg.llm import open_llm
 from rag_pg.load import clean_text
 from rag_pg.models import (
@@ -33,7 +33,6 @@ from rag_pg.models import (
     Embedder,
     Facet,
     Hit,
-    LoadFailure,
     Reranker,
     Space,
     SpaceComparison,
@@ -95,6 +94,9 @@ class Collection:
         *sources: Source,
         wait: bool = True,
         progress: Progress | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        exclude: Sequence[str] = (),
+        keys: Mapping[str, str] | None = None,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
 
@@ -103,27 +105,35 @@ class Collection:
                 and optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
             progress: called with (documents searchable, documents to do, chunks embedded).
+            metadata: of every document, beside its own, which goes first.
+            exclude: what to leave out of folders and patterns, as in a .gitignore.
+            keys: what records in JSON, CSV and TSV files call the keys above, e.g. {"id": "uri", "text": "content"}.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
         database = self.rag.database
-        failures: list[LoadFailure] = []
-        removed: dict[str, int] = {}
-        ids = put_sources(
-            database, self.name, sources, self.rag.settings.max_file_bytes, failures, removed
+        reading = Reading(
+            max_bytes=self.rag.settings.max_file_bytes,
+            keys=keys or {},
+            metadata=metadata or {},
+            exclude=exclude,
         )
+        remarks = Remarks()
+        ids = put_sources(database, self.name, sources, reading, remarks)
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
         if progress:
             progress(0, len(todo), 0)
+        failures = remarks.failures
         if wait and todo:
             failures += work_queue(self.rag, self.name, todo, progress)
-        failed = {str(f.path) for f in failures}
-        changed = sum(1 for i in todo if ids[i] not in failed)
+        failed = {f.uri for f in failures}
         return AddReport(
-            added=changed,
+            added=sum(1 for i in todo if ids[i] not in failed),
             unchanged=len(ids) - len(todo),
             uris=tuple(ids.values()),
             failures=tuple(failures),
-            removed_characters=removed,
+            removed_characters=remarks.removed,
+            skipped=remarks.skipped,
+            notes=tuple(remarks.notes),
             document_ids=tuple(ids),
         )
 
@@ -153,7 +163,7 @@ class Collection:
             if failures:
                 raise RagError(
                     f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could not be "
-                    f"embedded; {failures[0].path}: {failures[0].error}"
+                    f"embedded; {failures[0]}"
                 )
         return counts.loaded_chunks
 

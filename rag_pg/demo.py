@@ -59,7 +59,7 @@ def _ingest(docs: Collection) -> None:
         f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
     )
     for failure in report.failures:
-        failed(f"{failure.path}: {failure.error}")
+        failed(str(failure))
 
 
 def _pages() -> Iterator[dict[str, str]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import UUID
@@ -13,7 +14,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.fault import Fault, fault_of
 from rag_pg.find import find_files
 from rag_pg.load import clean_text, load_documents, read_documents
-from rag_pg.models import Loaded, LoadFailure
+from rag_pg.models import Loaded, LoadFailure, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,25 +31,54 @@ CHARACTERS_PER_PUT = 4_000_000
 Source = str | Path | Mapping[str, Any] | Stream
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How sources are read; see `Collection.add`."""
+
+    max_bytes: int
+    keys: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        names = ("uri", "content", "title", "media_type", "language")
+        wrong = [own for own in self.keys.values() if own not in names]
+        if wrong or len(set(self.keys.values())) < len(self.keys):
+            raise InvalidInput(
+                f"cannot map to {(wrong or ['the same name twice'])[0]}: the names are {', '.join(names)}, "
+                "each once; all other keys become metadata"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remarks:
+    """What is told of sources while they are read."""
+
+    failures: list[LoadFailure] = field(default_factory=list)
+    removed: dict[str, int] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+
+
 def put_sources(
     database: Database,
     collection: str,
     sources: Sequence[Source],
-    max_bytes: int,
-    failures: list[LoadFailure],
-    removed: dict[str, int],
+    reading: Reading,
+    remarks: Remarks,
 ) -> dict[UUID, str]:
-    """Put what the sources hold, in batches; return the documents' uris by id. Failures as in `read_sources`."""
+    """Put what the sources hold, in batches; return the documents' uris by id."""
     check_sources(sources)
     ids: dict[UUID, str] = {}
     pending: list[Mapping[str, Any]] = []
-    for document in read_sources(sources, max_bytes, failures, removed):
+    size = 0
+    for document in read_sources(sources, reading, remarks):
         pending.append(document)
-        size = sum(len(d["content"]) for d in pending)
+        size += len(document["content"])
         if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
-            put(database, collection, pending, ids, failures)
-            pending = []
-    put(database, collection, pending, ids, failures)
+            put(database, collection, pending, ids, remarks.failures)
+            pending, size = [], 0
+    put(database, collection, pending, ids, remarks.failures)
     return ids
 
 
@@ -61,12 +91,9 @@ def check_sources(sources: Sequence[Source]) -> None:
 
 
 def read_sources(
-    sources: Iterable[Source],
-    max_bytes: int,
-    failures: list[LoadFailure],
-    removed: dict[str, int],
+    sources: Iterable[Source], reading: Reading, remarks: Remarks
 ) -> Iterator[Mapping[str, Any]]:
-    """Yield documents ready to put; note failures and removed characters on the way."""
+    """Yield documents ready to put; note what failed, was skipped and left out on the way."""
     for source in sources:
         if isinstance(source, Mapping):
             document = dict(source)
@@ -74,38 +101,51 @@ def read_sources(
                 if isinstance(document.get(key), str):
                     document[key], count = clean_text(document[key])
                     if count:
-                        removed[str(document.get("uri"))] = count
+                        remarks.removed[str(document.get("uri"))] = count
             if isinstance(document.get("content"), str) and document.get("uri"):
-                yield document
+                yield _described(document, reading)
                 continue
-            failures.append(
+            remarks.failures.append(
                 LoadFailure(
-                    path=Path(str(document.get("uri") or "?")),
+                    uri=str(document.get("uri") or "?"),
                     error="a document needs uri and content, both text: this one has "
                     f"{', '.join(sorted(map(str, source))) or 'no keys'}",
                 )
             )
             continue
-        for loaded in _load(source, max_bytes, failures):
+        for loaded in _load(source, reading, remarks):
             if isinstance(loaded, LoadFailure):
-                failures.append(loaded)
+                remarks.failures.append(loaded)
+                continue
+            if isinstance(loaded, Skipped):
+                remarks.skipped[loaded.reason] += 1
                 continue
             if loaded.removed:
-                removed[loaded.uri] = loaded.removed
-            yield as_document(loaded)
+                remarks.removed[loaded.uri] = loaded.removed
+            remarks.notes.extend(f"{loaded.uri}: {note}" for note in loaded.notes)
+            yield _described(as_document(loaded), reading)
+
+
+def _described(document: Mapping[str, Any], reading: Reading) -> Mapping[str, Any]:
+    """Return a document with the metadata that all get; what it says itself goes first."""
+    if not reading.metadata:
+        return document
+    return {**document, "metadata": {**reading.metadata, **(document.get("metadata") or {})}}
 
 
 def _load(
-    source: str | Path | Stream, max_bytes: int, failures: list[LoadFailure]
-) -> Iterator[Loaded | LoadFailure]:
+    source: str | Path | Stream, reading: Reading, remarks: Remarks
+) -> Iterator[Loaded | LoadFailure | Skipped]:
+    options: dict[str, Any] = {"max_bytes": reading.max_bytes, "keys": reading.keys}
     if isinstance(source, Stream):
-        data = source.file.read(max_bytes + 1)
-        yield from read_documents(Path(source.uri), source.uri, data, max_bytes=max_bytes)
+        data = source.file.read(reading.max_bytes + 1)
+        yield from read_documents(Path(source.uri), source.uri, data, **options)
         return
-    found = find_files([Path(source)])
-    failures += found.failures
+    found = find_files([Path(source)], exclude=reading.exclude)
+    remarks.failures.extend(found.failures)
+    remarks.skipped.update(found.skipped)
     for path, uri in found.files:
-        yield from load_documents(path, uri, max_bytes=max_bytes)
+        yield from load_documents(path, uri, **options)
 
 
 def as_document(loaded: Loaded) -> Mapping[str, Any]:
@@ -136,7 +176,7 @@ def put(
         if fault_of(exc) not in (Fault.REFUSED, Fault.DOCUMENT):
             raise
         if len(documents) == 1:
-            failures.append(LoadFailure(path=Path(documents[0]["uri"]), error=str(exc)))
+            failures.append(LoadFailure(uri=str(documents[0]["uri"]), error=str(exc)))
             return
         middle = len(documents) // 2
         put(database, collection, documents[:middle], ids, failures)

@@ -6,7 +6,8 @@
     .txt             text/plain
     .pdf .docx .pptx .xlsx   text/markdown, with a section for each page, slide or sheet
     .csv .tsv        text/markdown, a list of rows that say their columns' names
-    .json .jsonl     records with uri and content are documents; anything else is one, as it is
+    .json .jsonl     records with uri and content are documents; anything else is one, as it is; keys of
+                     other names can be said, and then the rows of .csv and .tsv are records, too
     .eml             the body; subject, sender and so on are title and metadata
     .py .js .sql …   source code, as it is (languages.py)
 
@@ -16,7 +17,7 @@ Nothing here aborts a batch: each bad file has one error, which says what to do 
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -26,7 +27,7 @@ from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.find import OFFICE, SUPPORTED, reason, shown, unsupported
 from rag_pg.front_matter import split_front_matter
 from rag_pg.languages import CODE
-from rag_pg.models import Loaded, LoadFailure
+from rag_pg.models import Loaded, LoadFailure, Skipped
 from rag_pg.outline import first_title
 
 MAX_FILE_BYTES = 20_000_000
@@ -54,46 +55,66 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
 
 
 def load_documents(
-    path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES
-) -> Iterator[Loaded | LoadFailure]:
-    """Yield the documents of a file, one unless it is JSON with several, and what failed."""
+    path: Path,
+    uri: str,
+    *,
+    max_bytes: int = MAX_FILE_BYTES,
+    keys: Mapping[str, str] | None = None,
+) -> Iterator[Loaded | LoadFailure | Skipped]:
+    """Yield the documents of a file, one unless it holds several records, and what failed.
+
+    keys: what a record's own keys are called here, e.g. {"id": "uri", "text": "content"}; a table's
+    rows are records then.
+    """
     try:
         data = _bytes(path, max_bytes)
     except InvalidInput as exc:
-        yield LoadFailure(path=path, error=str(exc))
+        yield LoadFailure(uri=uri, path=path, error=str(exc))
     else:
-        yield from read_documents(path, uri, data, max_bytes=max_bytes)
+        yield from read_documents(path, uri, data, max_bytes=max_bytes, keys=keys)
 
 
 def read_documents(
-    path: Path, uri: str, data: bytes, *, max_bytes: int = MAX_FILE_BYTES
-) -> Iterator[Loaded | LoadFailure]:
+    path: Path,
+    uri: str,
+    data: bytes,
+    *,
+    max_bytes: int = MAX_FILE_BYTES,
+    keys: Mapping[str, str] | None = None,
+) -> Iterator[Loaded | LoadFailure | Skipped]:
     """Yield the documents in the bytes of a file; `path` gives its type, and its name in errors."""
     try:
         _check(path, len(data), max_bytes)
-        records = _records(path, data)
+        if not data.strip():
+            yield Skipped(uri=uri, reason="empty")
+            return
+        records = _records(path, data, keys or {})
         if records is None:
             yield _loaded(path, uri, data)
             return
         for record in records:
             if isinstance(record, str):
-                yield LoadFailure(path=path, error=f"{shown(path)}, {record}")
+                yield LoadFailure(uri=uri, path=path, error=f"{shown(path)}, {record}")
             else:
                 yield replace(record, title=_short(record.title))
     except InvalidInput as exc:
-        yield LoadFailure(path=path, error=str(exc))
+        yield LoadFailure(uri=uri, path=path, error=str(exc))
 
 
-def _records(path: Path, data: bytes) -> Iterator[Loaded | str] | None:
+def _records(path: Path, data: bytes, keys: Mapping[str, str]) -> Iterator[Loaded | str] | None:
     suffix = path.suffix.lower()
-    if suffix not in (".json", ".jsonl"):
-        return None
-    from rag_pg.load_data import json_documents
-
     try:
-        return json_documents(decode_text(data)[0], suffix)
-    except UnsupportedFile as exc:
-        raise UnsupportedFile(f"{shown(path)} {exc}") from exc
+        if suffix in (".json", ".jsonl"):
+            from rag_pg.load_data import json_documents
+
+            return json_documents(decode_text(data)[0], suffix, keys)
+        if suffix in (".csv", ".tsv") and keys:
+            from rag_pg.load_data import table_documents
+
+            return table_documents(decode_text(data)[0], suffix, keys)
+    except InvalidInput as exc:
+        raise type(exc)(f"{shown(path)} {exc}") from exc
+    return None
 
 
 def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
@@ -171,6 +192,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
     text, removed = _text(data, suffix)
     title, media_type = "", "text/plain"
     metadata: Mapping[str, object] = {}
+    notes: Sequence[str] = ()
     if suffix in _HTML:
         from rag_pg.load_html import html_to_markdown
 
@@ -178,6 +200,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
     elif suffix in (".md", ".markdown"):
         front = split_front_matter(text)
         media_type, text, metadata = "text/markdown", front.body, front.metadata
+        notes = front.notes
         title = front.title or first_title(text)
     elif suffix == ".rst":
         media_type, title = "text/x-rst", _rst_title(text[:_RST_HEAD])
@@ -196,6 +219,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         media_type=media_type,
         metadata=metadata,
         removed=removed,
+        notes=notes,
     )
 
 

@@ -25,25 +25,31 @@ def table_as_list(text: str, suffix: str) -> str:
 
     Raises: InvalidInput (it cannot be read as a table).
     """
-    dialect: type[csv.Dialect] = csv.excel_tab if suffix == ".tsv" else csv.excel
-    if suffix == ".csv":
-        try:
-            dialect = csv.Sniffer().sniff(text[:_SNIFFED].partition("\n")[0], ",;\t|")
-        except csv.Error:
-            pass  # one column
-        else:
-            dialect.doublequote = True
     try:
-        return rows_as_list(csv.reader(io.StringIO(text, newline=""), dialect))
+        return rows_as_list(csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix)))
     except csv.Error as exc:
         raise InvalidInput(f"is no table that can be read: {exc}; check its quotes") from exc
 
 
-def json_documents(text: str, suffix: str) -> Iterator[Loaded | str] | None:
+def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
+    if suffix == ".tsv":
+        return csv.excel_tab
+    try:
+        dialect = csv.Sniffer().sniff(text[:_SNIFFED].partition("\n")[0], ",;\t|")
+    except csv.Error:
+        return csv.excel  # one column
+    dialect.doublequote = True
+    return dialect
+
+
+def json_documents(
+    text: str, suffix: str, keys: Mapping[str, str]
+) -> Iterator[Loaded | str] | None:
     """Return the documents of a JSON array or of JSON lines, None if it does not hold documents.
 
-    It does when its first record is an object with the texts uri and content. Other keys become
-    metadata. A record that is no document gives a message instead.
+    It does when its first record is an object with the texts uri and content, or keys that `keys`
+    calls so. Other keys become metadata. A record that is no document gives a message instead.
+    Raises: InvalidInput (the first record lacks the keys that `keys` names).
     """
     records: Iterator[tuple[str, Any]]
     if suffix == ".jsonl":
@@ -56,9 +62,65 @@ def json_documents(text: str, suffix: str) -> Iterator[Loaded | str] | None:
             return None
         first = values[0] if isinstance(values, list) and values else None
         records = ((f"record {number}", value) for number, value in enumerate(values or (), 1))
-    if not isinstance(first, dict) or not {"uri", "content"} <= first.keys():
+    if keys and isinstance(first, Mapping):
+        _check_keys(first, keys)
+    if not isinstance(first, dict) or not (keys or {"uri", "content"} <= first.keys()):
         return None
-    return (_document(place, record) for place, record in records)
+    return (_document(place, _renamed(record, keys)) for place, record in records)
+
+
+def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator[Loaded | str]:
+    """Return a document for each row of a CSV or TSV file, whose columns `keys` names.
+
+    Raises: InvalidInput (it cannot be read as a table, or lacks the columns).
+    """
+    table = csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix), strict=True)
+    names = next(table, [])
+    _check_keys(dict.fromkeys(names), keys)
+    return _rows(table, names, keys)
+
+
+def _rows(table: Any, names: list[str], keys: Mapping[str, str]) -> Iterator[Loaded | str]:
+    try:
+        for row in table:
+            place = f"line {table.line_num}"
+            if len(row) > len(names):
+                yield f"{place} has {len(row)} fields for {len(names)} columns; mend it"
+            elif row:
+                record = {name: cell for name, cell in zip(names, row, strict=False) if cell}
+                yield _document(place, _renamed(record, keys))
+    except csv.Error as exc:
+        yield f"line {table.line_num} is no row of a table: {exc}; check its quotes"
+
+
+def _check_keys(first: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    if missing := [key for key in keys if key not in first]:
+        raise InvalidInput(
+            f"has no {', '.join(missing)} to map in its first record; it has {', '.join(map(str, first))}"
+        )
+    renamed = _renamed(first, keys)
+    if isinstance(renamed, Mapping) and not {"uri", "content"} <= renamed.keys():
+        raise InvalidInput(
+            f"has no uri and content after mapping; its first record has {', '.join(map(str, first))}: map those"
+        )
+
+
+def _renamed(record: Any, keys: Mapping[str, str]) -> Any:
+    """Return a record with its keys as `keys` calls them; a number that names a document is its text.
+    One that has a key of both names is an error instead."""
+    if not keys or not isinstance(record, Mapping):
+        return record
+    renamed = {key: value for key, value in record.items() if key not in keys}
+    for key, own in keys.items():
+        if own in renamed:
+            return InvalidInput(
+                f"it has both {key} and {own}, which would be the same: rename one of them"
+            )
+        if key in record:
+            value = record[key]
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            renamed[own] = str(value) if number else value
+    return renamed
 
 
 def _lines(text: str) -> Iterator[tuple[str, Any]]:
@@ -71,6 +133,8 @@ def _lines(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _document(place: str, record: Any) -> Loaded | str:
+    if isinstance(record, InvalidInput):
+        return f"{place}: {record}"
     if isinstance(record, Exception):
         return f"{place} is not JSON: {record}; mend it"
     if not isinstance(record, Mapping):

@@ -72,14 +72,28 @@ class Loaded:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     language: str | None = None
     removed: int = 0
+    notes: Sequence[str] = ()  # what was left out, and why
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LoadFailure:
-    """A file that could not be loaded, and why."""
+    """A document that could not be loaded, and why; path: of its file, which the error names then.
+    As text it is a line that names it once."""
 
-    path: Path
+    uri: str
     error: str
+    path: Path | None = None
+
+    def __str__(self) -> str:
+        return self.error if self.path else f"{self.uri}: {self.error}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Skipped:
+    """A file without anything to load; reason: a word."""
+
+    uri: str
+    reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,13 +138,16 @@ class Facet:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AddReport:
     """What `Collection.add` did: counts of documents, the uris of those that were read, and what
-    failed, each with its reason."""
+    failed, each with its reason. `skipped` counts files that were passed over: "empty", or by their
+    suffix; `notes` tell what was left out of a document."""
 
     added: int = 0
     unchanged: int = 0
     uris: Sequence[str] = ()
     failures: Sequence[LoadFailure] = ()
     removed_characters: Mapping[str, int] = field(default_factory=dict)
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
     document_ids: Sequence[UUID] = ()  # for `search(…, wait_for=…)`
 
 

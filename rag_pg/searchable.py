@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -43,7 +42,7 @@ def work_queue(
         done = len(todo) - len(states)
         report(done, len(todo), embedded)
         if not any(s.state == "pending" for s in states):
-            return [LoadFailure(path=Path(s.uri), error=s.error or "unknown") for s in states]
+            return [LoadFailure(uri=s.uri, error=s.error or "unknown") for s in states]
         if (done, embedded) != moved:
             moved, moved_at = (done, embedded), time.monotonic()
         elif time.monotonic() - moved_at > PATIENCE_SECONDS:

@@ -40,14 +40,17 @@ def sync_folder(
     """Add what is in `folder`, and delete the documents below its uri that are not there any more.
 
     A document stays while its file, or a folder above that, cannot be read: so does all when the
-    folder holds nothing that can be loaded, as when a disk is not mounted.
+    folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has no
+    document.
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
     """
     prefix = _prefix(folder)
     stored = [one.uri for one in collection.documents() if one.uri.startswith(prefix)]
     report = collection.add(folder, wait=wait, progress=progress)
     present = set(report.uris)
-    unread = [uri_of(failure.path) for failure in report.failures]
+    if not present:  # all are empty, as after a disk was full
+        stored = []
+    unread = [failure.uri for failure in report.failures]
     gone = [
         uri
         for uri in stored
@@ -80,10 +83,10 @@ def _prefix(folder: Path) -> str:
     if not folder.is_dir():
         raise InvalidInput(f"{shown(folder)} is not a folder; name the folder to keep in step with")
     uri = uri_of(folder)
-    if uri in (".", ".."):
+    if uri == ".":
         raise InvalidInput(
-            f"the documents of {uri!r} cannot be told from others by their uris; "
-            f"name the folder by its path, such as {shown(folder.resolve())}"
+            "the documents of the working folder cannot be told from others by their uris; "
+            f"go to the folder above it and name it: cd .. and then {folder.resolve().name}"
         )
     return uri.rstrip("/") + "/"
 

@@ -55,7 +55,7 @@ def test_a_pattern_names_the_supported_files_that_match(tmp_path: Path) -> None:
     make(tmp_path, "a.md", "b/c.md", "b/d.png", "b/.e.md", "b/f/g.md")
     assert names(tmp_path, "**/*.md") == ["a.md", "b/c.md", "b/f/g.md"]
     found = find_files([tmp_path / "b" / "*"])
-    assert ([path.name for path, _ in found.files], found.skipped) == (["c.md"], 1)
+    assert ([path.name for path, _ in found.files], found.skipped) == (["c.md"], {".png": 1})
 
 
 @pytest.mark.parametrize(("pattern", "count"), [("*.rst", 0), ("*.png", 1)])
@@ -69,3 +69,21 @@ def test_a_pattern_without_files_is_an_error(tmp_path: Path, pattern: str, count
 def test_a_file_whose_name_looks_like_a_pattern_is_that_file(tmp_path: Path) -> None:
     make(tmp_path, "a[1].md", "a1.md")
     assert names(tmp_path, "a[1].md") == ["a[1].md"]
+
+
+def test_patterns_follow_links_to_folders_as_little_as_folders_do(tmp_path: Path) -> None:
+    make(tmp_path, "mixed/a.md", "mixed/deep/b.md", "elsewhere/c.md")
+    (tmp_path / "mixed" / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    (tmp_path / "mixed" / "file.md").symlink_to(tmp_path / "elsewhere" / "c.md")
+    found = sorted(names(tmp_path, "mixed"))
+    assert found == sorted(names(tmp_path, "mixed/**/*.md"))
+    assert "mixed/link/c.md" not in found and "mixed/file.md" in found
+    assert names(tmp_path, "mixed/link/*.md") == ["mixed/link/c.md"]  # it is named
+
+
+def test_what_is_excluded_is_left_out_of_folders_and_patterns(tmp_path: Path) -> None:
+    make(tmp_path, "a.md", "drafts/b.md", "sub/drafts/c.md", "sub/d.txt")
+    for path in (tmp_path, tmp_path / "**" / "*"):
+        found = find_files([path], exclude=["drafts/", "*.txt"])
+        assert [one.name for one, _ in found.files] == ["a.md"]
+    assert len(find_files([tmp_path / "drafts" / "b.md"], exclude=["drafts/"]).files) == 1

@@ -364,18 +364,32 @@ def test_a_folder_gives_its_supported_files_in_order(
         "other/b.md",
     ]
     assert [load_file(path, uri).content for path, uri in found.files] == ["text"] * 5
-    assert (found.failures, found.skipped) == ([], 2)
+    assert (found.failures, found.skipped) == ([], {".png": 1, "no suffix": 1})
 
 
-def test_uris_keep_the_path_as_it_was_given(
+def test_each_spelling_of_a_folder_in_the_working_folder_gives_the_same_uris(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make(tmp_path, "docs/a.md", "docs/sub/b.md")
-    monkeypatch.chdir(tmp_path / "docs" / "sub")
-    assert [uri for _, uri in find_files([Path()]).files] == ["b.md"]
-    assert [uri for _, uri in find_files([Path("..")]).files] == ["../a.md", "../sub/b.md"]
-    absolute = tmp_path / "docs" / "a.md"
-    assert [uri for _, uri in find_files([absolute]).files] == [absolute.as_posix()]
+    work = tmp_path / "work"
+    make(work, "docs/a.md", "docs/sub/b.md", "other/c.md")
+    (tmp_path / "link").symlink_to(work, target_is_directory=True)
+    (work / "manual").symlink_to(work / "docs", target_is_directory=True)
+    monkeypatch.chdir(work)
+    for spelling in ("docs", "./docs/", "other/../docs", "../work/docs", "docs/**/*.md"):
+        assert uris(spelling) == ["docs/a.md", "docs/sub/b.md"], spelling
+    assert uris(str(work / "docs")) == uris(str(tmp_path / "link" / "docs")) == uris("docs")
+    assert uris("docs", str(work / "docs"), "./docs") == uris("docs")
+    assert uris("docs/sub/../a.md") == ["docs/a.md"]
+    assert uris("manual") == ["manual/a.md", "manual/sub/b.md"]  # a link has a name of its own
+    monkeypatch.chdir(work / "docs" / "sub")
+    assert uris(".") == ["b.md"]
+    assert uris("..") == uris(str(work / "docs")) == [f"{work}/docs/a.md", f"{work}/docs/sub/b.md"]
+
+
+def uris(*paths: str) -> list[str]:
+    found = find_files([Path(path) for path in paths])
+    assert found.failures == []
+    return [uri for _, uri in found.files]
 
 
 def test_hidden_files_and_folders_are_found_when_named(tmp_path: Path) -> None:

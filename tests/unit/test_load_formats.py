@@ -18,7 +18,7 @@ from rag_pg.find import SUPPORTED
 from rag_pg.ingest import as_document
 from rag_pg.languages import CODE, CUT_BY_FUNCTION
 from rag_pg.load import load_documents, load_file, read_documents
-from rag_pg.models import Loaded, LoadFailure
+from rag_pg.models import Loaded, LoadFailure, Skipped
 
 
 def read(name: str, data: bytes | str) -> Loaded:
@@ -187,6 +187,8 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
     for found in read_documents(Path(f"any{suffix}"), "any", data):
         if isinstance(found, LoadFailure):
             assert "\n" not in found.error and "any" in found.error
+        elif isinstance(found, Skipped):
+            assert not data.strip()
         else:
             assert found.content.strip() and found.title
 
@@ -257,6 +259,41 @@ def test_a_bad_record_is_a_failure_and_the_others_are_documents() -> None:
     assert "d.jsonl, line 3 is a str; write an object with uri and content" in errors[1]
     assert "d.jsonl, line 4: content is missing or of the wrong type" in errors[2]
     assert "d.jsonl, line 5: uri is missing or of the wrong type" in errors[3]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"id": 7, "text": "One", "lang": "en"}\n{"id": "b", "text": "Two"}'),
+        ("a.json", '[{"id": 7, "text": "One", "lang": "en"}, {"id": "b", "text": "Two"}]'),
+        ("a.csv", "id;text;lang\n7;One;en\nb;Two;\n"),
+        ("a.tsv", "id\ttext\tlang\n7\tOne\ten\nb\tTwo\t\n"),
+    ],
+)
+def test_records_with_other_keys_are_mapped(name: str, text: str) -> None:
+    keys = {"id": "uri", "text": "content"}
+    found = [one for one in read_documents(Path(name), name, text.encode(), keys=keys)]
+    assert [(one.uri, one.content, dict(one.metadata)) for one in found] == [  # type: ignore[union-attr]
+        ("7", "One", {"lang": "en"}),
+        ("b", "Two", {}),
+    ]
+    (wrong,) = read_documents(Path(name), name, text.encode(), keys={"key": "uri"})
+    assert isinstance(wrong, LoadFailure)
+    assert f"{name} has no key to map in its first record; it has id, text, lang" in wrong.error
+    (half,) = read_documents(Path(name), name, text.encode(), keys={"id": "uri"})
+    assert isinstance(half, LoadFailure) and "no uri and content after mapping" in half.error
+
+
+def test_a_record_with_two_keys_for_one_is_refused() -> None:
+    data = b'{"id": "a", "text": "One", "uri": "u"}'
+    (found,) = read_documents(Path("a.jsonl"), "a", data, keys={"id": "uri", "text": "content"})
+    assert isinstance(found, LoadFailure) and "both id and uri" in found.error
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "a.md", "b.txt", "c.csv", "d.jsonl", "e.pdf"])
+def test_an_empty_file_is_skipped(name: str) -> None:
+    for data in (b"", b" \n\t\n"):
+        assert list(read_documents(Path(name), name, data)) == [Skipped(uri=name, reason="empty")]
 
 
 @pytest.mark.parametrize("text", ['{"a": 1}', "[1, 2]", "[]", '[{"uri": "a"}]', "not json", '""'])
