@@ -105,6 +105,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "list_jobs",
             "explain_job",
             "job_stats",
+            "search_status",
             "unfinished",
             "queue_backlog",
             "space_settings",
@@ -117,7 +118,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Requests": (
         "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
         "take and answer requests.",
-        ("search_text", "ask", "embed_query", "take_request", "answer_request"),
+        ("search_text", "hits", "ask", "embed_query", "take_request", "answer_request"),
     ),
     "Workers and budgets": (
         "Workers say that they live. A budget limits what all of them together ask of a provider of models.",

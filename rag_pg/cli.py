@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rag_pg.cli_db import db
-from rag_pg.cli_documents import count, documents, facets
+from rag_pg.cli_documents import count, documents, facets, show
 from rag_pg.cli_space import rechunk, reembed, spaces
 from rag_pg.cli_status import doctor, jobs, status
 from rag_pg.cli_worker import worker
@@ -24,6 +23,7 @@ from rag_pg.command import (
     opened,
     parsed_filter,
     parsed_object,
+    parsed_pairs,
     print_json,
     say,
 )
@@ -33,18 +33,33 @@ from rag_pg.terminal import failed, is_terminal, note, tell, write, write_table
 
 if TYPE_CHECKING:
     from rag_pg.ingest import Source
-    from rag_pg.models import LoadFailure
+    from rag_pg.models import AddReport
+    from rag_pg.sync import SyncReport
 
 app = typer.Typer(
     name="rag-pg",
     help="RAG inside PostgreSQL: add documents, search them, ask them.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
 )
-app.add_typer(db, name="db")
-for command in (documents, count, facets, worker, status, jobs, doctor, reembed, rechunk, spaces):
-    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from rag_pg import __version__
+
+        write(f"rag-pg {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """RAG inside PostgreSQL: add documents, search them, ask them."""
 
 
 def main() -> None:
@@ -64,7 +79,6 @@ def main() -> None:
 # --- documents
 
 
-@app.command()
 def add(
     paths: Annotated[
         list[Path], typer.Argument(help="Files, folders, patterns; - reads standard input.")
@@ -79,6 +93,18 @@ def add(
         str | None,
         typer.Option(help='Chunking of a new collection, as JSON: \'{"method": "sentence"}\'.'),
     ] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(help="Metadata of every document: lang=en, or a JSON object; repeatable."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out of folders and patterns, as in .gitignore; repeatable."),
+    ] = None,
+    map_: Annotated[
+        str | None,
+        typer.Option("--map", help="Keys of JSON and CSV records: id=uri,text=content."),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
     json_: Json = False,
     dsn: Dsn = None,
@@ -86,18 +112,27 @@ def add(
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
     shown = """'{"method": "sentence"}'"""
     cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
+    keys = _pairs(map_)
+    about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
     with opened(dsn) as rag:
         target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress:
-            report = target.add(*_sources(paths, uri), wait=wait, progress=progress)
-    _failures(report.failures)
+            report = target.add(
+                *_sources(paths, uri),
+                wait=wait,
+                progress=progress,
+                metadata=about,
+                exclude=exclude or (),
+                keys=keys,
+            )
+    remarks = _remarks(report)
     for uri, removed in report.removed_characters.items():
         note(f"{uri}: {removed} unreadable characters were removed")
     result = {
         "collection": collection,
         "added": report.added,
         "unchanged": report.unchanged,
-        "failed": len(report.failures),
+        **remarks,
     }
     if json_:
         print_json(result)
@@ -111,7 +146,6 @@ def add(
         raise SystemExit(1)
 
 
-@app.command()
 def adopt(
     table: Annotated[str, typer.Argument(help="A table or view, named as in SQL.")],
     layout: Annotated[
@@ -160,12 +194,17 @@ def adopt(
         print_adopted(report)
 
 
-@app.command()
 def sync(
     folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
     collection: Name = "docs",
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on, and follow what changes in the folder.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave out, as in .gitignore; repeatable.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
     json_: Json = False,
     dsn: Dsn = None,
@@ -173,31 +212,39 @@ def sync(
     """Bring a collection in step with a folder: add what changed, delete what vanished."""
     from rag_pg.sync import changes
 
-    failed = False
+    broken = False
     with opened(dsn) as rag:
-        target = rag.collection(collection)
+        # Reading never creates one.
+        target = open_collection(rag, collection) if dry_run else rag.collection(collection)
         for _ in changes(folder):
             with show_progress() as progress:
-                report = target.sync(folder, progress=progress)
-            _failures(report.failures)
-            failed = bool(report.failures)
+                report = target.sync(
+                    folder, progress=progress, exclude=exclude or (), dry_run=dry_run
+                )
+            remarks = _remarks(report)
+            broken = bool(report.failures)
+            would = "would be " if dry_run else ""
+            if dry_run and not json_:
+                for uri in report.gone:
+                    write(f"{would}deleted: {uri}")
             say(
-                f"{count_of(report.changed, 'document')} added or updated, {report.unchanged} "
-                f"unchanged, {report.deleted} deleted, {len(report.failures)} failed",
+                f"{count_of(report.changed, 'document')} {would}added or updated, "
+                f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
+                f"{len(report.failures)} failed",
                 json_,
                 collection=collection,
                 changed=report.changed,
                 unchanged=report.unchanged,
                 deleted=report.deleted,
-                failed=len(report.failures),
+                gone=list(report.gone),
+                **remarks,
             )
-            if not watch:
+            if not watch or dry_run:
                 break
-    if failed:
+    if broken:
         raise SystemExit(1)
 
 
-@app.command()
 def delete(
     uris: Annotated[list[str], typer.Argument(help="The uris of documents.")],
     collection: Name = "docs",
@@ -216,7 +263,6 @@ def delete(
         raise SystemExit(1)
 
 
-@app.command()
 def drop(
     collection: Annotated[str, typer.Argument(help="The collection to remove, with all in it.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
@@ -224,16 +270,15 @@ def drop(
     dsn: Dsn = None,
 ) -> None:
     """Remove a collection and everything in it."""
-    if not yes:
-        typer.confirm(
-            f"Remove collection {collection} and all its documents?", abort=True, err=True
-        )
     with opened(dsn) as rag:
+        held = open_collection(rag, collection).stats()
+        if not yes:
+            what = f"{count_of(held.documents, 'document')}"
+            typer.confirm(f"Remove collection {collection} with {what}?", abort=True, err=True)
         rag.drop_collection(collection)
     say(f"collection {collection} is gone", json_, dropped=collection)
 
 
-@app.command("index-field")
 def index_field(
     field: Annotated[str, typer.Argument(help="A metadata field: year, author.name.")],
     type: Annotated[str, typer.Argument(help="text, numeric, timestamptz or boolean.")],
@@ -250,7 +295,6 @@ def index_field(
 # --- search and answers
 
 
-@app.command()
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Name = "docs",
@@ -289,7 +333,6 @@ def search(
         write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
 
 
-@app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="A question in your own words.")],
     collection: Name = "docs",
@@ -314,7 +357,6 @@ def ask(
     print_answer(answer)
 
 
-@app.command()
 def demo(
     keep: Annotated[bool, typer.Option(help="Keep the demo's collection afterwards.")] = True,
     dsn: Dsn = None,
@@ -326,12 +368,45 @@ def demo(
         run_demo(rag, keep=keep)
 
 
+GROUPS = {
+    "Documents": (add, sync, adopt, documents, show, delete, count, facets, index_field, drop),
+    "Search": (search, ask, demo),
+    "Work": (worker, status, jobs, doctor, reembed, rechunk, spaces),
+}
+for group, commands in GROUPS.items():
+    for command in commands:
+        app.command(command.__name__.replace("_", "-"), rich_help_panel=group)(command)
+app.add_typer(db, name="db", rich_help_panel="Database")
+
+
 # --- shared
 
 
-def _failures(failures: Sequence[LoadFailure]) -> None:
-    for failure in failures:
+def _remarks(report: AddReport | SyncReport) -> dict[str, Any]:
+    """Tell what failed, was skipped and left out; return it for --json."""
+    for failure in report.failures:
         failed(str(failure))
+    for remark in report.notes:
+        note(remark)
+    if report.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items()))
+        note(f"skipped: {kinds}")
+    return {
+        "failed": len(report.failures),
+        "skipped": dict(report.skipped),
+        "failures": [{"uri": one.uri, "error": one.error} for one in report.failures],
+    }
+
+
+def _pairs(text: str | None) -> dict[str, str]:
+    """Read id=uri,text=content."""
+    pairs = {}
+    for pair in text.split(",") if text else ():
+        key, equals, own = pair.partition("=")
+        if not (key and equals and own):
+            raise InvalidInput(f"{pair!r} is no mapping; write --map id=uri,text=content")
+        pairs[key] = own
+    return pairs
 
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:

@@ -51,6 +51,9 @@ def db_stop(json_: Json = False) -> None:
 
 @db.command("url")
 def db_url(json_: Json = False, dsn: Dsn = None) -> None:
-    """Print the connection string, starting the embedded server when it is the one."""
-    url = unopened(dsn).dsn or embedded().start()
-    say(url, json_, dsn=url)
+    """Print the connection string; the embedded server is started for it, with the schema."""
+    with quiet():
+        rag = unopened(dsn)
+        if rag.dsn is None:
+            rag.upgrade()
+    say(str(rag.dsn), json_, dsn=rag.dsn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated
 
 import typer
@@ -86,3 +87,23 @@ def facets(
         tell("nothing found")
         return
     write_table([Column(field), Column("documents")], [(one.value, one.documents) for one in found])
+
+
+def show(
+    uri: Annotated[str, typer.Argument(help="The uri of a document.")],
+    collection: Name = "docs",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Print a document's text; what else is known of it goes to stderr, or with --json into one object."""
+    with opened(dsn) as rag:
+        found = open_collection(rag, collection).document(uri)
+    if json_:
+        print_json(found)
+        return
+    state = f"{found.state}: {found.error}" if found.error else found.state
+    for name, value in (("title", found.title), ("state", f"{state}, {found.chunks} chunks")):
+        tell((f"{name}: {value}", "dim"))
+    for key, value in found.metadata.items():
+        tell((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
+    write(found.content or "")

@@ -129,11 +129,14 @@ def _live(rag: Rag) -> Text:
 def write_findings(findings: Sequence[Finding]) -> None:
     """Write what doctor() found: in a pipe as a table; for people a paragraph each, with its remedy whole."""
     if not is_terminal(sys.stdout):
-        write_table([], [(one.status, one.check, one.detail, one.remedy) for one in findings])
+        write_table([], [(one.status, one.check_name, one.detail, one.remedy) for one in findings])
         return
     colours = {"ok": "green", "warn": "yellow", "fail": "red"}
     for one in findings:
-        write((f"{one.status:<4}", colours.get(one.status, "bold")), f"  {one.check}: {one.detail}")
+        write(
+            (f"{one.status:<4}", colours.get(one.status, "bold")),
+            f"  {one.check_name}: {one.detail}",
+        )
         if one.remedy:
             write(f"      {one.remedy}")
 

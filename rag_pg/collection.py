@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -20,7 +21,7 @@ from rag_pg.errors import (
     RagError,
     SpaceChanged,
 )
-from rag_pg.ingest import Reading, Remarks, Source, checked_chunks, put_sources
+from rag_pg.ingest import Reading, Remarks, Source, checked_chunks, compare_sources, put_sources
 from rag_pg.llm import open_llm
 from rag_pg.load import clean_text
 from rag_pg.models import (
@@ -67,6 +68,8 @@ class Collection:
         self.name = info.name
         self._embed_query = lru_cache(QUERIES_CACHED)(self._embed_uncached)
         self._embedder: Embedder | None = None
+        self._status: str | None = None
+        self._status_at = float("-inf")
 
     def __repr__(self) -> str:
         return f"Collection({self.name!r}, model={self.info.model!r})"
@@ -97,6 +100,7 @@ class Collection:
         metadata: Mapping[str, Any] | None = None,
         exclude: Sequence[str] = (),
         keys: Mapping[str, str] | None = None,
+        dry_run: bool = False,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
 
@@ -108,6 +112,7 @@ class Collection:
             metadata: of every document, beside its own, which goes first.
             exclude: what to leave out of folders and patterns, as in a .gitignore.
             keys: what records in JSON, CSV and TSV files call the keys above, e.g. {"id": "uri", "text": "content"}.
+            dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
         database = self.rag.database
@@ -118,6 +123,17 @@ class Collection:
             exclude=exclude,
         )
         remarks = Remarks()
+        if dry_run:
+            compared = compare_sources(database, self.info, sources, reading, remarks)
+            return AddReport(
+                added=sum(compared.values()),
+                unchanged=len(compared) - sum(compared.values()),
+                uris=tuple(compared),
+                failures=tuple(remarks.failures),
+                removed_characters=remarks.removed,
+                skipped=remarks.skipped,
+                notes=tuple(remarks.notes),
+            )
         ids = put_sources(database, self.name, sources, reading, remarks)
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
         if progress:
@@ -138,11 +154,19 @@ class Collection:
         )
 
     def sync(
-        self, folder: str | Path, *, wait: bool = True, progress: Progress | None = None
+        self,
+        folder: str | Path,
+        *,
+        wait: bool = True,
+        progress: Progress | None = None,
+        exclude: Sequence[str] = (),
+        dry_run: bool = False,
     ) -> SyncReport:
         """Bring the collection in step with a folder: add and update what changed, and delete the
         documents of that folder whose files are gone; see `sync_folder`."""
-        return sync_folder(self, Path(folder), wait=wait, progress=progress)
+        return sync_folder(
+            self, Path(folder), wait=wait, progress=progress, exclude=exclude, dry_run=dry_run
+        )
 
     def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
         """Bulk-load chunks that are ready-made, by COPY, in one transaction.
@@ -394,6 +418,8 @@ class Collection:
                 hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
             except (ProviderError, ModelUnavailable) as exc:
                 notes.append(f"reranking was skipped: {exc}")
+        if note := self._waiting(len(hits) < limit):
+            notes.append(note)
         return Hits(hits[page], notes)
 
     def snippets(
@@ -421,6 +447,14 @@ class Collection:
             start_mark=start_mark, stop_mark=stop_mark, ellipsis=ellipsis,
         )  # fmt: skip
         return [text or "" for text in found]
+
+    def _waiting(self, short: bool) -> str | None:
+        """That documents wait and no worker lives; asked for at most once a second, or, when a search
+        found all that it wanted, once in ten."""
+        now = time.monotonic()
+        if now - self._status_at > (1 if short else 10):
+            self._status, self._status_at = self.rag.database.search_note(self.name), now
+        return self._status
 
     def _query_vector(
         self,

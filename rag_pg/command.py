@@ -73,15 +73,18 @@ def open_collection(rag: Rag, name: str) -> Collection:
 
 
 def parsed_filter(text: str | None) -> Mapping[str, Any] | None:
-    if text is None:
-        return None
+    return None if text is None else parsed_pairs(text, "the filter")
+
+
+def parsed_pairs(text: str, what: str = "the metadata") -> Mapping[str, Any]:
+    """Read lang=en, whose value is JSON or a text, or a JSON object."""
     field, equals, wanted = text.partition("=")
     if equals and not field.lstrip().startswith("{"):
         try:
             return {field: json.loads(wanted)}
         except json.JSONDecodeError:
             return {field: wanted}
-    return parsed_object(text, "the filter", """'{"lang": "en"}' or lang=en""")
+    return parsed_object(text, what, """'{"lang": "en"}' or lang=en""")
 
 
 def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:

@@ -25,7 +25,7 @@ class Request:
 class Finding:
     """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
 
-    check: str
+    check_name: str
     status: str
     detail: str
     remedy: str | None
@@ -59,6 +59,11 @@ class Workers(Connected):
 
     def forget_worker(self, name: str) -> None:
         self._scalar("SELECT rag.forget_worker(%(name)s)", name=name)
+
+    def search_note(self, collection: str) -> str | None:
+        """What a search should be told: that documents wait and nobody works."""
+        note = self._scalar("SELECT s.note FROM rag.search_status(%(c)s) AS s", c=collection)
+        return None if note is None else str(note)
 
     def list_workers(self) -> list[dict[str, Any]]:
         return self._dicts("SELECT * FROM rag.list_workers()")

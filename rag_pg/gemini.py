@@ -95,6 +95,10 @@ class GeminiEmbedder:
         query: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
         return query
 
+    def check(self) -> None:
+        """Embed a word: the key, the model and its dimensions are right. Raises: as GeminiLLM.generate."""
+        self.embed_query("check")
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return an estimate that errs on the high side (rag_pg.words.estimate_tokens): the
         tokenizer is not public, and asking the API would be a request per chunk."""

@@ -14,7 +14,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.fault import Fault, fault_of
 from rag_pg.find import find_files
 from rag_pg.load import clean_text, load_documents, read_documents
-from rag_pg.models import Loaded, LoadFailure, Skipped
+from rag_pg.models import CollectionInfo, Loaded, LoadFailure, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,35 @@ def put_sources(
             pending, size = [], 0
     put(database, collection, pending, ids, remarks.failures)
     return ids
+
+
+def compare_sources(
+    database: Database,
+    info: CollectionInfo,
+    sources: Sequence[Source],
+    reading: Reading,
+    remarks: Remarks,
+) -> dict[str, bool]:
+    """Read what the sources hold, and return by uri whether putting it would change the text."""
+    check_sources(sources)
+    compared = {}
+    for document in read_sources(sources, reading, remarks):
+        uri = str(document["uri"])
+        stored = database.get_document(info.name, uri)
+        compared[uri] = stored is None or _text_of(document, info) != (
+            stored.content,
+            stored.title,
+            stored.media_type,
+            stored.language or info.language,
+        )
+    return compared
+
+
+def _text_of(document: Mapping[str, Any], info: CollectionInfo) -> tuple[str, ...]:
+    """What a change of makes work: as the database keeps it."""
+    title = " ".join(str(document.get("title") or "").split())[:200]
+    media_type = document.get("media_type") or "text/plain"
+    return (document["content"], title, media_type, document.get("language") or info.language)
 
 
 def check_sources(sources: Sequence[Source]) -> None:

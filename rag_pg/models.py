@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 import numpy as np
@@ -37,6 +37,15 @@ class Embedder(Protocol):
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the length of each text in this model's tokens, special tokens included."""
+        ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """What can tell beforehand whether it will work: a provider with its key and model."""
+
+    def check(self) -> None:
+        """Raises: ProviderAuth, ProviderError."""
         ...
 
 

@@ -171,8 +171,8 @@ def _parser(media_type: str) -> Parser:
         grammar: Any = importlib.import_module(package)
     except ImportError as exc:
         raise InvalidInput(
-            f"code is cut by function with {package}, which is not installed: {exc}; "
-            'pip install "rag-pg[code]", or take another chunking method'
+            f'code is cut by function with the extra code, which is not installed: pip install "rag-pg[code]", '
+            f"or take another chunking method ({package}: {exc})"
         ) from exc
     return Parser(Language(getattr(grammar, function)()))
 

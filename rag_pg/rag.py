@@ -16,7 +16,7 @@ from rag_pg.db import Database
 from rag_pg.embed import open_embedder
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, NotFound
 from rag_pg.llm import open_llm
-from rag_pg.models import CollectionInfo, Embedder, Reranker
+from rag_pg.models import Checked, CollectionInfo, Embedder, Reranker
 from rag_pg.rerank import open_reranker
 from rag_pg.server import EmbeddedServer
 from rag_pg.split import Splitter
@@ -107,16 +107,21 @@ class Rag:
             model: what makes the vectors: minilm (the default of a new collection),
                 sentence-transformers:<model>, gemini:<model>, or a name of your own when you bring vectors.
             language: text search configuration, default english. distance: cosine (default), l2 or ip.
-            dimensions: only for a model that rag_pg does not run; otherwise the model gives it.
+            dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the model gives it,
+                and a new collection's model is asked once whether it answers.
             chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.
             index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.
-        Raises: CollectionMismatch when it exists with other settings than those given.
+        Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth and
+            ProviderError for a new one whose model does not answer.
         """
         found = self._find(name)
         if found is None:
             model = model or DEFAULT_MODEL
             if dimensions is None:
-                dimensions = self.check_chunking(model, chunking or {}).dimensions
+                embedder = self.check_chunking(model, chunking or {})
+                if isinstance(embedder, Checked):
+                    embedder.check()
+                dimensions = embedder.dimensions
             self.database.create_collection(
                 name,
                 model=model,

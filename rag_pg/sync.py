@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,9 @@ class SyncReport:
     unchanged: int = 0
     deleted: int = 0
     failures: Sequence[LoadFailure] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    gone: Sequence[str] = ()  # the uris deleted
 
 
 def sync_folder(
@@ -36,17 +39,21 @@ def sync_folder(
     *,
     wait: bool = True,
     progress: Callable[[int, int, int], None] | None = None,
+    exclude: Sequence[str] = (),
+    dry_run: bool = False,
 ) -> SyncReport:
     """Add what is in `folder`, and delete the documents below its uri that are not there any more.
 
     A document stays while its file, or a folder above that, cannot be read: so does all when the
     folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has no
     document.
+
+    dry_run: say what would be done, and do nothing.
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
     """
     prefix = _prefix(folder)
     stored = [one.uri for one in collection.documents() if one.uri.startswith(prefix)]
-    report = collection.add(folder, wait=wait, progress=progress)
+    report = collection.add(folder, wait=wait, progress=progress, exclude=exclude, dry_run=dry_run)
     present = set(report.uris)
     if not present:  # all are empty, as after a disk was full
         stored = []
@@ -56,12 +63,14 @@ def sync_folder(
         for uri in stored
         if uri not in present and not any(uri == one or uri.startswith(f"{one}/") for one in unread)
     ]
-    deleted = sum(collection.delete(uri) for uri in gone)
     return SyncReport(
         changed=report.added,
         unchanged=report.unchanged,
-        deleted=deleted,
+        deleted=len(gone) if dry_run else sum(collection.delete(uri) for uri in gone),
         failures=report.failures,
+        skipped=report.skipped,
+        notes=report.notes,
+        gone=gone,
     )
 
 

@@ -178,3 +178,34 @@ $$One job: its state (waiting, running or dead), the reason for it, its history,
 
 history: the failures, oldest first, as [{"at", "attempt", "error"}, …]. jobs_before: those of its collection that are
 taken before it. worker: who has it, or had it last. Error RG002 when there is no such job: done jobs are gone.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.search_status(collection text)
+RETURNS TABLE (waiting bigint, workers bigint, note text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(search_status.collection)).collection_id;
+    _cap CONSTANT integer := 1000;
+BEGIN
+    SELECT count(*) INTO waiting
+    FROM (SELECT FROM rag.jobs AS j
+          WHERE j.collection_id = _id AND j.state = 'waiting' AND j.lease IS NULL
+          LIMIT _cap) AS w;
+    SELECT count(*) INTO workers FROM rag.list_workers() AS w
+    WHERE w.collections IS NULL OR search_status.collection = ANY (w.collections);
+    IF waiting > 0 AND workers = 0
+       AND NOT EXISTS (SELECT FROM rag.jobs AS j
+                       WHERE j.collection_id = _id AND j.lease IS NOT NULL AND j.lease_expires_at > clock_timestamp())
+    THEN
+        note := format('documents wait to be searchable (jobs: %s%s) and no worker is alive: run rag-pg worker',
+                       waiting, CASE WHEN waiting = _cap THEN ' or more' END);
+    END IF;
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION rag.search_status(text) IS
+$$Whether a search sees everything: jobs that wait in a collection (at most 1000 are counted), the workers that are alive
+for it, and a note where jobs wait and nobody works, else NULL. It takes a fraction of a millisecond.$$;

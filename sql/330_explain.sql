@@ -122,7 +122,7 @@ CREATE OR REPLACE FUNCTION rag.why_not(
     boosts jsonb DEFAULT '[]',
     duplicates boolean DEFAULT false,
     ef_search integer DEFAULT NULL)
-RETURNS TABLE ("check" text, passed boolean, detail text)
+RETURNS TABLE (check_name text, passed boolean, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan

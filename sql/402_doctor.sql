@@ -1,7 +1,7 @@
 -- Health as rows. Each check is a function of its own and returns nothing where all is well.
 
 CREATE OR REPLACE FUNCTION rag.check_vectors()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -31,7 +31,7 @@ COMMENT ON FUNCTION rag.check_vectors() IS $$rag.doctor: pgvector's version, vec
 
 
 CREATE OR REPLACE FUNCTION rag.check_jobs()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -67,7 +67,7 @@ COMMENT ON FUNCTION rag.check_jobs() IS $$rag.doctor: dead jobs, and jobs that n
 
 
 CREATE OR REPLACE FUNCTION rag.check_chunks()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -122,7 +122,7 @@ $$rag.doctor: chunks without vectors that no job embeds, chunks without document
 
 
 CREATE OR REPLACE FUNCTION rag.check_sources()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -204,7 +204,7 @@ Each is on a tenth of them or more, and holds nothing but numbers, or nothing bu
 
 
 CREATE OR REPLACE FUNCTION rag.check_fields()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -235,7 +235,7 @@ It is advice, so its status is ok: only the application knows what it asks for.$
 
 
 CREATE OR REPLACE FUNCTION rag.check_budgets()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -261,7 +261,7 @@ $$rag.doctor: providers whose spend cap is reached. The remedy doubles it and ke
 
 
 CREATE OR REPLACE FUNCTION rag.doctor()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -286,7 +286,7 @@ BEGIN
                  ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('spend caps', 'none is reached'),
                  ('fields to declare', 'none found'), ('schema rights', 'only its owner may create in schema rag'),
                  ('keyword merges', 'none is held up')) AS k (name, fine)
-    LEFT JOIN found AS f ON f."check" = k.name;
+    LEFT JOIN found AS f ON f.check_name = k.name;
 END
 $$;
 

@@ -216,6 +216,7 @@ AS $$
 DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
+    CALL rag.require_no_transaction('rag.search_text');
     CALL rag.make_request_of_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
     results := rag.search_json(
@@ -230,8 +231,8 @@ COMMENT ON PROCEDURE rag.search_text(
 ) IS
 $$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's rights.
 
-The arguments are those of rag.search; results is an array of its rows as objects, best first. It commits: outside a
-transaction block only. timeout: as for rag.embed_query.$$;
+The arguments are those of rag.search; results is an array of its rows as objects, best first; rag.hits makes rows of
+it again. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search_json(
@@ -259,6 +260,21 @@ COMMENT ON FUNCTION rag.search_json(
     integer
 ) IS
 $$The rows of rag.search as one JSON array, best first.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.hits(results jsonb)
+RETURNS SETOF rag.hit
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT h.* FROM jsonb_populate_recordset(NULL::rag.hit, results) AS h;
+END
+$$;
+
+COMMENT ON FUNCTION rag.hits(jsonb) IS
+$$The rows of what rag.search_text gave, best first. In psql: CALL rag.search_text(…) \gset, then
+SELECT score, uri, heading FROM rag.hits(:'results').$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.ask(

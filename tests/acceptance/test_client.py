@@ -116,10 +116,12 @@ def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None
             raise InvalidInput("cannot embed this")
 
     embedder.fail = choke
+    web = "https://example.com/faq"
     good = [{"uri": str(i), "content": f"good text {i}"} for i in range(20)]
-    report = docs.add(*good[:10], {"uri": "bad", "content": "POISON"}, *good[10:])
+    report = docs.add(*good[:10], {"uri": web, "content": "POISON"}, *good[10:])
     assert report.added == 20
-    assert [(str(f.path), f.error) for f in report.failures] == [("bad", "cannot embed this")]
+    assert [(f.uri, f.error) for f in report.failures] == [(web, "cannot embed this")]
+    assert str(report.failures[0]) == "https://example.com/faq: cannot embed this"
     assert docs.stats().failed == 1
     embedder.fail = lambda texts: None
     rag.database.retry_jobs("docs", None)

@@ -156,7 +156,7 @@ def shown(page: str) -> Iterator[tuple[str, bool]]:
     for block in blocks(page, "bash"):
         for line in block.splitlines():
             if line.startswith("rag-pg "):
-                yield line, True
+                yield line.partition(" | ")[0], True
     prose = re.sub(r"^```.*?^```$", "", read(page), flags=re.MULTILINE | re.DOTALL)
     for mention in re.findall(r"`(rag-pg [^`]+)`", prose):
         yield " ".join(mention.split()), False

@@ -272,7 +272,7 @@ def test_a_bad_record_is_a_failure_and_the_others_are_documents() -> None:
 )
 def test_records_with_other_keys_are_mapped(name: str, text: str) -> None:
     keys = {"id": "uri", "text": "content"}
-    found = [one for one in read_documents(Path(name), name, text.encode(), keys=keys)]
+    found = list(read_documents(Path(name), name, text.encode(), keys=keys))
     assert [(one.uri, one.content, dict(one.metadata)) for one in found] == [  # type: ignore[union-attr]
         ("7", "One", {"lang": "en"}),
         ("b", "Two", {}),

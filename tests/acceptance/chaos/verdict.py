@@ -91,8 +91,8 @@ def violations(
     found["keyword search is not exact"] = _inexact(connection)
     found["doctor() is not content"] = _column(
         connection,
-        """SELECT d."check" || ': ' || d.detail FROM rag.doctor() AS d
-           WHERE d.status <> 'ok' AND d."check" <> 'dead jobs'""",
+        """SELECT d.check_name || ': ' || d.detail FROM rag.doctor() AS d
+           WHERE d.status <> 'ok' AND d.check_name <> 'dead jobs'""",
     )
     return found
 

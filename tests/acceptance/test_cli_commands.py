@@ -1,0 +1,158 @@
+"""What the commands do, in one process: no model is needed for what only puts, reads and deletes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from rag_pg import NotFound, Rag
+from rag_pg.cli import app
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The command line in a folder, on a database with the collection docs, whose model is not here."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    monkeypatch.setenv("RAG_PG_DSN", dsn)
+    monkeypatch.setenv("RAG_PG_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments, **options: CliRunner().invoke(app, arguments, **options)
+
+
+def write(folder: Path, **files: str | bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        data = text.encode() if isinstance(text, str) else text
+        folder.joinpath(name.replace("__dot__", ".")).write_bytes(data)
+
+
+def told(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def test_empty_files_are_skipped_and_other_types_counted(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "code", __init____dot__py="", a__dot__py="x = 1\n", b__dot__png=b"\x89PNG")
+    done = run("add", "code", "--no-wait")
+    assert done.exit_code == 0
+    assert done.stdout == "1 document queued, 0 unchanged, 0 failed\n"
+    assert done.stderr == "note: skipped: 1 .png, 1 empty\n"
+    again = told(
+        run("add", str(tmp_path / "code"), "../" + tmp_path.name + "/code", "--no-wait", "--json")
+    )
+    assert (again["added"], again["skipped"], again["failures"]) == (1, {".png": 2, "empty": 2}, [])
+    documents = run("documents", "--json").stdout.splitlines()
+    assert [json.loads(line)["uri"] for line in documents] == ["code/a.py"]
+
+
+def test_failures_are_listed_and_name_their_file_once(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "in", bad__dot__pdf=b"no pdf", good__dot__md="# Good\n\nText")
+    done = run("add", "in", "--no-wait", "--json")
+    assert done.exit_code == 1
+    (failure,) = told(done)["failures"]
+    assert failure["uri"] == "in/bad.pdf" and "is no .pdf file" in failure["error"]
+    assert done.stderr.count("in/bad.pdf") == 1
+    assert run("add", "in/gone.md", "--no-wait").stderr.count("in/gone.md") == 1
+
+
+def test_front_matter_that_is_left_out_is_told(run: Run, tmp_path: Path) -> None:
+    write(
+        tmp_path / "in",
+        nested__dot__md="---\nlang: en\nauthor: {name: Ann}\n---\nText",
+        broken__dot__md="---\nlang: [en\n---\nText",
+    )
+    done = run("add", "in", "--no-wait")
+    assert done.exit_code == 0
+    assert "note: in/broken.md: the front matter is no YAML and stays text: " in done.stderr
+    assert (
+        "note: in/nested.md: front matter left out, which metadata cannot hold: author"
+        in done.stderr
+    )
+    assert json.loads(run("show", "in/nested.md", "--json").stdout)["metadata"] == {"lang": "en"}
+
+
+def test_metadata_exclusions_and_keys_are_given(run: Run, tmp_path: Path) -> None:
+    write(tmp_path / "in", a__dot__md="---\nlang: de\n---\nA", b__dot__md="B", c__dot__txt="C")
+    write(tmp_path, rows__dot__jsonl='{"id": 1, "text": "One", "year": 2024}\n')
+    given = ("--metadata", "lang=en", "--metadata", '{"year": 1999, "tags": ["x"]}')
+    assert run("add", "in", *given, "--exclude", "*.txt", "--no-wait").exit_code == 0
+    assert (
+        run("add", "rows.jsonl", *given, "--map", "id=uri,text=content", "--no-wait").exit_code == 0
+    )
+    found = [json.loads(line) for line in run("documents", "--json").stdout.splitlines()]
+    assert [(one["uri"], one["metadata"]["lang"], one["metadata"]["year"]) for one in found] == [
+        ("1", "en", 2024),
+        ("in/a.md", "de", 1999),
+        ("in/b.md", "en", 1999),
+    ]
+    for wrong in ("id", "id=uri,text=body", "id=uri,key=uri"):
+        assert run("add", "rows.jsonl", "--map", wrong, "--no-wait").exception is not None
+
+
+def test_a_dry_run_of_sync_says_what_sync_then_does(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    write(folder, a__dot__md="# A\n\nOne", b__dot__md="B", c__dot__md="C")
+    run("add", "in", "--no-wait")
+    write(folder, a__dot__md="# A\n\nTwo", d__dot__md="D")
+    (folder / "c.md").unlink()
+    before = run("documents").stdout
+    plan = told(run("sync", "in", "--dry-run", "--json"))
+    assert (plan["changed"], plan["unchanged"], plan["deleted"], plan["gone"]) == (
+        2,
+        1,
+        1,
+        ["in/c.md"],
+    )
+    lines = run("sync", "in", "--dry-run").stdout.splitlines()
+    assert lines[0] == "would be deleted: in/c.md"
+    assert lines[1].startswith(
+        "2 documents would be added or updated, 1 unchanged, 1 would be deleted"
+    )
+    assert run("documents").stdout == before
+    with Rag() as rag:
+        report = rag.collection("docs").sync(folder, wait=False)
+    # b is queued since the first put: it counts as changed until it is searchable
+    assert (report.changed + report.unchanged, report.deleted, report.gone) == (3, 1, ["in/c.md"])
+
+
+def test_a_document_is_shown_as_it_was_put(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, a__dot__md="# Title [x]\n\n\ttext :date:\n")
+    run("add", "a.md", "--metadata", "lang=en", "--no-wait")
+    done = run("show", "a.md")
+    assert done.stdout == "# Title [x]\n\n\ttext :date:\n\n"
+    assert "title: Title [x]" in done.stderr and "lang: en" in done.stderr
+    assert isinstance(run("show", "b.md").exception, NotFound)
+
+
+def test_drop_looks_before_it_asks(run: Run) -> None:
+    missing = run("drop", "nope")
+    assert isinstance(missing.exception, NotFound) and "Remove" not in missing.output
+    asked = run("drop", "docs", input="n\n")
+    assert asked.exit_code == 1 and "Remove collection docs with 0 documents?" in asked.stderr
+    assert run("drop", "docs", input="y\n").stdout.endswith("collection docs is gone\n")
+
+
+def test_a_search_says_that_documents_wait_and_nobody_works(run: Run, tmp_path: Path) -> None:
+    write(tmp_path, a__dot__md="Alpha")
+    run("add", "a.md", "--no-wait")
+    done = run("search", "alpha", "--mode", "keyword")
+    waiting = "note: documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg worker\n"
+    assert waiting in done.stderr and "nothing found" in done.stderr
+
+
+def test_help_is_grouped_and_the_version_is_told(run: Run) -> None:
+    for flag in ("-h", "--help"):
+        page = run(flag).stdout
+        places = [
+            page.index(f"─ {group} ─") for group in ("Documents", "Search", "Work", "Database")
+        ]
+        assert places == sorted(places)
+    assert "--install-completion" in page
+    assert run("add", "-h").exit_code == 0
+    assert run("--version").stdout == "rag-pg 0.1.0\n"
