@@ -127,7 +127,7 @@ def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None
     rag.database.retry_jobs("docs", None)
     rag.worker(["docs"]).drain()
     assert docs.stats().failed == 0
-    assert docs.search("POISON")[0].uri == "bad"
+    assert docs.search("POISON")[0].uri == web
 
 
 def test_a_rate_limit_is_waited_for(rag: Rag, embedder: HashEmbedder) -> None:

@@ -136,7 +136,10 @@ def test_sync_keeps_what_cannot_be_read(rag: Rag, folder: Path) -> None:
     [
         ("notes/a.md", r"notes/a\.md is not a folder; name the folder"),
         ("gone", "gone is not a folder"),
-        (".", r"documents of '\.' cannot be told from others by their uris; name the folder by"),
+        (
+            ".",
+            r"the working folder cannot be told from others by their uris; go to the folder above",
+        ),
     ],
 )
 def test_sync_of_what_is_no_folder_of_its_own_is_refused(
