@@ -28,7 +28,15 @@ from rag_pg.command import (
     say,
 )
 from rag_pg.errors import InvalidInput, RagError
-from rag_pg.show import count_of, print_adopted, print_answer, print_hits, show_progress
+from rag_pg.show import (
+    MARKS,
+    count_of,
+    passage_room,
+    print_adopted,
+    print_answer,
+    print_hits,
+    show_progress,
+)
 from rag_pg.terminal import failed, is_terminal, note, tell, write, write_table
 
 if TYPE_CHECKING:
@@ -299,6 +307,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Name = "docs",
     limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
+    offset: Annotated[int, typer.Option(help="Leave out the first, as the page before had.")] = 0,
     filter: Filter = None,
     mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
     rerank: Rerank = None,
@@ -312,14 +321,22 @@ def search(
     vector_weight, keyword_weight = weights[mode]
     where = parsed_filter(filter)
     with opened(dsn) as rag:
-        hits = open_collection(rag, collection).search(
+        target = open_collection(rag, collection)
+        hits = target.search(
             query,
             limit=limit,
+            offset=offset,
             filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
             rerank=rerank,
         )
+        passages: list[str] = []
+        if hits and not json_ and is_terminal(sys.stdout):
+            start, stop = MARKS
+            passages = target.snippets(
+                query, hits, max_length=passage_room(), start_mark=start, stop_mark=stop
+            )
     for remark in hits.notes:
         note(remark)
     if json_:
@@ -328,7 +345,7 @@ def search(
     elif not hits:
         tell("nothing found")
     elif is_terminal(sys.stdout):
-        print_hits(hits)
+        print_hits(hits, first=offset + 1, passages=passages)
     else:
         write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
 

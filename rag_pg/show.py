@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rag_pg.terminal import is_terminal, note, tell, width, write
+from rag_pg.terminal import Part, is_terminal, note, tell, width, write
 
 if TYPE_CHECKING:
     from rag_pg.adopt import AdoptReport
     from rag_pg.models import Answer, Hit
 
 
+MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
+
+
 def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] = ()) -> None:
     """Print hits, three lines each: place; score and both legs' ranks; a passage of the text.
 
-    passages: of each hit, with **marks** around what matched; without them its text begins.
+    passages: of each hit, what matched between `MARKS`; without them how its text begins.
     """
-    room = max(30, min(width(), 140) - 4)
+    room = passage_room()
     for place, hit in enumerate(hits, first):
         legs = [
             "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
@@ -30,7 +34,22 @@ def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] =
         where = f"{hit.uri} · {hit.heading}" if hit.heading else hit.uri
         write(f"{place:2}. ", (where, "bold"))
         write(f"    score {hit.score:.4f}: {', '.join(legs)}")
-        write("    ", (_beginning(hit.content, room), "dim"))
+        if passages:
+            write("    ", *_marked(passages[place - first]))
+        else:
+            write("    ", (_beginning(hit.content, room), "dim"))
+
+
+def passage_room() -> int:
+    """How many characters of a passage stand on a line of the terminal."""
+    return max(30, min(width(), 140) - 4)
+
+
+def _marked(passage: str) -> list[Part]:
+    """Return a passage on one line, what matched in another style."""
+    line = " ".join(passage.split())
+    pieces = re.split(f"[{''.join(MARKS)}]", line)
+    return [(piece, "mark" if number % 2 else "dim") for number, piece in enumerate(pieces)]
 
 
 def _beginning(content: str, room: int) -> str:

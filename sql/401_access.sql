@@ -1,7 +1,7 @@
 -- Who could stand in the way of others: rights in schema rag, and locks.
 
 CREATE OR REPLACE FUNCTION rag.check_access()
-RETURNS TABLE ("check" text, status text, detail text, remedy text)
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$

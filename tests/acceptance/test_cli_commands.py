@@ -146,6 +146,28 @@ def test_a_search_says_that_documents_wait_and_nobody_works(run: Run, tmp_path: 
     assert waiting in done.stderr and "nothing found" in done.stderr
 
 
+def test_a_terminal_shows_the_passage_that_matches_marked(
+    run: Run, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "Nothing here. " * 60 + "The gasket needs grease. " + "Nothing there. " * 60
+    chunk = {"content": text, "heading": "Pumps > Seals > Grease", "embedding": "[1,0,0]"}
+    chunks = [chunk, {**chunk, "content": "A gasket."}]
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.put_chunks('docs', 'p.md', %s)", [json.dumps(chunks)])
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    search = ("search", "gaskets", "--mode", "keyword")
+    shown = run(*search).stdout
+    assert shown.count("p.md · Pumps > Seals > Grease") == 2  # the whole heading path
+    assert "The \x1b[0m\x1b[1;33mgasket\x1b[0m\x1b[2m needs grease" in shown
+    assert "\ue0fe" not in shown and "\ue0ff" not in shown
+    second = run(*search, "--offset", "1").stdout
+    assert second.startswith(" 2. ") and "needs grease" in second and " 1. " not in second
+    monkeypatch.delenv("FORCE_COLOR")
+    fields = run(*search).stdout.splitlines()[1].split("\t")
+    assert fields[1:] == ["p.md", "Pumps > Seals > Grease", text]
+
+
 def test_help_is_grouped_and_the_version_is_told(run: Run) -> None:
     for flag in ("-h", "--help"):
         page = run(flag).stdout

@@ -31,6 +31,17 @@ def routines(connection: Connection) -> list[Any]:
         return cursor.execute(ROUTINES).fetchall()
 
 
+def test_no_name_has_to_be_quoted(connection: Connection) -> None:
+    """Neither a column of a result nor a parameter is a word that SQL reserves."""
+    rows = connection.execute(
+        """SELECT p.proname, n.name FROM pg_proc AS p, unnest(p.proargnames) AS n (name)
+           WHERE p.pronamespace = 'rag'::regnamespace
+               AND (quote_ident(n.name) <> n.name
+                    AND n.name IN (SELECT word FROM pg_get_keywords() WHERE catcode = 'R'))"""
+    ).fetchall()
+    assert rows == []
+
+
 def test_every_routine_is_commented(routines: list[Any]) -> None:
     assert [r.name for r in routines if not r.comment] == []
 
