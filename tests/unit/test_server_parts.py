@@ -21,7 +21,7 @@ PostgresServer = postgres_server.PostgresServer
     ("function", "used"),
     [
         (library.get_server, {"cleanup_mode", "postgres_version", "start"}),
-        (postgres_server.pgexec, {"bin_path", "user"}),
+        (postgres_server.pgexec, {"bin_path", "subprocess_kwargs"}),
         (postgres_server.pgdata_version, set()),
         (PostgresServer.get_uri, set()),
     ],
