@@ -48,7 +48,7 @@ def server_dsn() -> Iterator[str]:
     try:
         yield dsn
     finally:
-        server.stop()
+        server.stop(immediate=True)  # what it holds is thrown away
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -61,7 +61,7 @@ def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
         name = f"rag_test_{os.getpid()}_{next(_numbers)}"
         with psycopg.connect(server_dsn, autocommit=True) as connection:
             connection.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
                     sql.Identifier(name), sql.Identifier(template)
                 )
             )
@@ -71,11 +71,15 @@ def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
     yield make
     if not os.environ.get("RAG_PG_TEST_DSN"):
         return  # they go with the server
+    for name in made:
+        _drop(server_dsn, name)
+
+
+def _drop(server_dsn: str, name: str) -> None:
     with psycopg.connect(server_dsn, autocommit=True) as connection:
-        for name in made:
-            connection.execute(
-                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-            )
+        connection.execute(
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
+        )
 
 
 @pytest.fixture(scope="session")
@@ -108,9 +112,11 @@ def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
 
 
 @pytest.fixture
-def dsn(new_database: Callable[..., str], template: str) -> str:
-    """A database with schema rag, for one test."""
-    return new_database(template)
+def dsn(server_dsn: str, new_database: Callable[..., str], template: str) -> Iterator[str]:
+    """A database with schema rag, for one test; dropped after it, as hundreds take gigabytes."""
+    made = new_database(template)
+    yield made
+    _drop(server_dsn, str(psycopg.conninfo.conninfo_to_dict(made)["dbname"]))
 
 
 @pytest.fixture

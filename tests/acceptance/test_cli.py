@@ -1,4 +1,4 @@
-"""The command line as a process: what it prints where, and how it ends."""
+"""The command line: what it prints where, and how it ends; one life of it as processes."""
 
 import json
 import os
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import command_line
 import psycopg
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
@@ -23,16 +24,39 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
 
+def clean(**settings: str) -> dict[str, str]:
+    """The environment without this project's settings, and these."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")} | settings
+
+
 @pytest.fixture
-def cli(dsn: str, home: Path, tmp_path: Path) -> Run:
+def settings(dsn: str, home: Path) -> dict[str, str]:
+    return clean(RAG_PG_DSN=dsn, RAG_PG_HOME=str(home), COLUMNS="200")
+
+
+@pytest.fixture
+def cli(settings: dict[str, str], tmp_path: Path) -> Run:
+    """Commands in this process."""
+
     def run(
         *arguments: str, input: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
-        settings = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home), "COLUMNS": "200"} | environment
+        given = settings | environment
+        return command_line.run(*arguments, environment=given, cwd=tmp_path, input=input)
+
+    return run
+
+
+@pytest.fixture
+def process(settings: dict[str, str], tmp_path: Path) -> Run:
+    """Commands as processes of their own."""
+
+    def run(
+        *arguments: str, input: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "rag_pg", *arguments],
-            env=clean | settings,
+            env=settings | environment,
             cwd=tmp_path,
             input=input,
             capture_output=True,
@@ -67,13 +91,13 @@ def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
     return line
 
 
-def test_add_search_ask_status(cli: Run, handbook: Path) -> None:
-    (added,) = lines(cli("add", "handbook", "--json"))
+def test_add_search_ask_status(process: Run, cli: Run, handbook: Path) -> None:
+    (added,) = lines(process("add", "handbook", "--json"))
     assert added == {"collection": "docs", "added": 2, "unchanged": 0, "failed": 0}
     (again,) = lines(cli("add", "handbook", "--json"))
     assert (again["added"], again["unchanged"]) == (0, 2)
 
-    hits = lines(cli("search", "forgotten my password", "--json", "-n", "1"))
+    hits = lines(process("search", "forgotten my password", "--json", "-n", "1"))
     assert hits[0]["uri"] == "handbook/password.md"
     assert hits[0]["heading"] == "Passwords > Reset"
     assert lines(cli("search", "vacation", "--mode", "vector", "-n", "1", "--json"))[0][
@@ -84,7 +108,7 @@ def test_add_search_ask_status(cli: Run, handbook: Path) -> None:
 
     (answer,) = lines(cli("ask", "How do I reset my password?", "--json"))
     assert answer["found"] and "Settings" in answer["text"]
-    shown = cli("ask", "How do I reset my password?")
+    shown = process("ask", "How do I reset my password?")
     assert "[1] handbook/password.md" in shown.stdout
 
     (status,) = lines(cli("status", "--json"))
@@ -96,7 +120,7 @@ def test_add_search_ask_status(cli: Run, handbook: Path) -> None:
     ]
     assert cli("delete", "handbook/holidays.txt").returncode == 0
     assert cli("jobs").returncode == 0
-    assert cli("drop", "docs", "--yes").returncode == 0
+    assert process("drop", "docs", "--yes").returncode == 0
     assert lines(cli("status", "--json")) == []
 
 

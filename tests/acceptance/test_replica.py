@@ -5,13 +5,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from rag_pg import schema
 from rag_pg.db import Database
 from rag_pg.server import EmbeddedServer
 
@@ -25,13 +25,27 @@ SEARCHES = (
 )
 
 
-@pytest.mark.slow
-def test_a_standby_answers_every_search_as_its_primary_does(
-    server_dsn: str, dsn: str, new_database: Callable[..., str]
-) -> None:
-    if os.environ.get("RAG_PG_TEST_DSN"):
-        pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
-    database = Database(dsn)
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    made = Path(tempfile.mkdtemp(prefix="rag-pg-"))
+    made.chmod(0o755)  # under root the server runs as another user
+    yield made
+    shutil.rmtree(made, ignore_errors=True)
+
+
+@pytest.fixture
+def primary_dsn(folder: Path) -> Iterator[str]:
+    """A server of its own: the copy of one that other tests use would hold all their databases."""
+    version = int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))
+    server = EmbeddedServer(folder / "primary", postgres_version=version)
+    dsn = server.start()
+    schema.upgrade(dsn)
+    yield dsn
+    server.stop(immediate=True)
+
+
+def test_a_standby_answers_every_search_as_its_primary_does(folder: Path, primary_dsn: str) -> None:
+    database = Database(primary_dsn)
     database.open()
     database.create_collection(
         "r", model="none", dimensions=3, distance="cosine", language="english",
@@ -50,15 +64,13 @@ def test_a_standby_answers_every_search_as_its_primary_does(
     database.put_chunks("r", "fresh", [{"content": "one red fish"}], title="", metadata={})
     database.close()
 
-    with psycopg.connect(server_dsn) as connection:
+    with psycopg.connect(primary_dsn) as connection:
         (number,) = connection.execute("SHOW server_version_num").fetchone() or ("",)
-    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    folder.chmod(0o755)
     standby = EmbeddedServer(folder / "data", postgres_version=int(number) // 10000)
     try:
         subprocess.run(
             [standby.program("pg_basebackup"), "-R", "-X", "stream", "-c", "fast",
-             "-D", folder / "data", "-d", server_dsn],
+             "-D", folder / "data", "-d", primary_dsn],
             check=True,
         )  # fmt: skip
         for left in (folder / "data").glob(
@@ -68,9 +80,8 @@ def test_a_standby_answers_every_search_as_its_primary_does(
         if os.geteuid() == 0:  # under root the server runs as another user
             for path in (folder / "data", *(folder / "data").rglob("*")):
                 shutil.chown(path, "pgserver", "pgserver")
-        name = conninfo_to_dict(dsn)["dbname"]
-        replica = make_conninfo(standby.start(), dbname=name)
-        with psycopg.connect(dsn) as primary, psycopg.connect(replica) as reader:
+        replica = standby.start()
+        with psycopg.connect(primary_dsn) as primary, psycopg.connect(replica) as reader:
             assert reader.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
             for search in SEARCHES:
                 expected = primary.execute(search.encode()).fetchall()
@@ -90,5 +101,4 @@ def test_a_standby_answers_every_search_as_its_primary_does(
                 time.sleep(0.05)
             assert found == []
     finally:
-        standby.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        standby.stop(immediate=True)

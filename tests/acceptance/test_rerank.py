@@ -5,12 +5,12 @@ import json
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import command_line
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 from fakes import HashEmbedder, WordReranker
@@ -227,10 +227,7 @@ def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path:
             "GEMINI_API_KEY": GOOD_KEY,
             "COLUMNS": "200",
         }
-        command = [sys.executable, "-m", "rag_pg", *arguments]
-        return subprocess.run(
-            command, env=clean | settings, capture_output=True, text=True, timeout=120
-        )
+        return command_line.run(*arguments, environment=clean | settings, cwd=tmp_path)
 
     with Rag(dsn, settings=Settings(home=tmp_path)) as rag:
         brought = rag.collection("docs", model="gemini:fake:8")
