@@ -55,5 +55,6 @@ def db_url(json_: Json = False, dsn: Dsn = None) -> None:
     with quiet():
         rag = unopened(dsn)
         if rag.dsn is None:
-            rag.upgrade()
+            with rag:  # which brings the schema up to date
+                pass
     say(str(rag.dsn), json_, dsn=rag.dsn)

@@ -68,7 +68,7 @@ class Rag:
         """
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-            schema.upgrade(self.dsn)
+            schema.ensure(self.dsn)
         database = Database(self.dsn)
         database.open()
         self._database = database

@@ -68,6 +68,42 @@ def upgrade(dsn: str) -> str:
         raise DatabaseUnavailable(f"cannot upgrade schema rag: {_explain(exc)}") from exc
 
 
+def ensure(dsn: str) -> None:
+    """Upgrade where the revision or a file of sql/ is another than this program's, and else do nothing.
+
+    Functions changed by hand are not looked for, as `check` does. Raises: as `upgrade`.
+    """
+    files = {path.name: _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
+    try:
+        with connect(dsn) as connection:
+            (installed,) = connection.execute(
+                "SELECT to_regclass('rag.installed') IS NOT NULL"
+            ).fetchone() or (False,)
+            if installed:
+                rows = connection.execute(
+                    """
+                    SELECT 'revision', v.version_num, '' FROM rag.alembic_version AS v
+                    UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i WHERE i.kind = 'file'
+                    UNION ALL
+                    SELECT 'moved', i.name, '' FROM rag.installed AS i
+                    WHERE i.kind = 'pgvector' AND NOT EXISTS (
+                        SELECT FROM pg_extension AS e
+                        WHERE e.extname = 'vector' AND e.extnamespace::regnamespace::text = quote_ident(i.name))
+                    """
+                ).fetchall()
+                wanted = {("file", name, digest) for name, digest in files.items()}
+                if set(rows) == wanted | {("revision", _newest_revision(), "")}:
+                    return
+    except psycopg.Error:
+        pass  # upgrade says what is wrong
+    upgrade(dsn)
+
+
+def _newest_revision() -> str:
+    """The last revision, by the names of the files: importing Alembic takes longer than a search."""
+    return max(share("alembic").glob("versions/[0-9]*.py")).stem.partition("_")[0]
+
+
 def check(dsn: str) -> list[str]:
     """Return what differs between the database and this program, a line each; empty when all is well."""
     with _connection(dsn) as connection:

@@ -43,6 +43,30 @@ def test_a_fresh_install_checks_clean_and_a_second_upgrade_changes_nothing(
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
+def test_opening_an_installed_database_changes_nothing_in_it(
+    new_database: Callable[..., str], template: str
+) -> None:
+    dsn = new_database(template)
+    functions = (
+        "SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'rag'::regnamespace ORDER BY oid"
+    )
+    before = run(dsn, functions)
+    schema.ensure(dsn)
+    assert run(dsn, functions) == before
+    newest = schema._newest_revision()
+    assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
+    for outdated in (
+        "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = '100_version.sql'",
+        "INSERT INTO rag.installed (kind, name, digest) VALUES ('file', '999_gone.sql', 'x')",
+        "ALTER EXTENSION vector SET SCHEMA pg_catalog",
+    ):
+        run(dsn, outdated)
+        schema.ensure(dsn)
+        assert schema.check(dsn) == [], outdated
+        assert run(dsn, functions) != before
+        before = run(dsn, functions)
+
+
 def test_twelve_installs_at_once_all_succeed(new_database: Callable[..., str]) -> None:
     dsn = new_database()
     errors: list[BaseException] = []
