@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from rag_pg.db_connect import Connected, check_api_version
+from rag_pg.errors import StatementCanceled
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,15 +108,51 @@ class Workers(Connected):
         )
 
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.follow_sources(collections => %(collections)s::text[])",
-                collections=None if collections is None else list(collections),
-            )
-        )
+        """One batch of each source that has something to do; each in a transaction of its own."""
+        with self.connection() as connection:
+            due = connection.execute(
+                "SELECT * FROM rag.due_sources(%(collections)s::text[])",
+                {"collections": None if collections is None else list(collections)},
+            ).fetchall()
+        return sum(self.follow_source(source_id) for (source_id,) in due)
 
-    def maintain(self) -> None:
-        self._scalar("SELECT pg_catalog.count(*) FROM rag.maintain()")
+    def follow_source(self, source_id: int) -> int:
+        """One batch of one source. An error, or a cancelled statement, breaks it and nothing else."""
+        try:
+            return int(
+                self._scalar("SELECT rag.follow_source(%(source_id)s)", source_id=source_id) or 0
+            )
+        except StatementCanceled as exc:
+            self._scalar(
+                "SELECT rag.break_source(%(source_id)s, %(reason)s)",
+                source_id=source_id,
+                reason=str(exc),
+            )
+            return 0
+
+    def maintain(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Every step of maintenance, each in a transaction of its own, while `goes_on`.
+
+        A step that fails is noted for rag.doctor and does not stop the others.
+        """
+        with self.connection() as connection:
+            steps = connection.execute(
+                "SELECT step, subject FROM rag.maintenance_steps()"
+            ).fetchall()
+        for step, subject in steps:
+            if not goes_on():
+                return
+            try:
+                self._scalar(
+                    "SELECT rag.maintain_step(%(step)s, %(subject)s)", step=step, subject=subject
+                )
+            except StatementCanceled as exc:
+                self._scalar(
+                    "SELECT rag.note_maintenance(%(step)s, %(subject)s, %(failure)s)",
+                    step=step,
+                    subject=subject,
+                    failure=str(exc),
+                )
 
     def doctor(self) -> list[Finding]:
         return self._rows(Finding, "SELECT * FROM rag.doctor()")

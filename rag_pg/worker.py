@@ -186,11 +186,14 @@ class Worker:
 
     def _maintain(self) -> None:
         while not self.stop.is_set():
-            try:
-                self.database.maintain()
-                self.database.build_indexes(self._heartbeat.collections)
-            except RagError as exc:
-                log.warning("maintenance was put off: %s", exc)
+            for act in (
+                lambda: self.database.maintain(lambda: not self.stop.is_set()),
+                lambda: self.database.build_indexes(self._heartbeat.collections),
+            ):
+                try:
+                    act()
+                except RagError as exc:
+                    log.warning("maintenance was put off: %s", exc)
             self.stop.wait(MAINTAIN_SECONDS)
 
     def _on_progress(self, documents: int, chunks: int) -> None:

@@ -156,6 +156,27 @@ COMMENT ON FUNCTION rag.check_sources() IS
 $$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose triggers are missing.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.check_maintenance()
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'maintenance', 'fail',
+           format('step %s%s failed at %s: %s', f.task, ' of ' || quote_literal(c.name),
+                  date_trunc('second', f.failed_at), f.message),
+           format('mend the cause, then SELECT rag.maintain_step(%L, %s)', f.task, f.target)
+    FROM rag.maintenance_failures AS f
+    LEFT JOIN rag.collections AS c ON f.task = 'keywords' AND c.collection_id = f.target
+    WHERE f.task <> 'source'  -- list_sources tells those
+    ORDER BY f.task, f.target;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_maintenance() IS $$rag.doctor: steps of maintenance that fail.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.undeclared_fields(collection_key integer)
 RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
 LANGUAGE plpgsql STABLE
@@ -273,6 +294,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag.check_chunks() AS f
         UNION ALL SELECT f.* FROM rag.check_sources() AS f
         UNION ALL SELECT f.* FROM rag.check_access() AS f
+        UNION ALL SELECT f.* FROM rag.check_maintenance() AS f
         UNION ALL SELECT f.* FROM rag.check_budgets() AS f
         UNION ALL SELECT f.* FROM rag.check_fields() AS f
     )
@@ -283,7 +305,7 @@ BEGIN
     FROM (VALUES ('pgvector', 'recent enough'), ('vector index', 'all there and valid'), ('dead jobs', 'none'),
                  ('waiting jobs', 'taken in time'), ('chunks without vectors', 'none that no job embeds'),
                  ('chunks without documents', 'none'), ('vectors without chunks', 'none'), ('broken sources', 'none'),
-                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('spend caps', 'none is reached'),
+                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('maintenance', 'no step fails'), ('spend caps', 'none is reached'),
                  ('fields to declare', 'none found'), ('schema rights', 'only its owner may create in schema rag'),
                  ('keyword merges', 'none is held up')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;

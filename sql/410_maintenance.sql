@@ -1,32 +1,135 @@
-CREATE OR REPLACE FUNCTION rag.maintain()
-RETURNS TABLE (collection text, merged integer, compacted integer)
+-- Maintenance in steps: each is short, fails by itself and can be a transaction of its own.
+
+CREATE OR REPLACE FUNCTION rag.maintenance_steps()
+RETURNS TABLE (step text, subject integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT 'leftovers', 0;
+    RETURN QUERY SELECT 'source', d.id FROM rag.due_sources(retry_broken => true) AS d (id);
+    RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NULL
+                 ORDER BY c.collection_id;
+    RETURN QUERY SELECT 'dropped', 0;  -- last: it locks the partitioned tables until the transaction ends
+END
+$$;
+
+COMMENT ON FUNCTION rag.maintenance_steps() IS
+$$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody reads), source (one batch of
+subject, a source, broken ones included), keywords (merge and compact those of subject, a collection), dropped (remove dropped
+collections).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.maintain_keywords(of_collection integer, OUT merged integer, OUT compacted integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _collection rag.collections;
     _slots bigint;
     _live bigint;
 BEGIN
-    PERFORM rag.remove_dropped();
-    PERFORM rag.remove_requests();
-    DELETE FROM rag.source_changes AS x WHERE x.source_id NOT IN (SELECT s.source_id FROM rag.sources AS s);
-    PERFORM rag.follow_sources(retry_broken => true);
-    FOR _collection IN SELECT c.* FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.collection_id LOOP
-        collection := _collection.name;
+    merged := 0;
+    compacted := 0;
+    IF (SELECT count(*) >= rag.keyword_merge_size() / 4
+        FROM rag.keyword_changes AS k WHERE k.collection_id = of_collection) THEN
+        merged := rag.merge_keyword(of_collection);
+    END IF;
+    SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id = of_collection;
+    SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t WHERE t.collection_id = of_collection;
+    IF _slots - _live > 0.2 * _slots THEN
+        compacted := rag.compact_keyword(of_collection);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.maintain_keywords(integer) IS
+$$Merge a collection's fresh keywords, if there are enough, and compact its blocks of which more than a fifth is deleted.
+Returns the changes merged and the blocks compacted.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.note_maintenance(step text, subject integer, failure text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF failure IS NULL THEN
+        DELETE FROM rag.maintenance_failures AS f WHERE f.task = step AND f.target = subject;
+        RETURN;
+    END IF;
+    INSERT INTO rag.maintenance_failures AS f (task, target, message)
+    VALUES (step, subject, left(failure, 2000))
+    ON CONFLICT ON CONSTRAINT maintenance_failures_pkey
+    DO UPDATE SET message = excluded.message, failed_at = excluded.failed_at;
+    IF step = 'source' THEN
+        PERFORM rag.break_source(subject, failure);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.note_maintenance(text, integer, text) IS
+$$Remember that a step of maintenance failed, for rag.doctor; NULL: that it did not. A source is then broken.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.maintain_step(step text, subject integer DEFAULT 0,
+                                             OUT merged integer, OUT compacted integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    BEGIN
+        CASE step
+            WHEN 'leftovers' THEN
+                PERFORM rag.remove_requests();
+                DELETE FROM rag.source_changes AS x
+                WHERE x.source_id NOT IN (SELECT s.source_id FROM rag.sources AS s);
+                DELETE FROM rag.maintenance_failures AS f
+                WHERE f.target <> 0 AND CASE f.task
+                    WHEN 'source' THEN f.target NOT IN (SELECT s.source_id FROM rag.sources AS s)
+                    ELSE f.target NOT IN (SELECT c.collection_id FROM rag.collections AS c
+                                          WHERE c.dropped_at IS NULL) END;
+            WHEN 'source' THEN
+                PERFORM rag.follow_source(subject);
+            WHEN 'keywords' THEN
+                SELECT k.merged, k.compacted INTO merged, compacted FROM rag.maintain_keywords(subject) AS k;
+            WHEN 'dropped' THEN
+                PERFORM rag.remove_dropped();
+            ELSE
+                RAISE EXCEPTION 'unknown step %', coalesce(quote_literal(step), 'NULL')
+                USING ERRCODE = 'RG001', HINT = 'rag.maintenance_steps() lists them';
+        END CASE;
+    EXCEPTION WHEN SQLSTATE 'RG001' THEN
+        RAISE;
+    WHEN OTHERS THEN
+        PERFORM rag.note_maintenance(step, subject, SQLERRM);
         merged := 0;
         compacted := 0;
-        IF (SELECT count(*) >= rag.keyword_merge_size() / 4
-            FROM rag.keyword_changes AS k WHERE k.collection_id = _collection.collection_id) THEN
-            merged := rag.merge_keyword(_collection.collection_id);
-        END IF;
-        SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id = _collection.collection_id;
-        SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t WHERE t.collection_id = _collection.collection_id;
-        IF _slots - _live > 0.2 * _slots THEN
-            compacted := rag.compact_keyword(_collection.collection_id);
-        END IF;
+        RETURN;
+    END;
+    PERFORM rag.note_maintenance(step, subject, NULL);
+    merged := coalesce(merged, 0);
+    compacted := coalesce(compacted, 0);
+END
+$$;
+
+COMMENT ON FUNCTION rag.maintain_step(text, integer) IS
+$$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor and does not reach the caller, except a cancelled
+statement. Returns the changes merged and the blocks compacted.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.maintain()
+RETURNS TABLE (collection text, merged integer, compacted integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _step record;
+BEGIN
+    FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
+        SELECT m.merged, m.compacted INTO merged, compacted FROM rag.maintain_step(_step.step, _step.subject) AS m;
         IF merged + compacted > 0 THEN
+            collection := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = _step.subject);
             RETURN NEXT;
         END IF;
     END LOOP;
@@ -34,6 +137,28 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.maintain() IS
-$$What an idle worker does now and then, and pg_cron or you may: remove dropped collections and requests that nobody read, try
-broken sources again, merge fresh keywords, compact keyword blocks of which more than a fifth is deleted. Blocks neither readers nor writers. Returns a row for each
-collection with something done: changes merged, blocks compacted.$$;
+$$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read, follow sources (broken ones
+again), merge fresh keywords, compact keyword blocks of which more than a fifth is deleted, remove dropped collections.
+
+No step holds up another by an error; rag.doctor tells those that failed. Collections are removed last, with waits of 50 ms at
+most, because that locks all readers and writers out until the transaction ends: commit at once. With many collections or slow
+sources call rag.maintain_in_steps(). Returns a row for each collection with something done: changes merged, blocks
+compacted.$$;
+
+
+-- A procedure that commits can have no SET clause.
+CREATE OR REPLACE PROCEDURE rag.maintain_in_steps()
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    _step record;
+BEGIN
+    FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
+        PERFORM rag.maintain_step(_step.step, _step.subject);
+        COMMIT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.maintain_in_steps() IS
+$$rag.maintain() with a commit after each step, so that no lock is held longer than its step. Not inside a transaction block.$$;

@@ -46,6 +46,19 @@ $$Live merged chunks of a collection, the sum of their lengths, and the next slo
 One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh
 changes.$$
     """,
+    """
+    CREATE TABLE rag.maintenance_failures (
+        task text NOT NULL,
+        target integer NOT NULL,
+        message text NOT NULL,
+        failed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        CONSTRAINT maintenance_failures_pkey PRIMARY KEY (task, target)
+    )
+    """,
+    """
+    COMMENT ON TABLE rag.maintenance_failures IS
+    'Steps of maintenance that failed when they were last tried: which, of what (a collection or source), and why.'
+    """,
 )
 
 
