@@ -78,11 +78,13 @@ BEGIN
     _options := rag.space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
                                   create_collection.index_options);
 
-    INSERT INTO rag.collections AS c (name, language, chunking, k1, b)
-    VALUES (create_collection.name, _language, _chunking,
-            (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision)
-    ON CONFLICT DO NOTHING
-    RETURNING c.* INTO _collection;
+    IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name AND c.dropped_at IS NULL) THEN
+        INSERT INTO rag.collections AS c (name, language, chunking, k1, b)
+        VALUES (create_collection.name, _language, _chunking,
+                (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision)
+        ON CONFLICT DO NOTHING
+        RETURNING c.* INTO _collection;
+    END IF;
 
     IF _collection.collection_id IS NULL THEN
         _collection := rag.require_collection(create_collection.name);

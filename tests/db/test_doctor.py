@@ -175,3 +175,19 @@ def test_a_spend_cap_that_is_reached_is_a_warning(connection: Connection) -> Non
         "SELECT requests_per_minute, tokens_per_minute, spend_cap FROM rag.list_budgets()"
     )
     assert budget.fetchall() == [(60, None, 3)]
+
+
+def test_a_session_that_holds_up_merges_is_named(connection: Connection, dsn: str) -> None:
+    with psycopg.connect(dsn) as other:
+        other.execute("SELECT pg_advisory_lock(rag.keyword_lock(1))")
+        assert "keyword merges" not in found(connection)  # nothing waits yet
+        connection.execute(
+            """SELECT rag.put_chunks('c', 'many', jsonb_agg(jsonb_build_object('content', 'word ' || g, 'embedding', '[1, 0, 0]'::jsonb)))
+               FROM generate_series(1, 1100) AS g"""
+        )
+        status, detail, remedy = found(connection)["keyword merges"]
+        assert status == "warn"
+        assert f"session {other.info.backend_pid} " in detail and "'c'" in detail
+        assert f"pg_terminate_backend({other.info.backend_pid})" in remedy
+    connection.execute("SELECT rag.maintain()")
+    assert "keyword merges" not in found(connection)

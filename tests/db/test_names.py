@@ -1,0 +1,230 @@
+"""Every name in schema rag is found in pg_catalog, rag or pgvector's schema, whatever others create elsewhere."""
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from sql_calls import CALLS, fill
+
+from rag_pg import schema
+from rag_pg.db import Database
+from rag_pg.schema import sql_files
+
+Connection = psycopg.Connection[Any]
+
+# What an argument may be given as without a cast: a function declared for exactly that fits better.
+NEARER = {
+    "text": ("text", "name", "character varying"),
+    "bigint": ("bigint", "integer", "smallint"),
+    "double precision": ("double precision", "integer", "bigint", "numeric", "real"),
+    "numeric": ("numeric", "integer", "bigint"),
+    "oid": ("oid", "regclass", "bigint", "integer"),
+    "regclass": ("regclass", "oid", "text"),
+}
+ELEMENTS = (
+    "integer",
+    "bigint",
+    "smallint",
+    "double precision",
+    "real",
+    "text",
+    "uuid",
+    "jsonb",
+    "boolean",
+    "numeric",
+    "timestamptz",
+    "public.halfvec",
+)
+TESTS = ("=", "<>", "<", ">", "<=", ">=", "@>", "<@", "?", "@?", "@@", "~", "~~")
+MAKERS = ("+", "-", "*", "/", "%", "||", "->", "->>", "#>", "#>>", "&", "|", "<<", ">>", "^", "<=>", "<->", "<#>", "<~>")  # fmt: skip
+OPERANDS = (
+    *("integer", "bigint", "smallint", "double precision", "real", "numeric", "text", "name", "oid", "jsonb"),
+    *("text[]", "bigint[]", "integer[]", "double precision[]", "real[]", "name[]", "regclass", "uuid"),
+    *("public.vector", "public.halfvec"),
+)  # fmt: skip
+
+
+def make_shadows(connection: Connection) -> None:
+    """Make functions and operators in public that fit calls better than PostgreSQL's own, or as well.
+
+    Each counts its calls in public.hijacked, which no rollback takes back, and raises an error.
+    """
+    source = " ".join(path.read_text(encoding="utf-8") for path in sql_files())
+    words = sorted(set(re.findall(r"[a-z_0-9]+(?=\()", source)))
+    rows = connection.execute(
+        """SELECT p.proname, p.prokind, p.provariadic::regtype::text, p.proargtypes::regtype[]::text[]
+           FROM pg_proc AS p
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) AND p.proname = ANY (%s)
+               AND 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind <> 'p'""",
+        [words],
+    ).fetchall()
+    wanted: set[tuple[str, tuple[str, ...]]] = set()
+    for name, _, variadic, types in rows:
+        if variadic == '"any"':
+            for count in range(1, 4):
+                for last in itertools.product(("text", "integer", "bigint", "jsonb"), repeat=count):
+                    wanted.add((name, (*types[:-1], *last)))
+            continue
+        for element in ELEMENTS if any("any" in kind for kind in types) else ("",):
+            options = [
+                (f"{element}[]",)
+                if kind.endswith("array")
+                else (element,)
+                if "any" in kind
+                else NEARER.get(kind, (kind,))
+                for kind in types
+            ]
+            for arguments in itertools.islice(itertools.product(*options), 60):
+                wanted.add((name, arguments))
+    connection.execute(
+        """CREATE SEQUENCE public.hijacked;
+           CREATE FUNCTION public.hijack() RETURNS void LANGUAGE plpgsql AS $$
+           BEGIN PERFORM pg_catalog.nextval('public.hijacked'); RAISE EXCEPTION 'hijacked'; END $$"""
+    )
+    body = "LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM public.hijack(); RETURN NULL; END $$"
+    statements = [
+        f"""FUNCTION public."{name}"({", ".join(arguments)})
+            RETURNS {"bigint" if name == "count" else arguments[0] if arguments else "text"} {body}"""
+        for name, arguments in sorted(wanted)
+    ]
+    for left, right in itertools.product(OPERANDS, repeat=2):
+        for symbols, answers, by in ((TESTS, "boolean", "test"), (MAKERS, left, "make")):
+            statements.append(f"FUNCTION public.by_{by}({left}, {right}) RETURNS {answers} {body}")
+            statements += [
+                f"OPERATOR public.{o} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = public.by_{by})"
+                for o in symbols
+            ]
+    connection.execute(
+        """CREATE PROCEDURE pg_temp.make(statements text[]) LANGUAGE plpgsql AS $$
+           DECLARE _statement text;
+           BEGIN
+               FOREACH _statement IN ARRAY statements LOOP
+                   BEGIN
+                       EXECUTE 'CREATE ' || _statement;
+                   EXCEPTION WHEN duplicate_function THEN  -- pgvector has it
+                   END;
+               END LOOP;
+           END $$"""
+    )
+    connection.execute("CALL pg_temp.make(%s)", [statements])
+
+
+TEMPORARY = """
+    CREATE TEMP TABLE collections (name text, collection_id integer); CREATE TEMP TABLE chunks (chunk_id bigint);
+    CREATE TEMP TABLE documents (uri text); CREATE TEMP TABLE embeddings (chunk_id bigint);
+    CREATE TEMP TABLE jobs (job_id bigint); CREATE TEMP TABLE sources (source_id integer);
+    CREATE TEMP TABLE pg_class (oid oid); CREATE TEMP TABLE pg_trigger (oid oid); CREATE TEMP TABLE pg_locks (pid int);
+    CREATE TEMP TABLE pg_attribute (attname name); CREATE TEMP TABLE pg_namespace (nspname name);
+    CREATE DOMAIN pg_temp.jsonb AS pg_catalog.int4; CREATE DOMAIN pg_temp.text AS pg_catalog.int4 CHECK (value > 10);
+    CREATE DOMAIN pg_temp.halfvec AS pg_catalog.int4; CREATE DOMAIN pg_temp.regconfig AS pg_catalog.int4;
+"""
+
+
+@pytest.mark.parametrize("hostile_first", [True, False], ids=["before", "after"])
+def test_nothing_of_others_is_called_in_a_whole_life(
+    new_database: Callable[..., str], template: str, hostile_first: bool
+) -> None:
+    dsn = new_database() if hostile_first else new_database(template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        if hostile_first:
+            connection.execute("CREATE EXTENSION vector")
+        make_shadows(connection)
+    if hostile_first:
+        schema.upgrade(dsn)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        # The path of the statements below; the functions have their own.
+        connection.execute("SET search_path TO pg_catalog, pg_temp")
+        fill(connection)
+        connection.execute(TEMPORARY.encode())
+        for name, (_, call) in CALLS.items():
+            if not call.startswith("CALL"):
+                with connection.transaction(force_rollback=True):
+                    assert connection.execute(call.encode()), name
+        # Those that can have none run under this one. Their arguments are plain literals.
+        connection.execute("SET search_path TO public, pg_catalog")
+        for _, call in CALLS.values():
+            if call.startswith("CALL rag.sync_source"):
+                connection.execute(call.encode())
+            elif call.startswith("CALL"):
+                with pytest.raises(psycopg.DatabaseError, match="no worker answered"):
+                    connection.execute(call.encode())
+        for day in ("2024-02-29", "2024-02-29T12:30", "2024-02-29 12:30:05.25+02:00", "no day"):
+            connection.execute(f"SELECT rag.as_timestamptz('\"{day}\"')".encode())
+        (statement,) = connection.execute(
+            "SELECT rag.field_index_statement('docs', 'tag', 'text')"
+        ).fetchone() or ("",)
+        connection.execute(statement.encode())
+    database = Database(dsn)
+    database.open()
+    try:
+        database.load_chunks("docs", [{"uri": "z", "content": "z", "embedding": [1, 2, 3]}], 3)
+        database.maintain()
+        assert database.build_indexes(None) >= 0
+        assert database.take_jobs(limit=1, lease_seconds=60, collections=["docs"], worker="w")
+        assert database.doctor()
+    finally:
+        database.close()
+    assert schema.upgrade(dsn) and schema.check(dsn) == []
+    with psycopg.connect(dsn) as connection:
+        assert connection.execute("SELECT is_called FROM public.hijacked").fetchone() == (False,)
+        made = connection.execute(
+            """SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosrc ~ 'hijack'"""
+        ).fetchone()
+        assert made is not None and made[0] > 2000
+
+
+def test_functions_look_names_up_in_two_schemas(connection: Connection) -> None:
+    paths = connection.execute(
+        """SELECT DISTINCT c FROM pg_proc, unnest(proconfig) AS c
+           WHERE pronamespace = 'rag'::regnamespace AND c LIKE 'search_path=%'"""
+    ).fetchall()
+    assert paths == [("search_path=pg_catalog, rag, pg_temp",)]
+
+
+def test_what_is_bound_at_creation_is_ours_or_pgvectors(connection: Connection) -> None:
+    rows = connection.execute(
+        """
+        WITH ours AS (
+            SELECT 'pg_proc'::regclass AS class, oid FROM pg_proc WHERE pronamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE connamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_attrdef'::regclass, d.oid FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = d.adrelid
+            WHERE c.relnamespace = 'rag'::regnamespace
+        )
+        SELECT pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid, d.refobjid, 0)
+        FROM ours AS o JOIN pg_depend AS d ON d.classid = o.class AND d.objid = o.oid,
+        LATERAL pg_identify_object(d.refclassid, d.refobjid, 0) AS i
+        WHERE d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass, 'pg_language'::regclass,
+                                   'pg_am'::regclass)
+            AND i.schema IS DISTINCT FROM 'rag' AND i.schema IS DISTINCT FROM 'pg_catalog'
+            AND NOT EXISTS (SELECT FROM pg_depend AS x WHERE x.classid = d.refclassid AND x.objid = d.refobjid
+                            AND x.refclassid = 'pg_extension'::regclass AND x.deptype = 'e')
+        """
+    ).fetchall()
+    assert rows == []
+
+
+def test_functions_without_a_path_write_every_name_in_full(connection: Connection) -> None:
+    rows = connection.execute(
+        """SELECT proname, prosrc FROM pg_proc JOIN pg_language AS l ON l.oid = prolang
+           WHERE pronamespace = 'rag'::regnamespace AND lanname = 'plpgsql'
+               AND NOT EXISTS (SELECT FROM unnest(proconfig) AS c WHERE c LIKE 'search_path=%')"""
+    ).fetchall()
+    assert len(rows) == 7
+    for name, source in rows:
+        code = re.sub(r"--[^\n]*|'(?:[^']|'')*'", "", source)
+        code = re.sub(r"OPERATOR\(pg_catalog\.[^)]+\)", "", code)
+        code = re.sub(r":=|=>|::pg_catalog|\b(?:ERRCODE|HINT) =", "", code)
+        assert (
+            re.findall(r"(?<![\w.])(?!AND\b|OR\b|ANY\b|LEAST\b|CALL\b|IN\b)\w+\s*\(", code) == []
+        ), name
+        assert re.findall(r"[-+*/<>=~!@#%^&|?]+|\b(?:LIKE|BETWEEN|SIMILAR)\b", code) == [], name
+        assert re.findall(r"\bIN\s*\((?!SELECT)", code) == [], name
+        types = re.findall(r"^    _\w+ ([\w .]+);|::([\w.]+)", code, re.MULTILINE)
+        assert all(
+            (one or other).startswith(("pg_catalog.", "bigint", "integer", "double precision"))
+            for one, other in types
+        ), name

@@ -1,0 +1,235 @@
+"""Who may do what: the grants of the operations guide, every public function in each role, and row-level security."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from sql_calls import CALLS, fill, public_names
+
+from rag_pg import Rag, Settings, schema
+
+Connection = psycopg.Connection[Any]
+
+RANKS = ("stranger", "reader", "writer", "worker", "owner")
+COMMITTING = ("search_text", "ask", "embed_query", "sync_source")
+GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
+
+
+@pytest.fixture(scope="module")
+def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
+    """Connection strings by role; the owner is no superuser and has run the grants of the guide, as they stand there."""
+    dsn = new_database()
+    database = str(conninfo_to_dict(dsn)["dbname"])
+    names = {
+        rank: f"rag_{rank}_{os.getpid()}" if rank != "owner" else f"owner_{os.getpid()}"
+        for rank in RANKS
+    }
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector; GRANT CREATE ON SCHEMA public TO PUBLIC")
+        for name in names.values():
+            connection.execute(f"CREATE ROLE {name} LOGIN".encode())
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} OWNER TO {}").format(
+                sql.Identifier(database), sql.Identifier(names["owner"])
+            )
+        )
+    found = {rank: make_conninfo(dsn, user=name) for rank, name in names.items()}
+    schema.upgrade(found["owner"])
+    (recipe,) = re.findall(
+        r"```sql\n(GRANT USAGE.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL
+    )
+    recipe = re.sub(r"rag_(reader|writer|worker)\b", lambda role: names[role[1]], recipe)
+    with psycopg.connect(found["owner"], autocommit=True) as connection:
+        connection.execute(recipe.encode())
+        fill(connection)
+        connection.execute(f"GRANT USAGE ON SCHEMA app TO {names['worker']}".encode())
+        connection.execute(f"GRANT SELECT ON app.articles TO {names['worker']}".encode())
+    yield found | {"superuser": dsn, "reader_name": names["reader"], "writer_name": names["writer"]}
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            sql.SQL("ALTER DATABASE {} OWNER TO CURRENT_USER").format(sql.Identifier(database))
+        )
+        for name in names.values():
+            connection.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}".encode())
+
+
+def outcome(dsn: str, name: str) -> str | None:
+    """The SQLSTATE of a public function's call, whose effect is taken back; None when it was answered."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        try:
+            if name in COMMITTING:
+                connection.execute(CALLS[name][1].encode())
+            else:
+                with connection.transaction(force_rollback=True):
+                    connection.execute(CALLS[name][1].encode())
+        except psycopg.Error as exc:
+            if exc.sqlstate == "42501":
+                assert re.search("permission denied|must be owner", str(exc)), str(exc)
+            return exc.sqlstate
+    return None
+
+
+def test_every_public_function_has_a_call_here() -> None:
+    assert CALLS.keys() >= public_names()
+
+
+@pytest.mark.parametrize("rank", RANKS)
+def test_each_role_may_what_the_guide_says_and_no_more(roles: dict[str, str], rank: str) -> None:
+    asked = ("search_text", "ask", "embed_query")  # no worker answers in time
+    expected = {}
+    for name, (least, _) in CALLS.items():
+        allowed = RANKS.index(rank) >= RANKS.index(least)
+        expected[name] = ("RG009" if name in asked else None) if allowed else "42501"
+    assert {name: outcome(roles[rank], name) for name in CALLS} == expected
+
+
+def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, str]) -> None:
+    with psycopg.connect(roles["superuser"]) as connection:
+        rows = connection.execute(
+            """SELECT c.relname, c.relispartition, has_table_privilege(%s, c.oid, 'SELECT')
+               FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')""",
+            [roles["reader_name"]],
+        ).fetchall()
+    assert any(partition for _, partition, _ in rows)
+    assert [name for name, partition, granted in rows if granted is partition] == []
+
+
+def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -> None:
+    for rank in ("reader", "writer", "worker"):
+        with psycopg.connect(roles[rank]) as connection:
+            connection.execute("CREATE TEMP TABLE t (id int)")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="note_changes"):
+                connection.execute(
+                    "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION rag.note_changes()"
+                )
+
+
+@pytest.mark.parametrize("rank", ["writer", "worker"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE rag.spaces SET distance = 'l2'",
+        "UPDATE rag.sources SET definition = '{}'",
+        "INSERT INTO rag.sources (collection_id, table_name, definition) VALUES (1, 'x', '{}')",
+        "UPDATE rag.collections SET chunking = '{}'",
+        "UPDATE rag.fields SET type = 'text'",
+        "UPDATE rag.alembic_version SET version_num = '0001'",
+        "DELETE FROM rag.installed",
+        "CREATE TABLE rag.mine (id int)",
+        "CREATE FUNCTION rag.cardinality(bigint[]) RETURNS integer RETURN 1",
+    ],
+)
+def test_what_decides_what_others_run_is_the_owners(
+    roles: dict[str, str], rank: str, statement: str
+) -> None:
+    with (
+        psycopg.connect(roles[rank]) as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute(statement.encode())
+
+
+def test_the_client_works_with_the_rights_of_a_writer(
+    roles: dict[str, str], tmp_path: Path
+) -> None:
+    embedder = HashEmbedder("hash:32")
+    options: dict[str, Any] = {
+        "settings": Settings(home=tmp_path),
+        "embedders": {"hash": lambda name: embedder},
+    }
+    with Rag(roles["owner"], **options) as owner:
+        owner.collection("shared", model="hash:32")
+    with Rag(roles["writer"], **options) as writer:
+        writer.collection("shared", model="hash:32").add({"uri": "a", "content": "green grass"})
+    with Rag(roles["worker"], **options) as worker:
+        worker.database.maintain()
+        assert worker.database.follow_sources() >= 0
+        assert worker.database.build_indexes(None) == 0
+    with Rag(roles["reader"], **options) as reader:
+        assert [hit.uri for hit in reader.collection("shared").search("grass")] == ["a"]
+
+
+@pytest.fixture
+def policy(roles: dict[str, str]) -> Iterator[dict[str, str]]:
+    """A policy on documents and chunks: readers and writers see those of tag a alone."""
+    with psycopg.connect(roles["owner"], autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('tenants', 'none', 3)")
+        for uri, tag in (("own", "a"), ("other", "b")):
+            connection.execute(
+                """SELECT rag.put_chunks('tenants', %s, '[{"content": "alpha fish", "embedding": [1, 0, 0]}]',
+                                         metadata => jsonb_build_object('tag', %s::text))""",
+                [uri, tag],
+            )
+        for table in ("documents", "chunks"):
+            connection.execute(
+                f"""ALTER TABLE rag.{table} ENABLE ROW LEVEL SECURITY;
+                    CREATE POLICY own ON rag.{table} USING (metadata ->> 'tag' = 'a')""".encode()
+            )
+        yield roles
+        for table in ("documents", "chunks"):
+            connection.execute(
+                f"DROP POLICY own ON rag.{table}; ALTER TABLE rag.{table} DISABLE ROW LEVEL SECURITY".encode()
+            )
+        connection.execute("SELECT rag.drop_collection('tenants')")
+
+
+def test_searches_of_a_reader_keep_to_its_policy(policy: dict[str, str]) -> None:
+    with psycopg.connect(policy["reader"], autocommit=True) as reader:
+        for search in (
+            "SELECT uri FROM rag.search('tenants', 'alpha', '[1, 0, 0]')",
+            "SELECT uri FROM rag.search_keyword('tenants', 'alpha')",
+            "SELECT uri FROM rag.search_vector('tenants', '[1, 0, 0]')",
+            "SELECT uri FROM rag.list_documents('tenants')",
+            "SELECT DISTINCT metadata ->> 'tag' FROM rag.chunks AS c JOIN rag.collections AS k USING (collection_id)"
+            " WHERE k.name = 'tenants'",
+        ):
+            (found,) = reader.execute(search.encode()).fetchall()
+            assert found in [("own",), ("a",)], search
+        (partition,) = reader.execute(
+            "SELECT 'rag.chunks_' || collection_id FROM rag.collections WHERE name = 'tenants'"
+        ).fetchone() or ("",)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="permission denied"):
+            reader.execute(f"SELECT count(*) FROM {partition}".encode())
+
+
+def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, str]) -> None:
+    with psycopg.connect(policy["writer"], autocommit=True) as writer:
+        for statement in (
+            "SELECT rag.put_document('tenants', 'new', 'text')",
+            """SELECT rag.put_chunks('tenants', 'own', '[{"content": "beta", "embedding": [0, 1, 0]}]')""",
+            "SELECT rag.delete_document('tenants', 'own')",
+            "SELECT rag.merge_keyword(collection_id) FROM rag.collections WHERE name = 'tenants'",
+            "SELECT rag.compact_keyword(collection_id, -1) FROM rag.collections WHERE name = 'docs'",
+            CALLS["read_job"][1],
+        ):
+            with pytest.raises(
+                psycopg.errors.InsufficientPrivilege, match="affected by row-level security"
+            ):
+                writer.execute(statement.encode())
+    with psycopg.connect(policy["owner"], autocommit=True) as owner:
+        owner.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+        found = owner.execute("SELECT uri FROM rag.search_keyword('tenants', 'alpha')").fetchall()
+        assert sorted(found) == [("other",), ("own",)]
+
+
+def test_functions_that_write_what_policies_protect_see_all_of_it_or_fail(
+    roles: dict[str, str],
+) -> None:
+    with psycopg.connect(roles["superuser"]) as connection:
+        rows = connection.execute(
+            r"""SELECT proname FROM pg_proc
+                WHERE pronamespace = 'rag'::regnamespace AND provolatile = 'v'
+                    AND (prosrc ~ '(INSERT INTO|UPDATE|DELETE FROM) rag\.(documents|chunks|embeddings|keyword_)'
+                         OR prosrc ~ 'rag\.(documents|chunks|embeddings)\M')
+                    AND NOT coalesce('row_security=off' = ANY (proconfig), false)
+                ORDER BY proname"""
+        ).fetchall()
+    # step_source runs in follow_source, which has it; the other one writes nothing.
+    assert [name for (name,) in rows] == ["step_source", "wait_until_searchable"]

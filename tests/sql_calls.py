@@ -1,0 +1,224 @@
+"""A database with a bit of everything, and a call of every public function that works there."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+ROOT = Path(__file__).parents[1]
+
+VECTOR = "'[1, 0, 0]'"
+JOB = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'ingest' LIMIT 1)"
+LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'ingest' LIMIT 1)"
+EMBED = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' LIMIT 1)"
+EMBED_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' LIMIT 1)"
+CHUNK = "(SELECT min(chunk_id) FROM rag.chunks WHERE collection_id = 1)"
+DOCUMENT = "(SELECT document_id FROM rag.documents WHERE collection_id = 1 AND uri = 'd1')"
+SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'building')"
+ACTIVE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'active')"
+FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a", "b"]}}'"""
+
+# Who may call it at least, and the call. Whoever stands further right may too: reader, writer, worker, owner.
+CALLS: dict[str, tuple[str, str]] = {
+    "list_collections": ("reader", "SELECT * FROM rag.list_collections()"),
+    "collection_stats": ("reader", "SELECT * FROM rag.collection_stats()"),
+    "index_progress": ("reader", "SELECT * FROM rag.index_progress()"),
+    "list_spaces": ("reader", "SELECT * FROM rag.list_spaces('docs')"),
+    "compare_spaces": (
+        "reader",
+        f"""SELECT * FROM rag.compare_spaces('docs', jsonb_build_array(jsonb_build_object('query', 'fish',
+            'embeddings', jsonb_build_object({ACTIVE}::text, '[1, 0, 0]'::jsonb))))""",
+    ),
+    "expect_space": ("reader", f"SELECT rag.expect_space('docs', {ACTIVE})"),
+    "wait_until_searchable": (
+        "reader",
+        f"SELECT * FROM rag.wait_until_searchable('docs', ARRAY[{DOCUMENT}])",
+    ),
+    "get_document": ("reader", "SELECT * FROM rag.get_document('docs', 'd1')"),
+    "list_documents": ("reader", f"SELECT * FROM rag.list_documents('docs', {FILTER})"),
+    "search": (
+        "reader",
+        f"""SELECT * FROM rag.search('docs', 'word7 fish', {VECTOR}, metadata_filter => {FILTER}, diversity => 0.5,
+            per_document => 2, boosts => '[{{"recency": "day", "half_life": "30 days"}}]')""",
+    ),
+    "search_keyword": (
+        "reader",
+        "SELECT * FROM rag.search_keyword('docs', 'word7 fish', match => 'all')",
+    ),
+    "search_vector": (
+        "reader",
+        f"SELECT * FROM rag.search_vector('docs', {VECTOR}, exact_below => 0)",
+    ),
+    "more_like": ("reader", f"SELECT * FROM rag.more_like('docs', {CHUNK})"),
+    "snippet": ("reader", f"SELECT rag.snippet('docs', {CHUNK}, 'word7 fish')"),
+    "expand": ("reader", f"SELECT * FROM rag.expand('docs', ARRAY[{CHUNK}])"),
+    "explain_search": (
+        "reader",
+        f"SELECT * FROM rag.explain_search('docs', 'fish', {VECTOR}, metadata_filter => {FILTER})",
+    ),
+    "why_not": ("reader", f"SELECT * FROM rag.why_not('docs', {CHUNK}, 'fish', {VECTOR})"),
+    "explain_keyword": ("reader", "SELECT * FROM rag.explain_keyword('docs', 'word7 fish')"),
+    "score_keyword": ("reader", f"SELECT * FROM rag.score_keyword(1, 'fish', ARRAY[{CHUNK}])"),
+    "boost": (
+        "reader",
+        f"""SELECT * FROM rag.boost(1, ARRAY[{CHUNK}], '{{1}}', '[{{"filter": {{"n": 2}}, "multiply": 2}}]')""",
+    ),
+    "diversify": (
+        "reader",
+        f"SELECT rag.diversify(rag.active_space(1), ARRAY[{CHUNK}, {CHUNK} + 1], '{{2, 1}}', 2, 0.5)",
+    ),
+    "auto_weight": ("reader", "SELECT rag.auto_weight(0.1, 0.2)"),
+    "count_documents": ("reader", f"SELECT rag.count_documents('docs', {FILTER})"),
+    "facets": ("reader", "SELECT * FROM rag.facets('docs', 'tag')"),
+    "select_documents": ("reader", "SELECT * FROM rag.select_documents('docs', order_by => 'n')"),
+    "list_fields": ("reader", "SELECT * FROM rag.list_fields('docs')"),
+    "field_index_statement": (
+        "reader",
+        "SELECT rag.field_index_statement('docs', 'tag', 'text')",
+    ),
+    "compile_filter": ("reader", f"SELECT * FROM rag.compile_filter(1, {FILTER})"),
+    "list_jobs": ("reader", "SELECT * FROM rag.list_jobs()"),
+    "explain_job": ("reader", f"SELECT * FROM rag.explain_job({JOB})"),
+    "job_stats": ("reader", "SELECT * FROM rag.job_stats()"),
+    "unfinished": ("reader", f"SELECT * FROM rag.unfinished('docs', ARRAY[{DOCUMENT}])"),
+    "space_settings": ("reader", "SELECT * FROM rag.space_settings('docs')"),
+    "list_sources": ("reader", "SELECT * FROM rag.list_sources()"),
+    "search_text": ("reader", "CALL rag.search_text('docs', 'fish', timeout => 0.01)"),
+    "ask": ("reader", "CALL rag.ask('docs', 'fish?', timeout => 0.01)"),
+    "embed_query": ("reader", "CALL rag.embed_query('docs', 'fish', timeout => 0.01)"),
+    "list_workers": ("reader", "SELECT * FROM rag.list_workers()"),
+    "list_budgets": ("reader", "SELECT * FROM rag.list_budgets()"),
+    "held_back": ("reader", "SELECT * FROM rag.held_back()"),
+    "embedded_text": ("reader", "SELECT rag.embedded_text('a', 'b', 'c')"),
+    "content_hash": ("reader", "SELECT rag.content_hash('a')"),
+    "document_id": ("reader", "SELECT rag.document_id('docs', 'a')"),
+    "version": ("reader", "SELECT rag.version()"),
+    "api_version": ("reader", "SELECT rag.api_version()"),
+    "doctor": ("reader", "SELECT * FROM rag.doctor()"),
+    "pending_indexes": ("reader", "SELECT * FROM rag.pending_indexes()"),
+    "remove_dropped": ("reader", "SELECT rag.remove_dropped()"),  # nothing, but for the owner
+    "put_document": ("writer", "SELECT rag.put_document('docs', 'new', 'new text')"),
+    "put_documents": (
+        "writer",
+        """SELECT rag.put_documents('docs', '[{"uri": "e", "content": "text"}]')""",
+    ),
+    "delete_document": ("writer", "SELECT rag.delete_document('docs', 'd1')"),
+    "put_chunks": (
+        "writer",
+        """SELECT rag.put_chunks('docs', 'd2', '[{"content": "red fish", "embedding": [1, 0, 1],
+            "metadata": {"day": "2024-02-01"}}]')""",
+    ),
+    "load_staged": (
+        "writer",
+        """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+               metadata jsonb, embedding public.halfvec) ON COMMIT DROP;
+           INSERT INTO staged_chunks VALUES (1, 's', '', '', 'staged', '{}', '[1, 1, 1]');
+           SELECT * FROM rag.load_staged('docs')""",
+    ),
+    "take_jobs": ("writer", "SELECT * FROM rag.take_jobs(3)"),
+    "read_job": ("reader", f"SELECT * FROM rag.read_job({JOB}, {LEASE})"),
+    "store_chunks": (
+        "writer",
+        f"""SELECT rag.store_chunks({JOB}, {LEASE}, 1, '[{{"content": "x", "start": 0, "stop": 1, "heading": "",
+            "ordinal": 0, "metadata": {{}}}}]')""",
+    ),
+    "chunks_to_embed": (
+        "reader",
+        f"SELECT * FROM rag.chunks_to_embed({EMBED}, {EMBED_LEASE})",
+    ),
+    "store_embeddings": (
+        "writer",
+        f"""SELECT rag.store_embeddings({EMBED}, {EMBED_LEASE},
+            ARRAY(SELECT chunk_id FROM rag.chunks_to_embed({EMBED}, {EMBED_LEASE}) LIMIT 1),
+            ARRAY['[0, 0, 1]']::public.halfvec[])""",
+    ),
+    "extend_job": ("writer", f"SELECT rag.extend_job({JOB}, {LEASE})"),
+    "extend_jobs": ("writer", f"SELECT rag.extend_jobs(ARRAY[{JOB}], ARRAY[{LEASE}])"),
+    "finish_job": ("writer", f"SELECT rag.finish_job({JOB}, {LEASE})"),
+    "finish_jobs": ("writer", f"SELECT rag.finish_jobs(ARRAY[{JOB}], ARRAY[{LEASE}])"),
+    "fail_job": ("writer", f"SELECT rag.fail_job({JOB}, {LEASE}, 'no')"),
+    "retry_jobs": ("writer", "SELECT rag.retry_jobs('docs', include_waiting => true)"),
+    "queue_backlog": ("writer", "SELECT rag.queue_backlog()"),
+    "take_request": ("writer", "SELECT * FROM rag.take_request('w')"),
+    "answer_request": ("writer", "SELECT rag.answer_request(1, '{}')"),
+    "beat_worker": ("writer", "SELECT rag.beat_worker('w', '1')"),
+    "forget_worker": ("writer", "SELECT rag.forget_worker('w')"),
+    "set_budget": ("writer", "SELECT rag.set_budget('gemini', requests_per_minute => 10)"),
+    "take_budget": ("writer", "SELECT rag.take_budget('gemini')"),
+    "block_provider": ("writer", "SELECT rag.block_provider('gemini', 1)"),
+    "set_fingerprint": ("writer", "SELECT rag.set_fingerprint('docs', 'f/1')"),
+    "follow_sources": ("worker", "SELECT rag.follow_sources()"),
+    "sync_source": ("worker", "CALL rag.sync_source('app.articles')"),
+    "maintain": ("worker", "SELECT * FROM rag.maintain()"),
+    "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
+    "set_chunking": ("owner", """SELECT rag.set_chunking('docs', '{"max_tokens": 128}')"""),
+    "drop_collection": ("owner", "SELECT rag.drop_collection('docs')"),
+    "drop_vector_index": ("owner", "SELECT rag.drop_vector_index('docs')"),
+    "build_vector_index": (
+        "owner",
+        "SELECT rag.drop_vector_index('docs'), rag.build_vector_index('docs')",
+    ),
+    "create_space": ("owner", "SELECT rag.create_space('docs', 'third', 3)"),
+    "activate_space": ("owner", f"SELECT rag.activate_space({SPACE}, forced => true)"),
+    "rollback_space": (
+        "owner",
+        f"SELECT rag.activate_space({SPACE}, forced => true), rag.rollback_space('docs', forced => true)",
+    ),
+    "drop_space": ("owner", f"SELECT rag.drop_space({SPACE})"),
+    "index_field": ("owner", "SELECT rag.index_field('docs', 'tag', 'text')"),
+    "unindex_field": ("owner", "SELECT rag.unindex_field('docs', 'n')"),
+    "attach_source": ("owner", "SELECT rag.attach_source('app.articles', 'docs', '{body}')"),
+    "detach_source": ("owner", "SELECT rag.detach_source('app.articles')"),
+}
+
+
+def public_names() -> set[str]:
+    """The functions that docs/sql-api.md shows as public."""
+    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "generate_sql_api.py")
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name for _, names in module.PUBLIC.values() for name in names}
+
+
+def fill(connection: psycopg.Connection[Any]) -> None:
+    """Collections, merged and fresh chunks, jobs of both kinds in hand, a second space, a field and a source."""
+    run = connection.execute
+    run("SELECT rag.create_collection('docs', 'none', 3)")
+    run(
+        "SELECT rag.index_field('docs', 'n', 'numeric'), rag.index_field('docs', 'day', 'timestamptz')"
+    )
+    for number in range(1, 4):
+        chunks = [
+            {
+                "content": f"blue fish word{number} word{place % 50} {'word7 ' * (place % 5)}",
+                "embedding": [place % 7, place % 5, 1],
+                "metadata": {"n": place % 9, "tag": "abc"[place % 3], "day": f"2024-0{number}-01"},
+            }
+            for place in range(200)
+        ]
+        run(
+            "SELECT rag.put_chunks('docs', %s, %s)",
+            [f"d{number}", json.dumps(chunks)],
+        )
+    run("SELECT rag.merge_keyword(1), rag.seal_block(1, 0), rag.reweigh_postings(1, 1000)")
+    run("SELECT rag.delete_document('docs', 'd3'), rag.compact_keyword(1, -1)")
+    run("SELECT rag.put_document('docs', 'p' || g, 'a text of fish', metadata => '{\"n\": 3}') FROM generate_series(1, 5) AS g")  # fmt: skip
+    run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")
+    run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")
+    run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{ingest}')")
+    run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
+    run("CREATE SCHEMA app; CREATE TABLE app.articles (id bigint PRIMARY KEY, day date, body text)")
+    run(
+        "INSERT INTO app.articles SELECT g, '2024-01-01', 'article ' || g FROM generate_series(1, 5) AS g"
+    )
+    run(
+        "SELECT rag.attach_source('app.articles', 'docs', '{body}', metadata => '{day}', condition => 'id > 0')"
+    )
+    run(
+        "UPDATE app.articles SET body = body || '!' WHERE id = 2; DELETE FROM app.articles WHERE id = 1"
+    )
