@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
+from psycopg import sql
 
+from rag_pg import inventory
 from rag_pg.connect import check_encoding, connect
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
 
@@ -49,8 +51,6 @@ def upgrade(dsn: str) -> str:
     Idempotent, safe when several processes call it at once, all or nothing.
     Raises DatabaseUnavailable: no connection, PostgreSQL before 16, no pgvector 0.8, missing privileges.
     """
-    from alembic import command
-
     try:
         with _connection(dsn) as connection:
             _settle(connection)
@@ -59,11 +59,15 @@ def upgrade(dsn: str) -> str:
             if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
                 connection.exec_driver_sql("CREATE SCHEMA rag")
             _check_schema(connection)
-            config = _alembic_config()
-            config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
-            command.upgrade(config, "head")
+            if _is_copy(connection):
+                _adopt_copy(connection, vector_schema)
+            tables = _recorded_tables(connection)
+            revision = _run_revisions(connection, vector_schema)
+            if tables.get("revision") != revision:
+                tables = _fresh_tables(connection, vector_schema, revision)
             _apply_functions(connection, vector_schema)
-            return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
+            _record(connection, vector_schema, {**tables, "revision": revision})
+            return revision
     except psycopg.Error as exc:
         raise DatabaseUnavailable(f"cannot upgrade schema rag: {_explain(exc)}") from exc
 
@@ -109,34 +113,75 @@ def check(dsn: str) -> list[str]:
     with _connection(dsn) as connection:
         if not _scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
             return ['schema rag is not installed: run "rag-pg db upgrade"']
+        if _is_copy(connection):
+            return ['schema rag is a copy without its rows: run "rag-pg db upgrade"']
         problems = _check_revision(connection)
-        installed = {
-            (kind, name): digest
-            for kind, name, digest in connection.exec_driver_sql(
-                "SELECT kind, name, digest FROM rag.installed"
-            )
-        }
+        raw = _raw(connection)
+        installed: dict[str, dict[str, str]] = {}
+        for kind, name, definition in raw.execute("SELECT kind, name, digest FROM rag.installed"):
+            installed.setdefault(kind, {})[name] = definition
         if moved := _moved_vector(connection):
             return [*problems, moved]
         packaged = {path.name: _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
-        names = {name for kind, name in installed if kind == "file"}
-        for name in sorted(packaged.keys() | names):
-            if packaged.get(name) != installed.get(("file", name)):
+        files = installed.get("file", {})
+        for name in sorted(packaged.keys() | files.keys()):
+            if packaged.get(name) != files.get(name):
                 problems.append(
                     f'sql/{name} differs from what is installed: run "rag-pg db upgrade"'
                 )
-        present = dict(_functions(connection))
-        for name in sorted(present.keys() | {n for kind, n in installed if kind == "function"}):
-            recorded = installed.get(("function", name))
-            if recorded is None:
+        tables = {k: v for k, v in installed.get("table", {}).items() if k != "revision"}
+        table_problems = _table_problems(tables, inventory.tables(raw))
+        if any(problem.endswith(" is missing") for problem in table_problems):
+            problems.append(
+                f"schema rag is damaged, {len(table_problems)} differences: DROP SCHEMA rag CASCADE and restore it from a "
+                "backup (pg_restore --clean over an installation leaves such a mix)"
+            )
+        problems += table_problems
+        function_problems = _function_problems(
+            installed.get("function", {}), inventory.functions(raw)
+        )
+        if not problems and not function_problems:  # they are found by functions
+            problems += inventory.missing_parts(raw)
+            problems += [
+                f"table {name} belongs to no collection: drop it, or restore schema rag from a backup"
+                for name in inventory.orphans(raw)
+            ]
+        return problems + function_problems
+
+
+def _table_problems(installed: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    problems = []
+    for name in sorted(installed.keys() | present.keys()):
+        if name not in present:
+            if name.partition(" ")[2].rpartition(".")[0] in _gone(installed, present):
+                continue  # with its table
+            problems.append(f"{name} is missing")
+        elif name not in installed:
+            if not name.startswith("index ") or present[name].startswith("CREATE UNIQUE"):
                 problems.append(f"{name} is not rag_pg's: drop it or move it to another schema")
-            elif name not in present:
-                problems.append(f'{name} is missing: run "rag-pg db upgrade"')
-            elif present[name] != recorded:
-                problems.append(
-                    f'{name} was changed by hand: run "rag-pg db upgrade" to restore it'
-                )
-        return problems
+        elif installed[name] != present[name]:
+            is_, was = present[name] or "as usual", installed[name] or "as usual"
+            problems.append(f"{name} is {is_}, not {was}: alter it back")
+    return problems
+
+
+def _gone(installed: Mapping[str, str], present: Mapping[str, str]) -> set[str]:
+    """The tables that are missing whole: their columns and constraints need no line each."""
+    return {
+        n.partition(" ")[2] for n in installed.keys() - present.keys() if n.startswith("table ")
+    }
+
+
+def _function_problems(installed: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    problems = []
+    for name in sorted(installed.keys() | present.keys()):
+        if name not in installed:
+            problems.append(f"{name} is not rag_pg's: drop it or move it to another schema")
+        elif name not in present:
+            problems.append(f'{name} is missing: run "rag-pg db upgrade"')
+        elif present[name] != installed[name]:
+            problems.append(f'{name} was changed by hand: run "rag-pg db upgrade" to restore it')
+    return problems
 
 
 @contextmanager
@@ -330,16 +375,22 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
             END LOOP;
         END $$;
         REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC;
-        DELETE FROM rag.installed;
         """
     )
+
+
+def _record(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
+    """Write down what is installed, for `check`."""
+    raw = _raw(connection)
     rows = [("file", path.name, _digest(path.read_text(encoding="utf-8"))) for path in sql_files()]
-    rows += [("function", name, digest) for name, digest in _functions(connection)]
+    rows += [("function", name, digest) for name, digest in inventory.functions(raw).items()]
+    rows += [("table", name, definition) for name, definition in tables.items()]
     rows += [("pgvector", vector_schema, "")]
-    with raw.cursor() as cursor:
-        cursor.executemany(
-            "INSERT INTO rag.installed (kind, name, digest) VALUES (%s, %s, %s)", rows
-        )
+    raw.execute("DELETE FROM rag.installed")
+    raw.execute(
+        "INSERT INTO rag.installed (kind, name, digest) SELECT * FROM unnest(%s::text[], %s::text[], %s::text[])",
+        [list(column) for column in zip(*rows, strict=True)],
+    )
 
 
 def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: str) -> None:
@@ -358,22 +409,6 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
             raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
 
 
-def _functions(connection: Connection) -> Sequence[tuple[str, str]]:
-    """Return (signature, digest of the definition) of each routine in schema rag."""
-    connection.exec_driver_sql("SET LOCAL search_path TO pg_catalog")  # every type name qualified
-    rows = connection.exec_driver_sql(
-        """
-        SELECT format('rag.%%I(%%s)', p.proname, pg_get_function_identity_arguments(p.oid)),
-               encode(sha256(convert_to(CASE p.prokind WHEN 'a' THEN '' ELSE pg_get_functiondef(p.oid) END, 'UTF8')), 'hex')
-        FROM pg_proc AS p
-        WHERE p.pronamespace = 'rag'::regnamespace
-            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
-        ORDER BY 1
-        """
-    )
-    return [(str(name), str(digest)) for name, digest in rows]
-
-
 def _moved_vector(connection: Connection) -> str | None:
     """The functions name the schema of pgvector: say so when it is another by now."""
     row = connection.exec_driver_sql(
@@ -387,6 +422,88 @@ def _moved_vector(connection: Connection) -> str | None:
     if row is None:
         return None
     return f'pgvector was moved from schema {row[0]} to {row[1]}: run "rag-pg db upgrade"'
+
+
+def _raw(connection: Connection) -> psycopg.Connection[Any]:
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    return raw
+
+
+def _run_revisions(connection: Connection, vector_schema: str, target: str = "head") -> str:
+    """Run Alembic's revisions up to `target` in schema rag, and return where it stands."""
+    from alembic import command
+
+    config = _alembic_config()
+    config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
+    command.upgrade(config, target)
+    return str(_scalar(connection, "SELECT version_num FROM rag.alembic_version"))
+
+
+def _recorded_tables(connection: Connection) -> dict[str, str]:
+    if not _scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
+        return {}
+    rows = _raw(connection).execute("SELECT name, digest FROM rag.installed WHERE kind = 'table'")
+    return dict(rows.fetchall())
+
+
+def _fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:
+    """Return the tables of a fresh install at a revision, whatever became of those that are there.
+
+    They are made under the schema's name while it bears another for a moment, which nobody else sees: the
+    transaction gives it back.
+    """
+    raw = _raw(connection)
+    if not _scalar(connection, "SELECT has_database_privilege(current_database(), 'CREATE')"):
+        return inventory.tables(raw)  # as they are: this role may upgrade a schema and not make one
+    with raw.transaction(force_rollback=True):
+        raw.execute("ALTER SCHEMA rag RENAME TO rag_as_it_is")
+        raw.execute("CREATE SCHEMA rag")
+        _run_revisions(
+            connection, "rag_as_it_is" if vector_schema == "rag" else vector_schema, revision
+        )
+        return inventory.tables(raw)
+
+
+def _is_copy(connection: Connection) -> bool:
+    """Whether the tables are there, and not the row that says of which revision: a dump without data was restored."""
+    if not _scalar(connection, "SELECT to_regclass('rag.collections') IS NOT NULL"):
+        return False
+    if not _scalar(connection, "SELECT to_regclass('rag.alembic_version') IS NOT NULL"):
+        return True
+    return not _scalar(connection, "SELECT EXISTS (SELECT FROM rag.alembic_version)")
+
+
+def _adopt_copy(connection: Connection, vector_schema: str) -> None:
+    """Find out which revision the tables are of, and drop the partitions that no collection has.
+
+    Raises SchemaMismatch when they are of none, or when such a partition holds rows.
+    """
+    from alembic.script import ScriptDirectory
+
+    raw = _raw(connection)
+    present = inventory.tables(raw)
+    for script in ScriptDirectory.from_config(_alembic_config()).walk_revisions():
+        if not _table_problems(_fresh_tables(connection, vector_schema, script.revision), present):
+            break
+    else:
+        raise SchemaMismatch(
+            "schema rag holds tables of another program version, or some of them, and no revision: nothing was changed; "
+            "restore it whole from a backup, or give it up with DROP SCHEMA rag CASCADE and upgrade again"
+        )
+    for name in inventory.orphans(raw):
+        if raw.execute(f"SELECT EXISTS (SELECT FROM {name})".encode()).fetchone() == (True,):
+            raise SchemaMismatch(
+                f"{name} holds rows of a collection that is not there: nothing was changed; restore schema rag whole "
+                "from a backup, or give it up with DROP SCHEMA rag CASCADE and upgrade again"
+            )
+        raw.execute(f"DROP TABLE {name}".encode())
+    for name, table in inventory.stray_triggers(raw):
+        raw.execute(sql.SQL("DROP TRIGGER {} ON {}").format(sql.Identifier(name), sql.SQL(table)))
+    raw.execute(
+        "CREATE TABLE IF NOT EXISTS rag.alembic_version (version_num varchar(32) PRIMARY KEY)"
+    )
+    raw.execute("INSERT INTO rag.alembic_version VALUES (%s)", [script.revision])
 
 
 def _check_revision(connection: Connection) -> list[str]:

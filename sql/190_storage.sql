@@ -28,6 +28,10 @@ DECLARE
     _partition text := format('%s_%s', parent, partition_key);
     _key_column text := CASE parent WHEN 'embeddings' THEN 'space_id' ELSE 'collection_id' END;
 BEGIN
+    IF to_regclass(format('rag.%I', _partition)) IS NOT NULL THEN
+        RAISE EXCEPTION 'rag.% is there already: schema rag is a copy without its rows', quote_ident(_partition)
+        USING ERRCODE = 'RG006', HINT = 'run "rag-pg db upgrade"';
+    END IF;
     EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL)', _partition, parent);
     EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT partition_key CHECK (%I = %s)',
                    _partition, _key_column, partition_key);
