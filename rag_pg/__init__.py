@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rag_pg.aio import AsyncCollection, AsyncRag
     from rag_pg.collection import Collection, Hits
     from rag_pg.config import Settings
-    from rag_pg.models import Answer, Citation, Document, Facet, Hit
+    from rag_pg.models import Answer, Citation, Document, Facet, Hit, Progress
     from rag_pg.rag import Rag
 
 __version__ = "0.1.0"
@@ -33,6 +33,7 @@ _LAZY = {
     "Facet": "rag_pg.models",
     "Hit": "rag_pg.models",
     "Hits": "rag_pg.collection",
+    "Progress": "rag_pg.models",
     "Rag": "rag_pg.rag",
     "Settings": "rag_pg.config",
 }
@@ -46,6 +47,7 @@ __all__ = [
     "Facet",
     "Hit",
     "Hits",
+    "Progress",
     "Rag",
     "Settings",
     *errors.__all__,

@@ -34,7 +34,7 @@ def reembed(
         raise InvalidInput("--activate needs a complete space: leave out --no-wait")
     with opened(dsn) as rag:
         target = open_collection(rag, collection)
-        with show_progress("chunks") as progress:
+        with show_progress() as progress:
             space = target.reembed(model, wait=wait, activate=activate, progress=progress)
     if json_:
         print_json(space)
@@ -60,7 +60,7 @@ def rechunk(
 ) -> None:
     """Cut the documents of a collection anew; they stay searchable, and unchanged chunks keep their vectors."""
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
-    with opened(dsn) as rag, show_progress("documents") as progress:
+    with opened(dsn) as rag, show_progress() as progress:
         count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
     state = "cut anew" if wait else "queued"
     said = f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"

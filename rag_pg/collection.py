@@ -40,7 +40,7 @@ from rag_pg.models import (
     Vectors,
 )
 from rag_pg.rerank import SECONDS, LLMReranker, rerank_hits, reranked_limit
-from rag_pg.searchable import Progress, wait_until_searchable, work_queue
+from rag_pg.searchable import Report, wait_until_searchable, work_queue
 from rag_pg.spaces import Query, build_space, compare_spaces, create_space, find_space, rechunk
 from rag_pg.sync import SyncReport, sync_folder
 
@@ -96,7 +96,7 @@ class Collection:
         self,
         *sources: Source,
         wait: bool = True,
-        progress: Progress | None = None,
+        progress: Report | None = None,
         metadata: Mapping[str, Any] | None = None,
         exclude: Sequence[str] = (),
         keys: Mapping[str, str] | None = None,
@@ -108,7 +108,7 @@ class Collection:
             sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
                 and optionally title, metadata, media_type, language.
             wait: False only queues them, for a worker.
-            progress: called with (documents searchable, documents to do, chunks embedded).
+            progress: called with a `Progress`: documents searchable of those to do, chunks embedded of about so many.
             metadata: of every document, beside its own, which goes first.
             exclude: what to leave out of folders and patterns, as in a .gitignore.
             keys: what records in JSON, CSV and TSV files call the keys above, e.g. {"id": "uri", "text": "content"}.
@@ -136,11 +136,10 @@ class Collection:
             )
         ids = put_sources(database, self.name, sources, reading, remarks)
         todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
-        if progress:
-            progress(0, len(todo), 0)
         failures = remarks.failures
         if wait and todo:
-            failures += work_queue(self.rag, self.name, todo, progress)
+            characters = sum(remarks.sizes[ids[i]] for i in todo)
+            failures += work_queue(self.rag, self.name, todo, progress, characters)
         failed = {f.uri for f in failures}
         return AddReport(
             added=sum(1 for i in todo if ids[i] not in failed),
@@ -158,7 +157,7 @@ class Collection:
         folder: str | Path,
         *,
         wait: bool = True,
-        progress: Progress | None = None,
+        progress: Report | None = None,
         exclude: Sequence[str] = (),
         dry_run: bool = False,
     ) -> SyncReport:
@@ -230,7 +229,7 @@ class Collection:
         index_options: Mapping[str, Any] | None = None,
         wait: bool = True,
         activate: bool = False,
-        progress: Progress | None = None,
+        progress: Report | None = None,
     ) -> Space:
         """Build the vectors of another model in a space beside the active one, which is searched meanwhile.
 
@@ -238,7 +237,7 @@ class Collection:
             distance: as the active space's by default.
             wait: work the queue until the space is complete; False leaves it to workers.
             activate: then search with it, see `activate_space`; implies waiting.
-            progress: called with (chunks embedded, chunks, chunks embedded by this call).
+            progress: called with a `Progress`: chunks embedded, of all.
         Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active one),
             NotReady when chunks cannot be embedded.
         """
@@ -252,7 +251,7 @@ class Collection:
         return find_space(self.rag, self.name, space_id)
 
     def rechunk(
-        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Progress | None = None
+        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
     ) -> int:
         """Cut the documents anew; unchanged chunks keep their vectors, and all stay searchable meanwhile.
 

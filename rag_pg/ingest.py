@@ -58,6 +58,7 @@ class Remarks:
     removed: dict[str, int] = field(default_factory=dict)
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
 
 
 def put_sources(
@@ -74,6 +75,7 @@ def put_sources(
     size = 0
     for document in read_sources(sources, reading, remarks):
         pending.append(document)
+        remarks.sizes[str(document["uri"])] = len(document["content"])
         size += len(document["content"])
         if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
             put(database, collection, pending, ids, remarks.failures)

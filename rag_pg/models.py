@@ -160,6 +160,17 @@ class AddReport:
     document_ids: Sequence[UUID] = ()  # for `search(…, wait_for=…)`
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """How far a call is: documents done of those to do (0 of 0 where chunks alone count), chunks embedded
+    of about so many; how many there are is known when the last document is cut."""
+
+    documents: int = 0
+    of_documents: int = 0
+    chunks: int = 0
+    of_chunks: int = 0
+
+
 # --- collections -----------------------------------------------------------------------------
 
 

@@ -61,6 +61,7 @@ class Pipeline:
         self._throttle = Throttle(tools.database, stop)
         self._storing: deque[tuple[Task, Future[None]]] = deque()
         self._batch: list[Task] = []
+        self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
         self._given_up: list[Job] = []
         self._unable: RagError | None = None
 
@@ -188,6 +189,9 @@ class Pipeline:
                     self.heartbeat.release(job)
                 self._given_up += jobs
                 raise
+            for task in tasks:
+                self.planned += len(task.texts)
+                self.planned_characters += sum(map(len, task.texts))
             if tasks:
                 return tasks
             if not jobs and not self._through_restart(self._queue_backlog):

@@ -9,38 +9,55 @@ from uuid import UUID
 
 from rag_pg.db import Database
 from rag_pg.errors import NotReady
-from rag_pg.models import LoadFailure
+from rag_pg.models import LoadFailure, Progress
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
 
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
 
-Progress = Callable[[int, int, int], None]
+CHARACTERS_PER_CHUNK = 800  # until the first documents are cut
+
+Report = Callable[[Progress], None]
 
 
 def work_queue(
-    rag: Rag, collection: str, todo: set[UUID], progress: Progress | None = None
+    rag: Rag,
+    collection: str,
+    todo: set[UUID],
+    progress: Report | None = None,
+    characters: int = 0,
 ) -> list[LoadFailure]:
     """Work a collection's queue until none of `todo` is pending; return what failed for good.
 
+    characters: of all of them, by which their chunks are estimated.
     Raises: NotReady (its provider may not be asked for long), ProviderAuth, ModelUnavailable, DatabaseUnavailable.
     """
-    report = progress or (lambda done, of, chunks: None)
     done = embedded = 0
+
+    def report() -> None:
+        if progress:
+            texts, claimed = worker.planned
+            count = min(done, len(todo))
+            estimated = _estimated(texts, claimed, characters) if count < len(todo) else 0
+            chunks = max(embedded, estimated)
+            progress(
+                Progress(documents=count, of_documents=len(todo), chunks=embedded, of_chunks=chunks)
+            )
 
     def on_progress(documents: int, chunks: int) -> None:
         nonlocal done, embedded
         done, embedded = done + documents, embedded + chunks
-        report(min(done, len(todo)), len(todo), embedded)
+        report()
 
     worker = rag.worker([collection], on_progress=on_progress)
+    report()
     moved, moved_at = (0, 0), time.monotonic()
     while True:
         worker.drain()
         states = rag.database.unfinished(collection, list(todo))
         done = len(todo) - len(states)
-        report(done, len(todo), embedded)
+        report()
         if not any(s.state == "pending" for s in states):
             return [LoadFailure(uri=s.uri, error=s.error or "unknown") for s in states]
         if (done, embedded) != moved:
@@ -52,6 +69,12 @@ def work_queue(
                     f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
                 )
         time.sleep(0.2)  # another worker has it, or it waits for its next attempt
+
+
+def _estimated(texts: int, claimed: int, characters: int) -> int:
+    """How many chunks there will be, from those of the jobs claimed and the characters of all."""
+    per_chunk = claimed / texts if texts else CHARACTERS_PER_CHUNK
+    return texts + round(max(0, characters - claimed) / per_chunk)
 
 
 def wait_until_searchable(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -12,9 +13,10 @@ from rag_pg.terminal import Part, is_terminal, note, tell, width, write
 
 if TYPE_CHECKING:
     from rag_pg.adopt import AdoptReport
-    from rag_pg.models import Answer, Hit
+    from rag_pg.models import Answer, Hit, Progress
 
 
+MINUTE = 60.0  # seconds between two lines about progress
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
@@ -95,27 +97,66 @@ def print_adopted(report: AdoptReport) -> None:
         note(remark)
 
 
+class Told:
+    """What is said of progress, in words; `clock` gives the time in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began: tuple[float, int] | None = (
+            None  # when the first chunks were there, and how many
+        )
+        self._said = clock()
+
+    def sentence(self, progress: Progress) -> str:
+        """Return chunks, documents, rate and the time left."""
+        parts = [f"{progress.chunks} of about {progress.of_chunks} chunks"]
+        if progress.of_documents:
+            parts.append(f"{progress.documents} of {count_of(progress.of_documents, 'document')}")
+        if self._began is None and progress.chunks:
+            self._began = (self._clock(), progress.chunks)
+        elif self._began is not None:
+            seconds, done = self._clock() - self._began[0], progress.chunks - self._began[1]
+            if seconds >= 1 and done > 0:
+                left = (progress.of_chunks - progress.chunks) * seconds / done
+                parts += [f"{done / seconds:.1f} a second", f"{duration_of(max(0, left))} left"]
+        return ", ".join(parts)
+
+    def due(self) -> bool:
+        """Whether a minute is over since it was last so."""
+        if self._clock() - self._said < MINUTE:
+            return False
+        self._said = self._clock()
+        return True
+
+
 @contextmanager
-def show_progress(noun: str = "documents") -> Iterator[Callable[[int, int, int], None]]:
-    """A progress bar on stderr, where that is a terminal; yields what Collection.add calls.
+def show_progress() -> Iterator[Callable[[Progress], None]]:
+    """Tell progress on stderr: a bar on a terminal, else a line a minute; yields what the calls take."""
+    told = Told()
+    if not is_terminal(sys.stderr):
 
-    noun: what is counted.
-    """
+        def line(progress: Progress) -> None:
+            sentence = told.sentence(progress)
+            if told.due():
+                tell(f"embedding: {sentence}")
+
+        yield line
+        return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
 
-    with Progress(
-        TextColumn("embedding"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(noun + ", {task.fields[chunks]} chunks embedded"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not is_terminal(sys.stderr),
-    ) as bar:
-        task = bar.add_task("", total=None, chunks=0)
-        yield lambda done, of, chunks: bar.update(task, completed=done, total=of, chunks=chunks)
+    columns = (TextColumn("embedding"), BarColumn(20), TextColumn("{task.fields[told]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, told="")
+
+        def move(progress: Progress) -> None:
+            sentence = told.sentence(progress)
+            bar.update(
+                task, completed=progress.chunks, total=progress.of_chunks or None, told=sentence
+            )
+
+        yield move
 
 
 def count_of(number: int, noun: str) -> str:

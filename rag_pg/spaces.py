@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from rag_pg.chunking import Chunking
 from rag_pg.db_space import Compared
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
-from rag_pg.models import Space, SpaceComparison
+from rag_pg.models import Progress, Space, SpaceComparison
 
 if TYPE_CHECKING:
     from rag_pg.rag import Rag
+    from rag_pg.worker import Worker
 
 LONGEST = 8192  # tokens of a chunk
-Progress = Callable[[int, int, int], None]
+Report = Callable[[Progress], None]
 Query = str | Mapping[str, Any]
 
 
@@ -50,7 +51,7 @@ def find_space(rag: Rag, name: str, space_id: int) -> Space:
     raise NotFound(f"collection {name!r} has no embedding space {space_id}; it was dropped")
 
 
-def build_space(rag: Rag, name: str, space_id: int, progress: Progress | None) -> Space:
+def build_space(rag: Rag, name: str, space_id: int, progress: Report | None) -> Space:
     """Work the collection's queue until every chunk has its vector in the space, and make its index.
 
     Raises: NotReady when chunks could not be embedded for good.
@@ -62,7 +63,8 @@ def build_space(rag: Rag, name: str, space_id: int, progress: Progress | None) -
         nonlocal embedded
         embedded += chunks
         if progress:
-            progress(min(space.embedded + embedded, space.chunks), space.chunks, embedded)
+            chunks = min(space.embedded + embedded, space.chunks)
+            progress(Progress(chunks=chunks, of_chunks=space.chunks))
 
     on_progress(0, 0)
     worker = rag.worker([name], on_progress=on_progress)
@@ -86,7 +88,7 @@ def build_space(rag: Rag, name: str, space_id: int, progress: Progress | None) -
 
 
 def rechunk(
-    rag: Rag, name: str, chunking: Mapping[str, Any], wait: bool, progress: Progress | None
+    rag: Rag, name: str, chunking: Mapping[str, Any], wait: bool, progress: Report | None
 ) -> int:
     """Set the chunking of a collection and, if `wait`, work its queue until every document is cut again."""
     info = rag.info(name)
@@ -94,12 +96,16 @@ def rechunk(
         rag.check_chunking(space.model, chunking)
     total = rag.database.set_chunking(name, chunking)
     done = embedded = 0
+    worker: Worker | None = None
 
     def on_progress(documents: int, chunks: int) -> None:
         nonlocal done, embedded
         done, embedded = min(done + documents, total), embedded + chunks
         if progress:
-            progress(done, total, embedded)
+            planned = max(embedded, worker.planned[0] if worker else 0)
+            progress(
+                Progress(documents=done, of_documents=total, chunks=embedded, of_chunks=planned)
+            )
 
     on_progress(0, 0)
     worker = rag.worker([info.name], on_progress=on_progress)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rag_pg.errors import InvalidInput
 from rag_pg.find import find_files, shown, uri_of
-from rag_pg.models import LoadFailure
+from rag_pg.models import LoadFailure, Progress
 
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
@@ -38,7 +38,7 @@ def sync_folder(
     folder: Path,
     *,
     wait: bool = True,
-    progress: Callable[[int, int, int], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
     exclude: Sequence[str] = (),
     dry_run: bool = False,
 ) -> SyncReport:

@@ -132,6 +132,12 @@ class Worker:
         self._raise_mismatch()
         return claimed
 
+    @property
+    def planned(self) -> tuple[int, int]:
+        """How many texts the jobs claimed so far had embedded or will have, and their characters."""
+        texts = sum(one.planned for one in self._pipelines)
+        return texts, sum(one.planned_characters for one in self._pipelines)
+
     def health(self) -> dict[str, Any]:
         """Whether it lives, in its own words: ok, when the database answers and the heart beats."""
         beat = self._heartbeat.age

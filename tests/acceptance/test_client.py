@@ -396,3 +396,21 @@ def test_the_asynchronous_client_answers_many_at_once(
             return [hits[0].uri for hits in answers]
 
     assert asyncio.run(life()) == ["fish"] * 20
+
+
+def test_progress_counts_chunks_and_ends_at_their_number(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 16, "overlap": 0})
+    long = {
+        "uri": "long",
+        "content": "\n\n".join(f"Paragraph {i} of many words." for i in range(300)),
+    }
+    steps: list[Any] = []
+    docs.add(long, FISH, BIRD, progress=steps.append)
+    first, last = steps[0], steps[-1]
+    assert (first.documents, first.of_documents, first.chunks) == (0, 3, 0) and first.of_chunks > 0
+    assert (last.documents, last.chunks, last.of_chunks) == (3, docs.stats().chunks, last.chunks)
+    within = [step for step in steps if 0 < step.chunks < last.chunks]
+    assert within and {step.documents for step in within} == {
+        0
+    }  # it moves while one document is embedded
+    assert [step.chunks for step in steps] == sorted(step.chunks for step in steps)

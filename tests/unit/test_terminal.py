@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rag_pg import show, terminal
-from rag_pg.models import Answer, Citation, Usage
+from rag_pg.models import Answer, Citation, Progress, Usage
 from rag_pg.terminal import Column, copy_field, table_lines, visible
 
 PIECES = (  # what consoles, markup and terminals take for something else
@@ -132,3 +132,18 @@ def test_numbers_and_missing_values_are_plain_in_a_pipe() -> None:
     row = [copy_field(value) for value in (None, 3, 0.5, True, {"a": "é"}, "")]
     assert row == ["", "3", "0.5", "true", '{"a": "é"}', ""]
     assert printed(terminal.write_json, {"distance": float("nan")}) == '{"distance": null}\n'
+
+
+def test_progress_counts_chunks_and_tells_rate_and_time_left() -> None:
+    now = 100.0
+    told = show.Told(lambda: now)
+    one = Progress(documents=0, of_documents=9, chunks=0, of_chunks=1000)
+    assert told.sentence(one) == "0 of about 1000 chunks, 0 of 9 documents"
+    told.sentence(Progress(chunks=100, of_chunks=1000))  # the model was loaded until here
+    now += 10
+    assert told.sentence(Progress(chunks=300, of_chunks=1100)) == (
+        "300 of about 1100 chunks, 20.0 a second, 40 s left"
+    )
+    assert not told.due()
+    now += 50
+    assert told.due() and not told.due()
