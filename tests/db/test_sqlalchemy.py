@@ -28,7 +28,7 @@ FUNCTIONS: list[Callable[..., Any]] = [search, search_keyword, search_vector]
 SQL_NAMES = {"offset": "result_offset", "limit": "result_limit", "filter": "metadata_filter"}
 SAMPLES: dict[str, Any] = {
     "query_text": "red fish",
-    "offset": 1,
+    "offset": 0,
     "query_embedding": [1.0, 0.0, 0.0],
     "limit": 2,
     "filter": {"lang": "en"},
