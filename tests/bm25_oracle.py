@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import fsum, log
 
+MOST = 255  # times that a word counts in a chunk, as docs/keyword-search.md says
+
 
 @dataclass
 class Oracle:
@@ -31,9 +33,9 @@ class Oracle:
         idf = {t: log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in containing.items()}
         return {
             chunk_id: fsum(
-                said * idf[t] * c[t] / (c[t] + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                said * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
                 for t, said in query.items()
-                if t in c
+                if (tf := min(c[t], MOST))
             )
             for chunk_id, c in self.chunks.items()
             if any(t in c for t in query)
