@@ -12,7 +12,7 @@ PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers docker-up docker-test chaos stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers docker-up docker-test chaos fuzz stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -141,6 +141,9 @@ docker-test: $(VENV)/.test ## the whole life of docker/compose.yaml on a real en
 
 chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/acceptance/chaos
+
+fuzz: $(VENV)/.test ## random histories, filters, values and races against naive readers, for an hour (RAG_PG_FUZZ_SECONDS)
+	RAG_PG_FUZZ_SECONDS=$${RAG_PG_FUZZ_SECONDS:-3600} $(BIN)/pytest -s tests/fuzz
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py

@@ -135,7 +135,7 @@ BEGIN
             set_config('enable_sort', 'off', true);
     -- The index is walked by the bare inner query, lazily: the limit ends it as soon as enough have passed.
     RETURN QUERY EXECUTE format(
-        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance, k.chunk_id',
+        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance + 0, k.chunk_id',  -- + 0: sorted in any case
         CASE WHEN filter_sql IS NULL THEN format(
             'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $4',
             rag.nearness(space), _order)

@@ -67,7 +67,7 @@ class World:
         return dict(rows.fetchall())
 
     def distances(self, query: list[float]) -> dict[int, float]:
-        """By the collection's distance; a vector that has no direction has no cosine, and is left out."""
+        """By the collection's distance; NaN where a vector has no direction, and so no cosine."""
         point = np.array(query, np.float16).astype(np.float64)
         found = {}
         for i, vector in self.vectors.items():
@@ -75,14 +75,15 @@ class World:
                 found[i] = float(np.linalg.norm(vector - point))
             elif self.distance == "ip":
                 found[i] = -float(vector @ point)
-            elif norm := float(np.linalg.norm(vector) * np.linalg.norm(point)):
-                found[i] = 1 - float(vector @ point) / norm
+            else:
+                norm = float(np.linalg.norm(vector) * np.linalg.norm(point))
+                found[i] = 1 - float(vector @ point) / norm if norm else math.nan
         return found
 
     def nearest(self, query: list[float], limit: int, wanted: Mapping[str, Any]) -> Ranking:
         passing = self.passing(wanted)
         kept = [(i, d) for i, d in self.distances(query).items() if i in passing]
-        return sorted(kept, key=lambda pair: (pair[1], pair[0]))[:limit]
+        return sorted(kept, key=lambda pair: (math.isnan(pair[1]), pair[1], pair[0]))[:limit]
 
     def cosines(self, query: list[float], of: set[int]) -> dict[int, float]:
         point = np.array(query, np.float16).astype(np.float64)
@@ -120,8 +121,13 @@ class World:
                 if fusion == "weighted" and cosines and keyword:
                     share = weights[0] / sum(weights)
                 else:
-                    share = fusion_oracle.auto_weight(cosines, keyword, weights)
-                ranking = fusion_oracle.weighted(cosines, keyword, share)
+                    share = fusion_oracle.auto_weight(
+                        cosines, dict.fromkeys(both, 0.0) | keyword, weights
+                    )
+                lowest = min(cosines.values(), default=0.0)  # for vectors without a direction too
+                ranking = fusion_oracle.weighted(
+                    dict.fromkeys(both, lowest) | cosines, keyword, share
+                )
             kept = self.distinct(ranking, per_document, duplicates)
             if len(kept) >= limit or len(ranking) < candidates or candidates >= 10_000:
                 return kept[:limit]
@@ -146,12 +152,12 @@ def same(found: Ranking, truth: Ranking, precision: float = 1e-6) -> bool:
     """
     if len(found) != len(truth) or len({i for i, _ in found}) != len(found):
         return False
-    if any(not math.isclose(x, y, rel_tol=precision, abs_tol=precision)
+    if any(not math.isclose(x, y, rel_tol=precision, abs_tol=precision) and not math.isnan(x + y)
            for (_, x), (_, y) in zip(found, truth, strict=True)):  # fmt: skip
         return False
     if precision <= 1e-6:
         return [i for i, _ in found] == [i for i, _ in truth]
-    if not truth:
+    if not truth or math.isnan(truth[-1][1]):
         return True
     edge = truth[-1][1]  # what is as good as the last one may stand in its place
     near = precision * max(1.0, abs(edge)) * 2
