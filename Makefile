@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 # The newest torch of which the package index of CI has a CPU build.
 TORCH := 2.13.0
-PARALLEL := --numprocesses auto --maxprocesses 4 --dist loadfile
-# Bytecode is written when a module is first imported; most of what is installed never is.
+# Twice as many as cores, at most 4: many tests wait for a worker, a lease or a server. What takes longest begins first.
+PROCESSES := $(shell $(PYTHON) -c "import os; print(min(4, 2 * len(os.sched_getaffinity(0))))" 2>/dev/null || echo 4)
+PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# Bytecode is written when a module is first imported; most of what is installed never is. The largest libraries are
+# imported once at the end, for several tests do so at the same time and each would compile them.
 # The lock also holds for what builds this package (a newer pip reads a variable of its own for that).
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
@@ -38,6 +41,7 @@ $(VENV)/.test: $(VENV)/.demo
 		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)"
 	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
+	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai"
 	@touch $@ $(VENV)/.unit
 
 lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits

@@ -34,7 +34,7 @@ def test_a_storm_leaves_every_document_searchable_in_its_last_version(folder: Pa
             pytest.skip("no data: the long form needs RAG_PG_EVAL_DATA")
         report = storm(folder, documents=2000, seconds=LONG, pause=4)
     else:
-        report = storm(folder, documents=60, seconds=25, pause=1.5)
+        report = storm(folder, documents=60, seconds=15, pause=1)
     show(report, Console(width=140))
     assert {what: rows for what, rows in report.violations.items() if rows} == {}
     assert set(report.worker_exits) <= {0, -signal.SIGTERM}  # the latter while it was starting
