@@ -146,7 +146,7 @@ def test_nothing_of_others_is_called_in_a_whole_life(
         # Those that can have none run under this one. Their arguments are plain literals.
         connection.execute("SET search_path TO public, pg_catalog")
         for _, call in CALLS.values():
-            if call.startswith("CALL rag.sync_source"):
+            if call.startswith(("CALL rag.sync_source", "CALL rag.maintain")):
                 connection.execute(call.encode())
             elif call.startswith("CALL"):
                 with pytest.raises(psycopg.DatabaseError, match="no worker answered"):
@@ -213,7 +213,7 @@ def test_functions_without_a_path_write_every_name_in_full(connection: Connectio
            WHERE pronamespace = 'rag'::regnamespace AND lanname = 'plpgsql'
                AND NOT EXISTS (SELECT FROM unnest(proconfig) AS c WHERE c LIKE 'search_path=%')"""
     ).fetchall()
-    assert len(rows) == 7
+    assert len(rows) == 8
     for name, source in rows:
         code = re.sub(r"--[^\n]*|'(?:[^']|'')*'", "", source)
         code = re.sub(r"OPERATOR\(pg_catalog\.[^)]+\)", "", code)
@@ -225,6 +225,8 @@ def test_functions_without_a_path_write_every_name_in_full(connection: Connectio
         assert re.findall(r"\bIN\s*\((?!SELECT)", code) == [], name
         types = re.findall(r"^    _\w+ ([\w .]+);|::([\w.]+)", code, re.MULTILINE)
         assert all(
-            (one or other).startswith(("pg_catalog.", "bigint", "integer", "double precision"))
+            (one or other).startswith(
+                ("pg_catalog.", "bigint", "integer", "double precision", "record")
+            )
             for one, other in types
         ), name

@@ -18,7 +18,7 @@ from rag_pg import Rag, Settings, schema
 Connection = psycopg.Connection[Any]
 
 RANKS = ("stranger", "reader", "writer", "worker", "owner")
-COMMITTING = ("search_text", "ask", "embed_query", "sync_source")
+COMMITTING = tuple(name for name, (_, call) in CALLS.items() if call.startswith("CALL"))
 GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
 
 
