@@ -77,6 +77,34 @@ RETURN (
 COMMENT ON FUNCTION rag.lexeme_list(text[]) IS
 $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
 
+CREATE OR REPLACE FUNCTION rag.language_name(language regconfig)
+RETURNS text
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT CASE WHEN n.nspname = 'pg_catalog' THEN quote_ident(t.cfgname)
+               ELSE format('%I.%I', n.nspname, t.cfgname) END
+        FROM pg_ts_config AS t
+        JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
+        WHERE t.oid = language
+    );
+END
+$$;
+
+COMMENT ON FUNCTION rag.language_name(regconfig) IS
+$$A text search configuration's name as it is stored: with its schema unless that is pg_catalog, whatever
+the search_path.$$;
+
+CREATE OR REPLACE FUNCTION rag.has_language(language text)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN pg_input_is_valid(language, 'regconfig');
+
+COMMENT ON FUNCTION rag.has_language(text) IS
+$$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
+
 CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
 RETURNS tsvector
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -87,6 +115,11 @@ DECLARE
     _more text[] := rag.identifiers(searchable);
     _found tsvector;
 BEGIN
+    IF NOT rag.has_language(language) THEN
+        RAISE EXCEPTION 'there is no text search configuration %', language USING ERRCODE = 'RG001',
+        HINT = format('create it again, e.g. CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple), '
+                      'or put the document with another language', language);
+    END IF;
     IF searchable ~ rag.unspaced_script() THEN
         _more := _more || rag.character_pairs(searchable);
         _parsed := regexp_replace(_parsed, rag.unspaced_script() || '+', ' ', 'g');
@@ -113,18 +146,23 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT c.language
-    FROM rag.collections AS c
-    WHERE c.collection_id = collection_key
-    UNION
-    SELECT l.language
-    FROM rag.keyword_languages AS l
-    WHERE l.collection_id = collection_key;
+    SELECT u.language
+    FROM (
+        SELECT c.language
+        FROM rag.collections AS c
+        WHERE c.collection_id = collection_key
+        UNION
+        SELECT l.language
+        FROM rag.keyword_languages AS l
+        WHERE l.collection_id = collection_key
+    ) AS u
+    WHERE rag.has_language(u.language);
 END
 $$;
 
 COMMENT ON FUNCTION rag.query_languages(integer) IS
-$$The text-search configurations by which a query to this collection is lexed.$$;
+$$The text-search configurations by which a query to this collection is lexed: its own and its documents',
+without those that no longer exist.$$;
 
 CREATE OR REPLACE FUNCTION rag.query_terms(collection_key integer, query_text text)
 RETURNS TABLE (word text, said integer)

@@ -56,7 +56,7 @@ AS $$
 DECLARE
     _options jsonb;
     _chunking jsonb := coalesce(create_collection.chunking, '{}');
-    _language text := create_collection.language::text;
+    _language text := rag.language_name(create_collection.language);
     _collection rag.collections;
     _space rag.spaces;
     _space_id integer;

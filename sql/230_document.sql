@@ -128,7 +128,7 @@ DECLARE
 BEGIN
     SELECT s.saved_id, s.text_changed INTO _id, _changed
     FROM rag.save_document(_collection, put_document.uri, put_document.title, put_document.content,
-                           put_document.metadata, put_document.media_type, put_document.language::text, false) AS s;
+                           put_document.metadata, put_document.media_type, rag.language_name(put_document.language), false) AS s;
     IF _changed THEN
         PERFORM rag.queue_job(_collection.collection_id, _id, 'ingest');
     END IF;
@@ -209,7 +209,7 @@ BEGIN
     FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
     SELECT s.saved_id INTO _id
     FROM rag.save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
-                           'text/plain', put_chunks.language::text, true) AS s;
+                           'text/plain', rag.language_name(put_chunks.language), true) AS s;
     PERFORM count(*)
     FROM (
         SELECT array_agg(_id) AS ids, array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,

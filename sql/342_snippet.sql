@@ -142,6 +142,9 @@ BEGIN
     IF _content IS NULL THEN
         RETURN NULL;
     END IF;
+    IF NOT rag.has_language(_language) THEN
+        _language := 'simple';
+    END IF;
     _query := rag.prepare_keyword(_id, coalesce(snippet.query_text, ''));
     SELECT array_agg(m.start ORDER BY m.start), array_agg(m.stop ORDER BY m.start), array_agg(to_jsonb(m.matched) ORDER BY m.start)
     INTO _starts, _stops, _matched

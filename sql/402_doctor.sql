@@ -281,6 +281,43 @@ COMMENT ON FUNCTION rag.check_budgets() IS
 $$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other limits.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.check_languages()
+RETURNS TABLE (check_name text, status text, detail text, remedy text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
+           format('text search configuration %s is gone; %s%s documents of collection %L use it', u.language,
+                  CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
+           format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
+    FROM (
+        SELECT c.collection_id, c.name, c.language, true AS own FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL
+        UNION
+        SELECT c.collection_id, c.name, l.language, false FROM rag.collections AS c
+        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id AND l.language <> c.language
+        WHERE c.dropped_at IS NULL
+    ) AS u
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS documents FROM rag.documents AS x
+        WHERE x.collection_id = u.collection_id AND coalesce(x.language, u.language) = u.language
+            AND (u.own OR x.language IS NOT NULL)
+        OFFSET 0
+    ) AS d
+    WHERE NOT rag.has_language(u.language) AND (u.own OR d.documents > 0)
+    ORDER BY u.name, u.language;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_languages() IS
+$$rag.doctor: text search configurations that were dropped or renamed while documents use them.
+
+Their chunks are found by the words that the other configurations of the collection make of a question, and new text in
+them is refused. The remedy's COPY should be what the configuration was.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.doctor()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
@@ -297,6 +334,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag.check_maintenance() AS f
         UNION ALL SELECT f.* FROM rag.check_budgets() AS f
         UNION ALL SELECT f.* FROM rag.check_fields() AS f
+        UNION ALL SELECT f.* FROM rag.check_languages() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num), NULL::text
     FROM rag.alembic_version AS v
@@ -307,7 +345,7 @@ BEGIN
                  ('chunks without documents', 'none'), ('vectors without chunks', 'none'), ('broken sources', 'none'),
                  ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('maintenance', 'no step fails'), ('spend caps', 'none is reached'),
                  ('fields to declare', 'none found'), ('schema rights', 'only its owner may create in schema rag'),
-                 ('keyword merges', 'none is held up')) AS k (name, fine)
+                 ('keyword merges', 'none is held up'), ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;
 END
 $$;

@@ -59,6 +59,25 @@ changes.$$
     COMMENT ON TABLE rag.maintenance_failures IS
     'Steps of maintenance that failed when they were last tried: which, of what (a collection or source), and why.'
     """,
+    # Names of text search configurations were stored as pgvector's schema and rag on the search path showed them.
+    *(
+        f"""
+        UPDATE rag.{table} AS t
+        SET language = format('%I.%I', n.nspname, x.cfgname)
+        FROM pg_ts_config AS x
+        JOIN pg_namespace AS n ON n.oid = x.cfgnamespace
+        WHERE t.language = quote_ident(x.cfgname)
+          AND (n.nspname = 'rag'
+               OR n.oid = (SELECT e.extnamespace FROM pg_extension AS e WHERE e.extname = 'vector'))
+          AND NOT EXISTS (
+              SELECT FROM pg_ts_config AS y
+              WHERE y.cfgname = x.cfgname
+                AND (y.cfgnamespace = 'pg_catalog'::regnamespace
+                     OR n.nspname <> 'rag' AND y.cfgnamespace = 'rag'::regnamespace)
+          )
+        """
+        for table in ("collections", "documents", "chunks", "keyword_languages")
+    ),
 )
 
 

@@ -152,6 +152,7 @@ INTEGERS = {
     "keyword_postings.segment": "a slot",
     "keyword_segments.segment": "a slot",
     "keyword_totals.next_slot": "a slot",
+    "maintenance_failures.target": "a collection or source",
     "keyword_removed.chunk_count": "at most as many as slots",
 }
 KEYS = {"collection_id", "space_id", "source_id"}  # of rows elsewhere
