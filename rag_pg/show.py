@@ -33,13 +33,22 @@ def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] =
         ]
         if hit.rerank_score is not None:
             legs.append(f"reranked {hit.rerank_score:.4f}")
-        where = f"{hit.uri} · {hit.heading}" if hit.heading else hit.uri
+        where = " · ".join(filter(None, (hit.uri, hit.heading, _page(hit))))
         write(f"{place:2}. ", (where, "bold"))
         write(f"    score {hit.score:.4f}: {', '.join(legs)}")
         if passages:
             write("    ", *_marked(passages[place - first]))
         else:
             write("    ", (_beginning(hit.content, room), "dim"))
+
+
+def _page(hit: Hit) -> str:
+    """The pages or slides of a hit whose heading does not name one."""
+    for kind in ("page", "slide"):
+        first, last = (hit.metadata.get(key) for key in (kind, f"last_{kind}"))
+        if first is not None and last is not None and not hit.heading:
+            return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"
+    return ""
 
 
 def passage_room() -> int:

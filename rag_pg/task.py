@@ -16,6 +16,7 @@ import numpy as np
 
 from rag_pg.db import Database, IngestWork
 from rag_pg.models import Embedder, Job, Span, Vectors
+from rag_pg.pages import pages_of
 from rag_pg.spare import Spare
 from rag_pg.split import Splitter, embedded_text
 
@@ -78,7 +79,10 @@ def ingest(tools: Tools, job: Job) -> Task | None:
 
     def store(vectors: Sequence[Vectors]) -> int:
         new = dict(zip(places, vectors, strict=True))
-        return int(tools.database.store_chunks(job, work, _chunks(spans), new) == "stored")
+        return int(
+            tools.database.store_chunks(job, work, _chunks(spans, pages_of(work.content)), new)
+            == "stored"
+        )
 
     return Task(job, work.space_id, [texts[i] for i in places], store)
 
@@ -106,7 +110,9 @@ def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _chunks(spans: Sequence[Span]) -> list[dict[str, Any]]:
+def _chunks(
+    spans: Sequence[Span], pages: Callable[[int, int], dict[str, int]]
+) -> list[dict[str, Any]]:
     """A document's chunks as rag.store_chunks takes them, without their vectors."""
     return [
         {
@@ -114,7 +120,7 @@ def _chunks(spans: Sequence[Span]) -> list[dict[str, Any]]:
             "heading": s.heading,
             "start": s.start,
             "stop": s.stop,
-            "metadata": {"parent": list(s.parent)} if s.parent else None,
+            "metadata": pages(s.start, s.stop) | ({"parent": list(s.parent)} if s.parent else {}),
         }
         for s in spans
     ]

@@ -414,3 +414,28 @@ def test_progress_counts_chunks_and_ends_at_their_number(rag: Rag) -> None:
         0
     }  # it moves while one document is embedded
     assert [step.chunks for step in steps] == sorted(step.chunks for step in steps)
+
+
+def test_pages_are_kept_with_a_chunk_that_short_pages_share(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    pages = "\n\n".join(f"# Page {number}\n\nGasket {number}." for number in range(1, 5))
+    docs.add(
+        {
+            "uri": "short.pdf",
+            "content": pages,
+            "media_type": "text/markdown",
+            "metadata": {"pages": 4},
+        }
+    )
+    (hit,) = docs.search("gasket")
+    assert (hit.heading, hit.metadata) == ("", {"pages": 4, "page": 1, "last_page": 4})
+    assert docs.search("gasket", filter={"page": {"$lte": 3}, "last_page": {"$gte": 3}}) != []
+    docs.add(
+        {
+            "uri": "short.pdf",
+            "content": pages,
+            "media_type": "text/markdown",
+            "metadata": {"pages": 9},
+        }
+    )
+    assert docs.search("gasket")[0].metadata == {"pages": 9, "page": 1, "last_page": 4}

@@ -19,6 +19,7 @@ from rag_pg.ingest import as_document
 from rag_pg.languages import CODE, CUT_BY_FUNCTION
 from rag_pg.load import load_documents, load_file, read_documents
 from rag_pg.models import Loaded, LoadFailure, Skipped
+from rag_pg.pages import pages_of
 
 
 def read(name: str, data: bytes | str) -> Loaded:
@@ -73,6 +74,21 @@ def test_pages_of_a_pdf_are_sections() -> None:
     assert loaded.content == "# Page 1\n\nOne line\nanother\n\n# Page 3\n\nThird page"
     assert (loaded.title, loaded.media_type) == ("The report", "text/markdown")
     assert loaded.metadata == {"pages": 3, "author": "Ann"}
+
+
+def test_pages_of_a_piece_are_numbers() -> None:
+    text = read("a/report.pdf", pdf("One", "", "Three # Page 9", "# Page 2", "Five")).content
+    place = pages_of(text)
+    assert place(0, len(text)) == {"page": 1, "last_page": 5}
+    third = text.index("Three")
+    assert place(third, third + 5) == {"page": 3, "last_page": 3}
+    fourth = text.index("# Page 2")  # a line of page 4 that looks like a page before it
+    assert place(fourth, fourth + 8) == {"page": 4, "last_page": 4}
+    assert pages_of("# Guide\n\n# Page 1\n\nText")(0, 20) == {}
+    assert pages_of("# Slide 2: Why\n\nText\n\n# Slide 4\n\nMore")(0, 40) == {
+        "slide": 2,
+        "last_slide": 4,
+    }
 
 
 def test_a_pdf_that_cannot_be_read_says_why() -> None:

@@ -14,7 +14,7 @@ PACKAGE = Path(rag_pg.__file__).parent
 LAYERS = (
     ("errors", "models", "languages", "arguments"),
     ("connect", "fault", "inventory"),
-    ("config", "terminal", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health", "db_connect"),
+    ("config", "terminal", "pages", "server", "schema", "filters", "vectors", "words", "sentences", "outline", "decode", "load_html", "load_office", "onnx_bert", "gemini_sdk", "chunking", "outline_sql", "health", "db_connect"),
     ("db_collection", "db_space", "db_document", "db_job", "db_worker", "db_search", "db_structured", "find", "load_data", "pack", "outline_code", "outline_turns", "relevance", "sections", "front_matter", "weights", "sentence_transformer", "gemini_client", "prompt", "sqlalchemy"),
     ("db",),
     ("regroup", "header", "heartbeat", "spare", "throttle", "attend", "foreign"),

@@ -1,0 +1,39 @@
+"""On which pages or slides a piece of a text stands: what loaders write as headings, as numbers."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+
+_PLACE = re.compile(r"^# (Page|Slide) (\d+)(?:: .*)?$", re.MULTILINE)
+
+
+def pages_of(text: str) -> Callable[[int, int], dict[str, int]]:
+    """Return what tells the metadata of text[start:stop]: its first and last page, {"page": 3,
+    "last_page": 4}, or slide; {} in a text that does not begin with one.
+
+    Pages rise: a line in a page that looks like the heading of another one does not count.
+    """
+    kind = ""
+    starts: list[int] = []
+    numbers: list[int] = []
+    for place in _PLACE.finditer(text):
+        if not starts and place.start() > 0:
+            break
+        if not starts or (place[1] == kind and int(place[2]) > numbers[-1]):
+            kind = place[1]
+            starts.append(place.start())
+            numbers.append(int(place[2]))
+
+    def within(start: int, stop: int) -> dict[str, int]:
+        if not starts:
+            return {}
+        first, last = (
+            bisect_right(starts, start) - 1,
+            bisect_right(starts, max(start, stop - 1)) - 1,
+        )
+        name = kind.lower()
+        return {name: numbers[max(0, first)], f"last_{name}": numbers[max(0, last)]}
+
+    return within
