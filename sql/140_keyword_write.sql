@@ -45,6 +45,8 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
+DECLARE
+    _spoken text[];
 BEGIN
     INSERT INTO rag.keyword_changes (collection_id, chunk_id, change, lexeme_count)
     SELECT c.collection_id, c.chunk_id, 1, c.lexeme_count
@@ -52,16 +54,18 @@ BEGIN
     WHERE c.collection_id = collection_key
       AND c.chunk_id = ANY (chunk_keys);
 
-    INSERT INTO rag.keyword_languages (collection_id, language)
-    SELECT DISTINCT c.collection_id, c.language
+    SELECT array_agg(DISTINCT c.language) INTO _spoken
     FROM rag.chunks AS c
-    WHERE c.collection_id = collection_key
-      AND c.chunk_id = ANY (chunk_keys)
-      AND c.language IS NOT NULL
-      AND NOT EXISTS (
-          SELECT FROM rag.keyword_languages AS known
-          WHERE known.collection_id = c.collection_id AND known.language = c.language
-      );
+    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys) AND c.language IS NOT NULL;
+    IF _spoken IS NOT NULL THEN
+        INSERT INTO rag.keyword_languages (collection_id, language)
+        SELECT collection_key, s.language
+        FROM unnest(_spoken) AS s (language)
+        WHERE NOT EXISTS (
+            SELECT FROM rag.keyword_languages AS known
+            WHERE known.collection_id = collection_key AND known.language = s.language
+        );
+    END IF;
 
     IF may_merge THEN
         PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));

@@ -123,11 +123,16 @@ DECLARE
     _collection rag.collections;
     _space rag.spaces;
     _kept_id integer;
+    _documents record;
+    _old record;
+    _twins record;
     _ids bigint[];
     _new boolean[];
     _hashes bytea[];
     _texts text[];
     _languages text[];
+    _metadatas jsonb[];
+    _tenants text[];
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
@@ -136,56 +141,69 @@ BEGIN
     JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
     WHERE jsonb_typeof(u.extra) <> 'object' OR pg_column_size(u.extra) > 262144;
 
+    -- What is there is read first, so that the planner knows how much it joins: that takes linear time.
+    SELECT array_agg(d.document_id) AS ids, array_agg(d.title) AS titles, array_agg(d.language) AS languages,
+           array_agg(d.metadata) AS metadatas, array_agg(d.tenant) AS tenants
+    INTO _documents
+    FROM rag.documents AS d
+    WHERE d.collection_id = of_collection AND d.document_id = ANY (ARRAY(SELECT DISTINCT u.id FROM unnest(document_ids) AS u (id)));
+    SELECT array_agg(o.chunk_id) AS ids, array_agg(o.document_id) AS documents, array_agg(o.language) AS languages,
+           array_agg(o.content_hash) AS hashes, array_agg(o.copy) AS copies
+    INTO _old
+    FROM (
+        SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
+               row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal, c.chunk_id) AS copy
+        FROM rag.chunks AS c
+        WHERE c.collection_id = of_collection AND c.document_id = ANY (_documents.ids)
+    ) AS o;
+
     -- A chunk is the same chunk when its document, its embedded text and its language are.
     SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL), array_agg(m.hash),
-           array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END),
-           array_agg(coalesce(m.language, _collection.language))
-    INTO _ids, _new, _hashes, _texts, _languages
+           array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END), array_agg(m.language), array_agg(m.metadata),
+           array_agg(m.tenant)
+    INTO _ids, _new, _hashes, _texts, _languages, _metadatas, _tenants
     FROM (
-        SELECT x.chunk_id, i.searchable, i.hash, i.language
+        SELECT x.chunk_id, i.searchable, i.hash, i.language, i.metadata, i.tenant
         FROM (
-            SELECT u.place, u.document_id, d.language, t.searchable, h.hash,
-                   row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place) AS copy
-            FROM unnest(document_ids, headings, contents) WITH ORDINALITY AS u (document_id, heading, content, place)
-            JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id,
+            SELECT u.place, u.document_id, d.language, t.searchable, h.hash, d.metadata || coalesce(u.extra, '{}') AS metadata,
+                   d.tenant, row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place) AS copy
+            FROM unnest(document_ids, headings, contents, extras) WITH ORDINALITY
+                AS u (document_id, heading, content, extra, place)
+            JOIN unnest(_documents.ids, _documents.titles, _documents.languages, _documents.metadatas, _documents.tenants)
+                AS d (document_id, title, language, metadata, tenant) ON d.document_id = u.document_id,
             LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
             LATERAL (SELECT rag.content_hash(t.searchable) AS hash) AS h
         ) AS i
-        LEFT JOIN (
-            SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
-                   row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal, c.chunk_id) AS copy
-            FROM rag.chunks AS c
-            WHERE c.collection_id = of_collection AND c.document_id = ANY (document_ids)
-        ) AS x ON x.document_id = i.document_id AND x.content_hash = i.hash AND x.copy = i.copy
+        LEFT JOIN unnest(_old.ids, _old.documents, _old.languages, _old.hashes, _old.copies)
+            AS x (chunk_id, document_id, language, content_hash, copy)
+            ON x.document_id = i.document_id AND x.content_hash = i.hash AND x.copy = i.copy
             AND x.language IS NOT DISTINCT FROM i.language
         ORDER BY i.place
     ) AS m;
 
-    UPDATE rag.chunks AS c
-    SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
-    FROM (
-        SELECT v.*, d.metadata || coalesce(v.extra, '{}') AS metadata
-        FROM unnest(_ids, _new, document_ids, ordinals, starts, stops, extras)
-            AS v (chunk_id, is_new, document_id, ordinal, start, stop, extra)
-        JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = v.document_id
-        WHERE NOT v.is_new
-    ) AS u
-    WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id
-        AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
-            IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
-
-    INSERT INTO rag.chunks AS c (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
-                                 content, content_hash, metadata, tenant, language, lexemes, lexeme_count)
-    SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
-           u.content, u.hash, d.metadata || coalesce(u.extra, '{}'), d.tenant, d.language, u.lexemes, u.lexeme_count
-    FROM ROWS FROM (
-        unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, extras, _hashes),
-        rag.lex_texts(_languages, _texts)
-    ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, extra, hash, lexemes, lexeme_count)
-    JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
-    WHERE u.lexemes IS NOT NULL;
-    PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
-                             may_merge);
+    IF false = ANY (_new) THEN
+        UPDATE rag.chunks AS c
+        SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
+        FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas) AS u (chunk_id, is_new, ordinal, start, stop, metadata)
+        WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id AND NOT u.is_new
+            AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
+                IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
+    END IF;
+    IF true = ANY (_new) THEN
+        INSERT INTO rag.chunks AS c (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
+                                     content, content_hash, metadata, tenant, language, lexemes, lexeme_count)
+        SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
+               u.content, u.hash, u.metadata, u.tenant, u.language, u.lexemes, u.lexeme_count
+        FROM ROWS FROM (
+            unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas, _tenants, _languages, _hashes),
+            rag.lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
+                                FROM unnest(_languages) WITH ORDINALITY AS l (language, place) ORDER BY l.place), _texts)
+        ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant, language, hash,
+                lexemes, lexeme_count)
+        WHERE u.lexemes IS NOT NULL;
+        PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
+                                 may_merge);
+    END IF;
 
     SELECT k.* INTO _space FROM rag.kept_spaces(of_collection) AS k
     WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
@@ -193,22 +211,33 @@ BEGIN
         PERFORM rag.store_vectors(_space, _ids, vectors);
     END IF;
     -- A text that stands twice in a document, or whose language changed, has its vectors already.
-    FOR _kept_id IN SELECT k.space_id FROM rag.kept_spaces(of_collection) AS k LOOP
-        INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
-        SELECT DISTINCT ON (n.chunk_id) _kept_id, n.chunk_id, v.embedding
-        FROM rag.chunks AS n
-        JOIN rag.chunks AS twin ON twin.collection_id = n.collection_id AND twin.document_id = n.document_id
-            AND twin.content_hash = n.content_hash AND twin.chunk_id <> n.chunk_id
-        JOIN rag.embeddings AS v ON v.space_id = _kept_id AND v.chunk_id = twin.chunk_id
-        WHERE n.collection_id = of_collection
-            AND n.chunk_id IN (SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new)
-        ON CONFLICT ON CONSTRAINT embeddings_pkey DO NOTHING;
-    END LOOP;
+    SELECT array_agg(m.id) AS ids, array_agg(m.part) AS parts
+    INTO _twins
+    FROM (
+        SELECT c.id, dense_rank() OVER (ORDER BY c.document_id, c.hash) AS part,
+               count(*) OVER (PARTITION BY c.document_id, c.hash) AS copies
+        FROM (SELECT o.id, o.document_id, o.hash FROM unnest(_old.ids, _old.documents, _old.hashes) AS o (id, document_id, hash)
+              UNION
+              SELECT u.id, u.document_id, u.hash FROM unnest(_ids, document_ids, _hashes) AS u (id, document_id, hash)) AS c
+    ) AS m
+    WHERE m.copies > 1 AND true = ANY (_new);
+    IF _twins.ids IS NOT NULL THEN
+        FOR _kept_id IN SELECT k.space_id FROM rag.kept_spaces(of_collection) AS k LOOP
+            INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+            SELECT _kept_id, t.id, v.embedding
+            FROM unnest(_twins.ids, _twins.parts) AS t (id, part)
+            JOIN (
+                SELECT DISTINCT ON (x.part) x.part, h.embedding
+                FROM unnest(_twins.ids, _twins.parts) AS x (id, part)
+                JOIN rag.embeddings AS h ON h.space_id = _kept_id AND h.chunk_id = x.id
+                ORDER BY x.part, x.id
+            ) AS v ON v.part = t.part
+            ON CONFLICT ON CONSTRAINT embeddings_pkey DO NOTHING;
+        END LOOP;
+    END IF;
 
-    SELECT array_agg(c.chunk_id) INTO _gone
-    FROM rag.chunks AS c
-    WHERE c.collection_id = of_collection AND c.document_id = ANY (document_ids) AND c.chunk_id <> ALL (_ids);
-    IF _gone IS NOT NULL THEN
+    _gone := ARRAY(SELECT o.id FROM unnest(_old.ids) AS o (id) WHERE o.id <> ALL (_ids));
+    IF _gone <> '{}' THEN
         PERFORM rag.remove_chunks(of_collection, _gone);
     END IF;
     RETURN QUERY SELECT u.id, u.is_new FROM unnest(_ids, _new) AS u (id, is_new);

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION rag.prepare_keyword(collection_key integer, query_tex
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _q rag.keyword_query;
@@ -42,19 +42,7 @@ BEGIN
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
 
-    WITH fresh AS MATERIALIZED (
-        SELECT f.chunk_id, f.change, f.lexeme_count, coalesce(f.lexemes, c.lexemes) AS lexemes
-        FROM (
-            SELECT k.chunk_id, sum(k.change)::integer AS change, max(k.lexeme_count) AS lexeme_count,
-                   (array_agg(k.lexemes) FILTER (WHERE k.change = -1))[1] AS lexemes
-            FROM rag.keyword_changes AS k
-            WHERE k.collection_id = collection_key
-            GROUP BY k.chunk_id
-            HAVING sum(k.change) <> 0
-        ) AS f
-        LEFT JOIN rag.chunks AS c
-            ON f.change = 1 AND c.collection_id = collection_key AND c.chunk_id = f.chunk_id
-    )
+    WITH fresh AS MATERIALIZED (SELECT f.* FROM rag.read_changes(collection_key) AS f)
     SELECT sum(f.change), sum(f.change * f.lexeme_count),
            array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
            (
@@ -121,11 +109,12 @@ CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys 
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
+    _chunks record := rag.read_lexemes(query.collection_key, chunk_keys);
     _thresholds double precision[];
-    _collection integer := query.collection_key;    -- plain variables: fields cost more per row
+    -- plain variables: fields cost more per row
     _mean double precision := query.average_length;
     _k1 double precision := query.k1;
     _b double precision := query.b;
@@ -148,9 +137,7 @@ BEGIN
                 ) AS f
                 WHERE f.frequency > 0
             ) AS score
-            FROM unnest(chunk_keys) AS k (chunk_key)
-            JOIN rag.chunks AS c
-                ON c.collection_id = _collection AND c.chunk_id = k.chunk_key
+            FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c (chunk_id, lexemes, lexeme_count)
             OFFSET 0
         ) AS s
         WHERE s.score IS NOT NULL;
@@ -159,9 +146,7 @@ BEGIN
         SELECT c.chunk_id, sum(rag.bm25_grid(t.factor * rag.bm25_saturation(
             least(cardinality(u.positions), 255), c.lexeme_count, _mean, _k1, _b
         )))
-        FROM unnest(chunk_keys) AS k (chunk_key)
-        JOIN rag.chunks AS c
-            ON c.collection_id = _collection AND c.chunk_id = k.chunk_key
+        FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c (chunk_id, lexemes, lexeme_count)
         CROSS JOIN LATERAL unnest(c.lexemes) AS u
         JOIN unnest(query.lexemes, query.factors) AS t (lexeme, factor)
             ON t.lexeme = u.lexeme COLLATE "C"

@@ -37,20 +37,16 @@ RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
+SET enable_seqscan = off
 AS $$
 DECLARE
     _chunks bigint[];
 BEGIN
     IF filter_sql IS NULL THEN
         RETURN (
-            SELECT array_agg(s.chunk_id)
-            FROM unnest(slots) AS w (slot)
-            CROSS JOIN LATERAL (
-                SELECT k.chunk_id
-                FROM rag.keyword_slots AS k
-                WHERE k.collection_id = collection_key AND k.slot = w.slot
-                OFFSET 0
-            ) AS s
+            SELECT array_agg(k.chunk_id)
+            FROM rag.keyword_slots AS k
+            WHERE k.collection_id = collection_key AND k.slot = ANY (slots)
         );
     END IF;
     EXECUTE format(

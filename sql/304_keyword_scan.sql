@@ -13,6 +13,7 @@ CREATE OR REPLACE FUNCTION rag.best_of(
 RETURNS rag.scored_chunk[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     RETURN (
@@ -44,30 +45,22 @@ CREATE OR REPLACE FUNCTION rag.keyword_lists(
 )
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _collection integer := query.collection_key;    -- plain variables: fields cost more per row
+    -- plain variables: fields cost more per row
     _mean double precision := query.average_length;
     _k1 double precision := query.k1;
     _b double precision := query.b;
 BEGIN
     WITH hit AS MATERIALIZED (
-        SELECT s.segment, t.word, t.factor, t.word = ANY (required) AS needed,
+        SELECT p.segment, t.word, t.factor, t.word = ANY (required) AS needed,
                p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
                    rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
-        FROM rag.keyword_segments AS s
-        CROSS JOIN unnest(query.lexemes, query.factors) AS t (word, factor)
-        CROSS JOIN LATERAL (
-            SELECT rag.held_postings(x.held, x.postings) AS postings, x.idf, x.top
-            FROM rag.keyword_postings AS x
-            WHERE x.collection_id = _collection
-              AND x.segment = s.segment
-              AND x.lexeme = t.word COLLATE "C"
-            OFFSET 0
-        ) AS p
-        WHERE s.collection_id = _collection
+        FROM rag.read_postings(query.collection_key, query.lexemes) AS p
+        JOIN unnest(query.lexemes, query.factors) AS t (word, factor) ON t.word = p.word
+        JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_key AND s.segment = p.segment
     ),
     segments AS MATERIALIZED (
         SELECT h.segment,
@@ -156,7 +149,7 @@ CREATE OR REPLACE FUNCTION rag.block_scores(
 RETURNS {vector}.vector
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     RETURN (
@@ -168,13 +161,7 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
                 )::{vector}.vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
-                SELECT k.weights, k.idf
-                FROM rag.keyword_postings AS k
-                WHERE k.collection_id = query.collection_key AND k.segment = segment_key
-                  AND k.lexeme = t.word COLLATE "C" AND k.weights IS NOT NULL
-                OFFSET 0
-            ) AS p
+            JOIN rag.read_weights(query.collection_key, segment_key, query.lexemes) AS p ON p.word = t.word
             UNION ALL
             SELECT rare_vector::{vector}.vector
             WHERE rare_vector IS NOT NULL
@@ -194,19 +181,11 @@ CREATE OR REPLACE FUNCTION rag.block_gate(
 RETURNS bit varying
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN (
         SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
-        FROM unnest(required) AS t (word)
-        CROSS JOIN LATERAL (
-            SELECT k.weights
-            FROM rag.keyword_postings AS k
-            WHERE k.collection_id = collection_key AND k.segment = segment_key
-              AND k.lexeme = t.word COLLATE "C" AND k.weights IS NOT NULL
-            OFFSET 0
-        ) AS p
+        FROM rag.read_weights(collection_key, segment_key, required) AS p
     );
 END
 $$;
@@ -222,6 +201,7 @@ CREATE OR REPLACE FUNCTION rag.scan_blocks(
 )
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _cut {vector}.vector := array_fill(

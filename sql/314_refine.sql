@@ -124,7 +124,7 @@ CREATE OR REPLACE FUNCTION rag.distinct_chunks(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 BEGIN
     RETURN ARRAY(
@@ -135,12 +135,8 @@ BEGIN
             FROM (
                 SELECT k.chunk_id, k.place, c.document_id,
                        row_number() OVER (PARTITION BY c.content_hash ORDER BY k.place) AS copy
-                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, place),
-                LATERAL (
-                    SELECT x.document_id, x.content_hash FROM rag.chunks AS x
-                    WHERE x.collection_id = collection_key AND x.chunk_id = k.chunk_id
-                    OFFSET 0
-                ) AS c
+                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, place)
+                JOIN rag.read_hashes(collection_key, chunk_keys) AS c ON c.chunk_id = k.chunk_id
             ) AS d
             WHERE keep_duplicates OR d.copy = 1
         ) AS n
@@ -160,7 +156,6 @@ CREATE OR REPLACE FUNCTION rag.diversify(
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _chosen bigint[] := '{}';
@@ -177,11 +172,7 @@ BEGIN
         SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least, max(k.score) OVER () AS most
         FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, place)
     ) AS r
-    LEFT JOIN LATERAL (
-        SELECT v.embedding FROM rag.embeddings AS v
-        WHERE v.space_id = space.space_id AND v.chunk_id = r.chunk_key
-        OFFSET 0
-    ) AS e ON true;
+    LEFT JOIN rag.read_vectors(space.space_id, chunk_keys) AS e ON e.chunk_id = r.chunk_key;
 
     WHILE cardinality(_chosen) < result_limit AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
         SELECT u.place INTO _place

@@ -85,21 +85,26 @@ CREATE OR REPLACE FUNCTION rag.cosines(request rag.request, candidates rag.candi
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _space rag.spaces := rag.active_space(request.collection_key);
 BEGIN
+    IF _space.distance = 'cosine' THEN
+        RETURN ARRAY(
+            SELECT nullif(1 - c.vector_distance, 'NaN')
+            FROM unnest(candidates) WITH ORDINALITY
+                AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+            ORDER BY c.place
+        );
+    END IF;
     RETURN ARRAY(
-        SELECT nullif(1 - CASE
-            WHEN c.vector_distance IS NULL THEN NULL
-            WHEN _space.distance = 'cosine' THEN c.vector_distance
-            ELSE (
-                SELECT e.embedding OPERATOR({vector}.<=>) request.query_embedding FROM rag.embeddings AS e
-                WHERE e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-            ) END, 'NaN')
+        SELECT CASE WHEN c.vector_distance IS NOT NULL
+                    THEN nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding), 'NaN') END
         FROM unnest(candidates) WITH ORDINALITY
             AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+        LEFT JOIN rag.read_vectors(_space.space_id, ARRAY(SELECT x.chunk_id FROM unnest(candidates) AS x)) AS e
+            ON e.chunk_id = c.chunk_id
         ORDER BY c.place
     );
 END

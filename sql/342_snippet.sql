@@ -112,6 +112,7 @@ CREATE OR REPLACE FUNCTION rag.snippet(
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag.require_collection(snippet.collection)).collection_id;
