@@ -19,6 +19,7 @@ from rag_pg.command import (
     Json,
     Name,
     Rerank,
+    interruptible,
     open_collection,
     opened,
     parsed_filter,
@@ -124,7 +125,7 @@ def add(
     about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
     with opened(dsn) as rag:
         target = rag.collection(collection, model=model, language=language, chunking=cut)
-        with show_progress() as progress:
+        with show_progress() as progress, interruptible(rag, collection):
             report = target.add(
                 *_sources(paths, uri),
                 wait=wait,
@@ -225,7 +226,7 @@ def sync(
         # Reading never creates one.
         target = open_collection(rag, collection) if dry_run else rag.collection(collection)
         for _ in changes(folder):
-            with show_progress() as progress:
+            with show_progress() as progress, interruptible(rag, collection):
                 report = target.sync(
                     folder, progress=progress, exclude=exclude or (), dry_run=dry_run
                 )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.errors import InvalidInput
-from rag_pg.terminal import write, write_json
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.show import count_of
+from rag_pg.terminal import tell, write, write_json
 
 if TYPE_CHECKING:
     from rag_pg.collection import Collection
@@ -96,6 +98,23 @@ def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f"{what} is not a JSON object; write it like {example}")
     return value
+
+
+@contextmanager
+def interruptible(rag: Rag, collection: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the work on a collection's queue with a line that says how to go on."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(RagError):
+            queues = rag.database.job_stats(collection)
+            waiting = sum(queue.waiting + queue.running for queue in queues)
+            tell(
+                ("interrupted:", "yellow"),
+                f" {count_of(waiting, 'document')} in the queue; to go on: rag-pg worker --once -c {collection}",
+            )
+        raise
 
 
 @contextmanager

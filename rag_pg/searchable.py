@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from rag_pg.rag import Rag
 
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
+SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
+
+log = logging.getLogger(__name__)
 
 CHARACTERS_PER_CHUNK = 800  # until the first documents are cut
 
@@ -52,6 +57,7 @@ def work_queue(
 
     worker = rag.worker([collection], on_progress=on_progress)
     report()
+    told = ""
     moved, moved_at = (0, 0), time.monotonic()
     while True:
         worker.drain()
@@ -59,7 +65,13 @@ def work_queue(
         done = len(todo) - len(states)
         report()
         if not any(s.state == "pending" for s in states):
-            return [LoadFailure(uri=s.uri, error=s.error or "unknown") for s in states]
+            return [
+                LoadFailure(
+                    uri=s.uri,
+                    error=f"{s.error or 'unknown'}; to try again: rag-pg jobs --retry",
+                )
+                for s in states
+            ]
         if (done, embedded) != moved:
             moved, moved_at = (done, embedded), time.monotonic()
         elif time.monotonic() - moved_at > PATIENCE_SECONDS:
@@ -68,6 +80,11 @@ def work_queue(
                 raise NotReady(
                     f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
                 )
+        if time.monotonic() - moved_at > SILENT_SECONDS:
+            waits, seconds = _waits_for(rag.database, collection)
+            if waits and waits != told:
+                told = waits
+                log.warning("%s in %.0f s", waits, seconds)
         time.sleep(0.2)  # another worker has it, or it waits for its next attempt
 
 
@@ -75,6 +92,20 @@ def _estimated(texts: int, claimed: int, characters: int) -> int:
     """How many chunks there will be, from those of the jobs claimed and the characters of all."""
     per_chunk = claimed / texts if texts else CHARACTERS_PER_CHUNK
     return texts + round(max(0, characters - claimed) / per_chunk)
+
+
+def _waits_for(database: Database, collection: str) -> tuple[str, float]:
+    """What a collection's queue waits for, a worker's lease or a next attempt, and when that ends."""
+    now = datetime.now(UTC)
+    if held := database.list_jobs(collection, "running", 1000):
+        ends_at = max(job["lease_expires_at"] for job in held)
+        what = f"{len(held)} jobs are held by worker {held[0]['worker']}; if it is gone, its lease ends"
+        return what, max(0.0, (ends_at - now).total_seconds())
+    if late := [j for j in database.list_jobs(collection, "waiting", 1000) if j["run_at"] > now]:
+        due = min(late, key=lambda job: job["run_at"])
+        what = f"{len(late)} jobs wait ({due['last_error']}); the next attempt is"
+        return what, (due["run_at"] - now).total_seconds()
+    return "", 0.0
 
 
 def wait_until_searchable(

@@ -41,6 +41,66 @@ COMMENT ON FUNCTION rag.active_space(integer) IS
 $$The embedding space that searches of a collection use; all NULL when there is none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.check_chunking(chunking jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    methods CONSTANT text[] := '{auto,text,markdown,code,conversation,fixed,sentence,semantic,small-to-big}';
+    _method text := CASE WHEN chunking ? 'method' THEN chunking ->> 'method' ELSE 'auto' END;
+    _wrong text;
+BEGIN
+    IF jsonb_typeof(chunking) <> 'object' THEN
+        RAISE EXCEPTION 'chunking is a JSON %', jsonb_typeof(chunking) USING ERRCODE = 'RG001',
+        HINT = 'use a JSON object, e.g. {"max_tokens": 256}';
+    END IF;
+    SELECT min(k.key) INTO _wrong FROM jsonb_object_keys(chunking) AS k (key)
+    WHERE k.key NOT IN ('max_tokens', 'overlap', 'method', 'parent_tokens', 'breakpoint');
+    IF _wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'unknown chunking setting %', quote_literal(_wrong) USING ERRCODE = 'RG001',
+        HINT = 'known: max_tokens, overlap, method, parent_tokens, breakpoint';
+    END IF;
+    IF coalesce(_method <> ALL (methods), true) OR jsonb_typeof(chunking -> 'method') <> 'string' THEN
+        RAISE EXCEPTION 'chunking method is %', chunking -> 'method' USING ERRCODE = 'RG001',
+        HINT = 'take ' || array_to_string(methods, ', ');
+    END IF;
+    SELECT format('chunking %s is %s; it must be %s to %s', r.key, v.value, r.low, r.high) INTO _wrong
+    FROM (VALUES ('max_tokens', 16, 8192, true), ('overlap', 0, 0.5, false), ('breakpoint', 0, 1, false),
+                 ('parent_tokens', 16, 65536, true)) AS r (key, low, high, whole),
+    LATERAL (SELECT chunking -> r.key AS value) AS v
+    WHERE v.value IS NOT NULL
+        AND CASE WHEN jsonb_typeof(v.value) = 'number'
+                 THEN v.value::numeric NOT BETWEEN r.low AND r.high OR r.whole AND v.value::text LIKE '%.%'
+                 ELSE true END
+    LIMIT 1;
+    IF _wrong IS NOT NULL THEN
+        RAISE EXCEPTION '%', _wrong USING ERRCODE = 'RG001', HINT = 'max_tokens and parent_tokens are whole numbers';
+    END IF;
+    SELECT format('chunking %s is for the method %s, not %s', o.key, o.of, _method) INTO _wrong
+    FROM (VALUES ('parent_tokens', 'small-to-big'), ('breakpoint', 'semantic')) AS o (key, of)
+    WHERE chunking ? o.key AND o.of <> _method
+    LIMIT 1;
+    IF _wrong IS NULL AND (chunking ->> 'overlap')::numeric > 0
+        AND _method NOT IN ('auto', 'text', 'markdown', 'code', 'fixed') THEN
+        _wrong := format('chunking overlap is %s, but the method %s repeats nothing', chunking -> 'overlap', _method);
+    END IF;
+    IF _wrong IS NOT NULL THEN
+        RAISE EXCEPTION '%', _wrong USING ERRCODE = 'RG001', HINT = 'leave it out';
+    END IF;
+    IF _method = 'small-to-big' AND coalesce((chunking ->> 'parent_tokens')::integer, 512)
+                                    <= coalesce((chunking ->> 'max_tokens')::integer, 64) THEN
+        RAISE EXCEPTION 'chunking parent_tokens is %, max_tokens is %', coalesce(chunking ->> 'parent_tokens', '512'),
+            coalesce(chunking ->> 'max_tokens', '64')
+        USING ERRCODE = 'RG001', HINT = 'a parent must be larger than its chunks';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_chunking(jsonb) IS
+$$Error RG001 naming the setting that a worker could not cut documents by: rag.create_collection lists them.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.create_collection(
     name text,
     model text DEFAULT 'minilm',
@@ -71,10 +131,7 @@ BEGIN
         RAISE EXCEPTION 'a collection needs a language' USING ERRCODE = 'RG001',
         HINT = 'language is a text search configuration, e.g. english';
     END IF;
-    IF jsonb_typeof(_chunking) <> 'object' THEN
-        RAISE EXCEPTION 'chunking is a JSON %', jsonb_typeof(_chunking) USING ERRCODE = 'RG001',
-        HINT = 'use a JSON object, e.g. {"max_tokens": 256}';
-    END IF;
+    PERFORM rag.check_chunking(_chunking);
     _options := rag.space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
                                   create_collection.index_options);
 

@@ -28,6 +28,29 @@ $$What a worker needs for an ingest job: the document, its version, the collecti
 whose model has to embed the others; hand it back to store_chunks.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.notify_ready(of_collection integer, of_document uuid)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM pg_notify('rag_ready', CASE WHEN octet_length(p.full_text) < 8000 THEN p.full_text
+                                        ELSE (p.payload || '{"uri": null}')::text END)
+    FROM rag.documents AS d
+    JOIN rag.collections AS c ON c.collection_id = d.collection_id,
+    LATERAL (SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri', d.uri,
+                                       'version', d.indexed_version) AS payload) AS j,
+    LATERAL (SELECT j.payload, j.payload::text AS full_text) AS p
+    WHERE d.collection_id = of_collection AND d.document_id = of_document;
+END
+$$;
+
+COMMENT ON FUNCTION rag.notify_ready(integer, uuid) IS
+$$Tell who listens on channel rag_ready that a document is searchable: {"collection", "document_id", "uri", "version"}.
+
+Sent when the transaction commits. uri is null where the payload would exceed the 8,000 bytes of a NOTIFY.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb,
                                             embedded_space integer DEFAULT NULL, vectors {vector}.halfvec[] DEFAULT NULL)
 RETURNS text
@@ -79,7 +102,9 @@ BEGIN
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-    PERFORM rag.queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id]);
+    IF _job.document_id <> ALL (rag.queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
+        PERFORM rag.notify_ready(_job.collection_id, _job.document_id);
+    END IF;
     RETURN 'stored';
 END
 $$;
@@ -160,6 +185,9 @@ BEGIN
     WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL;
     IF _missing = 0 THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
+        IF _space.state = 'active' THEN
+            PERFORM rag.notify_ready(_job.collection_id, _job.document_id);
+        END IF;
     END IF;
     RETURN _missing;
 END

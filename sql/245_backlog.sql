@@ -11,10 +11,7 @@ DECLARE
     _collection rag.collections := rag.require_collection(set_chunking.collection);
     _chunking jsonb := coalesce(set_chunking.chunking, '{}');
 BEGIN
-    IF jsonb_typeof(_chunking) <> 'object' THEN
-        RAISE EXCEPTION 'chunking is a JSON %', jsonb_typeof(_chunking) USING ERRCODE = 'RG001',
-        HINT = 'use a JSON object, e.g. {"max_tokens": 256}';
-    END IF;
+    PERFORM rag.check_chunking(_chunking);
     UPDATE rag.collections AS c SET chunking = _chunking
     WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
     IF NOT FOUND THEN

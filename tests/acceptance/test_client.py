@@ -120,7 +120,9 @@ def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None
     good = [{"uri": str(i), "content": f"good text {i}"} for i in range(20)]
     report = docs.add(*good[:10], {"uri": web, "content": "POISON"}, *good[10:])
     assert report.added == 20
-    assert [(f.uri, f.error) for f in report.failures] == [(web, "cannot embed this")]
+    assert [(f.uri, f.error) for f in report.failures] == [
+        (web, "cannot embed this; to try again: rag-pg jobs --retry")
+    ]
     assert str(report.failures[0]) == "https://example.com/faq: cannot embed this"
     assert docs.stats().failed == 1
     embedder.fail = lambda texts: None

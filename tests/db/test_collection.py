@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -5,6 +6,7 @@ import psycopg
 import pytest
 
 from rag_pg import CollectionMismatch, InvalidInput, NotFound
+from rag_pg.chunking import METHODS, Chunking
 from rag_pg.db import Database
 
 Connection = psycopg.Connection[Any]
@@ -165,3 +167,48 @@ def test_a_fingerprint_is_pinned_by_the_first_embedder(database: Database) -> No
     database.set_fingerprint("c", "weights-1")
     with pytest.raises(CollectionMismatch, match="weights-1.*weights-2"):
         database.set_fingerprint("c", "weights-2")
+
+
+CHUNKINGS: list[object] = [
+    {}, {"max_tokens": 16}, {"max_tokens": 8192}, {"max_tokens": 15}, {"max_tokens": 8193},
+    {"max_tokens": 64.5}, {"max_tokens": 64.0}, {"max_tokens": "64"}, {"max_tokens": True},
+    {"max_tokens": None}, {"overlap": 0}, {"overlap": 0.5}, {"overlap": 0.51}, {"overlap": -1},
+    {"overlap": "0.1"}, {"method": "magic"}, {"method": None}, {"method": 5}, {"method": ["auto"]},
+    {"methd": "auto"}, {"parent_tokens": 512}, {"method": "small-to-big", "parent_tokens": 512},
+    {"method": "small-to-big", "parent_tokens": 64}, {"method": "small-to-big", "parent_tokens": 65},
+    {"method": "small-to-big", "max_tokens": 512}, {"method": "small-to-big", "parent_tokens": 70000},
+    {"method": "small-to-big", "overlap": 0.1}, {"method": "small-to-big", "overlap": 0},
+    {"breakpoint": 0.5}, {"method": "semantic", "breakpoint": 0.5},
+    {"method": "semantic", "breakpoint": 1.5}, {"method": "sentence", "overlap": 0.2},
+    *({"method": method} for method in METHODS), *({"method": m, "overlap": 0.2} for m in METHODS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", CHUNKINGS, ids=json.dumps)
+def test_a_chunking_is_refused_in_sql_as_in_python(
+    keyword_dsn: str, settings: dict[str, Any]
+) -> None:
+    try:
+        Chunking.read(settings, longest=256)
+        refused = None
+    except InvalidInput as exc:
+        refused = str(exc)
+    with psycopg.connect(keyword_dsn) as connection:
+        try:
+            connection.execute("SELECT rag.check_chunking(%s)", [json.dumps(settings)])
+            assert refused is None
+        except psycopg.Error as exc:
+            assert refused is not None, exc
+            assert exc.sqlstate == "RG001"
+
+
+def test_a_chunking_that_cuts_nothing_is_refused_where_it_is_set(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('cut', 'none', 3)")
+    for call in (
+        "SELECT rag.set_chunking('cut', %s)",
+        "SELECT rag.create_collection('other', 'none', 3, chunking => %s)",
+    ):
+        for chunking in ('{"method": "magic"}', '{"max_tokens": 5}', "[1]"):
+            with pytest.raises(psycopg.Error, match="chunking") as caught:
+                connection.execute(call, [chunking])
+            assert caught.value.sqlstate == "RG001"

@@ -1,0 +1,152 @@
+"""Ctrl-C, and kill -9, while documents are added: what waits is handed back and nothing is lost."""
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import Rag
+
+Connection = psycopg.Connection[Any]
+
+# The command line with an embedder that needs no model and takes its time.
+PROGRAM = """
+import sys, time
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from fakes import HashEmbedder
+from rag_pg import Rag, Settings, command
+from rag_pg.cli import main
+
+embedder = HashEmbedder("hash:32")
+embedder.fail = lambda texts: time.sleep({pause} * len(texts))
+command.unopened = lambda dsn: Rag(
+    dsn, settings=Settings(home=Path({home!r})), embedders={{"hash": lambda name: embedder}}
+)
+sys.argv[1:] = {arguments!r}
+main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    for i in range(40):
+        (folder / f"{i}.txt").write_text(f"the text of document {i}")
+    return folder
+
+
+@pytest.fixture
+def add(dsn: str, tmp_path: Path, folder: Path) -> Callable[[float], "subprocess.Popen[str]"]:
+    def run(pause: float) -> "subprocess.Popen[str]":
+        program = PROGRAM.format(
+            tests=str(Path(__file__).parents[1]),
+            home=str(tmp_path),
+            pause=pause,
+            arguments=["add", str(folder), "--model", "hash:32", "--dsn", dsn],
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")},
+        )
+
+    return run
+
+
+def wait_until_held(connection: Connection) -> None:
+    deadline = time.monotonic() + 60
+    held = "SELECT count(*) FROM rag.jobs WHERE lease_expires_at > clock_timestamp()"
+    while connection.execute(held.encode()).fetchone() == (0,):
+        assert time.monotonic() < deadline, "no job was taken"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
+    add: Callable[[float], "subprocess.Popen[str]"],
+    connection: Connection,
+    rag: Rag,
+    number: signal.Signals,
+) -> None:
+    process = add(1.0)
+    wait_until_held(connection)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    jobs = connection.execute("SELECT lease, attempts, errors FROM rag.jobs").fetchall()
+    assert len(jobs) > 0
+    assert set(map(str, jobs)) == {"(None, 0, [])"}
+    assert f"interrupted: {len(jobs)} documents in the queue; to go on: rag-pg worker --once -c docs" in said  # fmt: skip
+    rag.worker().drain()
+    assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
+
+
+def test_an_add_that_was_killed_twice_is_done_by_the_third(
+    add: Callable[[float], "subprocess.Popen[str]"], connection: Connection, rag: Rag
+) -> None:
+    for _ in range(2):
+        process = add(1.0)
+        wait_until_held(connection)
+        process.kill()
+        process.communicate()
+        connection.execute("UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL")
+    process = add(0)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
+
+
+def test_an_interrupted_round_hands_back_what_it_holds(
+    rag: Rag, embedder: HashEmbedder, connection: Connection
+) -> None:
+    def interrupt(texts: object) -> None:
+        raise KeyboardInterrupt
+
+    docs = rag.collection("docs", model="hash:32")
+    documents = [{"uri": str(i), "content": f"text {i}"} for i in range(50)]
+    for _ in range(7):  # more often than a job has attempts
+        embedder.fail = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            docs.add(*documents)
+        rows = connection.execute("SELECT lease, attempts, state FROM rag.jobs").fetchall()
+        assert set(rows) == {(None, 0, "waiting")}
+    embedder.fail = lambda texts: None
+    assert docs.add(*documents).added == 50
+
+
+def test_an_add_says_what_it_waits_for(
+    rag: Rag, connection: Connection, caplog: pytest.LogCaptureFixture
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "a", "content": "text"}, wait=False)
+    connection.execute("SELECT rag.take_jobs(9, 4, worker_name => 'gone:1')")
+    with caplog.at_level(logging.WARNING, "rag_pg.searchable"):
+        assert docs.add({"uri": "a", "content": "text"}).failures == ()
+    (said,) = [r.getMessage().rpartition(" in ")[0] for r in caplog.records]
+    assert said == "1 jobs are held by worker gone:1; if it is gone, its lease ends"
+
+
+def test_every_later_add_names_the_command_for_dead_documents(
+    rag: Rag, connection: Connection
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "a", "content": "text"}, wait=False)
+    connection.execute(
+        "SELECT rag.fail_job(job_id, lease, 'odd', permanent => true) FROM rag.take_jobs()"
+    )
+    for _ in range(2):
+        (failure,) = docs.add({"uri": "a", "content": "text"}).failures
+        assert failure.error == "odd; to try again: rag-pg jobs --retry"
