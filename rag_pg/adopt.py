@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 20
 NEIGHBOURS = 10
-URI_LENGTH = 2000
+URI_BYTES = 2000
 HALF_MAX = float(np.finfo(np.float16).max)
 
 
@@ -259,8 +259,8 @@ def _unfit(content: str, uri: str, embedding: Vectors | None) -> str | None:
     """Return why a row cannot be taken, or None."""
     if not content.strip():
         return "without text"
-    if len(uri) > URI_LENGTH:
-        return f"with a uri longer than {URI_LENGTH} characters"
+    if len(uri.encode()) > URI_BYTES:
+        return f"with a uri longer than {URI_BYTES} bytes"
     if embedding is not None and not np.abs(embedding).max() <= HALF_MAX:
         return f"with a vector beyond {HALF_MAX:.0f}, the largest number of halfvec"
     return None

@@ -342,7 +342,7 @@ def test_rows_that_do_not_fit_are_counted_by_reason(rag: Rag, connection: Connec
     assert report.skipped == {
         "without text": 1,
         "with a vector beyond 65504, the largest number of halfvec": 1,
-        "with a uri longer than 2000 characters": 1,
+        "with a uri longer than 2000 bytes": 1,
     }
     document = rag.collection("c").document("n1")
     assert document.title == "Good"
