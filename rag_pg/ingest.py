@@ -26,6 +26,7 @@ class Stream:
 
 
 DOCUMENTS_PER_PUT = 64
+CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
 Source = str | Path | Mapping[str, Any] | Stream
@@ -217,18 +218,19 @@ def put(
 
 
 def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield chunks as load_chunks takes them: keys that are not a chunk's own are metadata, as everywhere.
+
+    Raises: InvalidInput (no text, no uri, nothing in it).
+    """
     for place, chunk in enumerate(chunks):
         if not isinstance(chunk.get("uri"), str) or not isinstance(chunk.get("content"), str):
             raise InvalidInput(
                 f"chunk {place} needs uri and content, both text: {', '.join(sorted(chunk)) or 'no keys'}"
             )
-        unknown = chunk.keys() - {"uri", "content", "embedding", "title", "heading", "metadata"}
-        if unknown:
-            raise InvalidInput(
-                f"chunk {place} ({chunk['uri']}) has unknown keys: {', '.join(sorted(unknown))}; "
-                "put them into metadata"
-            )
-        cleaned = dict(chunk)
+        others = {key: value for key, value in chunk.items() if key not in CHUNK_KEYS}
+        cleaned = {key: value for key, value in chunk.items() if key in CHUNK_KEYS}
+        if others:
+            cleaned["metadata"] = {**others, **(chunk.get("metadata") or {})}
         for key in ("uri", "content", "title", "heading"):
             if isinstance(chunk.get(key), str):
                 cleaned[key], _ = clean_text(chunk[key])

@@ -147,6 +147,18 @@ with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust, scala, sh, 
 language: where it is not the collection's.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.record_metadata(record jsonb, own_keys text[])
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN jsonb_typeof(record) = 'object' AND coalesce(jsonb_typeof(record -> 'metadata'), 'null') IN ('object', 'null')
+    THEN (record - own_keys) || coalesce(nullif(record -> 'metadata', 'null'), '{}')
+    ELSE coalesce(nullif(record -> 'metadata', 'null'), '{}') END;
+
+COMMENT ON FUNCTION rag.record_metadata(jsonb, text[]) IS
+$$The metadata of a record: its key metadata, and beside that all keys that are not its own, so that none is lost.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
 RETURNS SETOF uuid
 LANGUAGE plpgsql VOLATILE
@@ -169,7 +181,8 @@ BEGIN
     LOOP
         _ids[_place] := rag.put_document(
             put_documents.collection, _item ->> 'uri', _item ->> 'content', coalesce(_item ->> 'title', ''),
-            coalesce(nullif(_item -> 'metadata', 'null'), '{}'), coalesce(_item ->> 'media_type', 'text/plain'),
+            rag.record_metadata(_item, ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
+            coalesce(_item ->> 'media_type', 'text/plain'),
             (_item ->> 'language')::regconfig);
     END LOOP;
     RETURN QUERY SELECT u.id FROM unnest(_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place;
@@ -178,7 +191,7 @@ $$;
 
 COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
 $$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type, language), all or none.
-Returns the ids in order.$$;
+Other keys are metadata, too; what stands in metadata goes first. Returns the ids in order.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_chunks(
@@ -216,7 +229,8 @@ BEGIN
                array_agg(NULL::integer) AS nulls,
                array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
                array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
-               array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality) AS extras,
+               array_agg(nullif(rag.record_metadata(c.value, ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
+                         ORDER BY c.ordinality) AS extras,
                array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS vectors
         FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,

@@ -1,6 +1,7 @@
 """The Python client on a real database with an embedder that needs no model."""
 
 import asyncio
+import json
 import threading
 import time
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from psycopg.types.json import Jsonb
 
 from rag_pg import (
     AsyncRag,
@@ -220,7 +222,6 @@ def test_bulk_chunks_with_and_without_vectors(rag: Rag, embedder: HashEmbedder) 
     [
         {"uri": "x"},
         {"uri": "x", "content": " "},
-        {"uri": "x", "content": "x", "vector": [1]},
         {"uri": "x", "content": "x", "embedding": np.ones(5)},
     ],
 )
@@ -441,3 +442,24 @@ def test_pages_are_kept_with_a_chunk_that_short_pages_share(rag: Rag) -> None:
         }
     )
     assert docs.search("gasket")[0].metadata == {"pages": 9, "page": 1, "last_page": 4}
+
+
+def test_keys_that_are_not_a_documents_own_are_metadata_everywhere(
+    rag: Rag, tmp_path: Path
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    record = {"content": "red fish", "meta": {"a": 1}, "lang": "en", "metadata": {"lang": "de"}}
+    file = tmp_path / "records.jsonl"
+    file.write_text(json.dumps({"uri": "file", **record}) + "\n")
+    docs.add({"uri": "add", **record}, file)
+    docs.add_chunks([{"uri": "add_chunks", **record}])
+    with rag.database.connection() as connection:
+        connection.execute(
+            "SELECT rag.put_documents('docs', %s)", [Jsonb([{"uri": "put_documents", **record}])]
+        )
+        connection.execute("SELECT rag.put_chunks('docs', 'put_chunks', %s)", [Jsonb([record])])
+    rag.worker(["docs"]).drain()
+    found = {hit.uri: hit.metadata for hit in docs.search("red fish", duplicates=True)}
+    kept = {"lang": "de", "meta": {"a": 1}}
+    ways = ("add", "add_chunks", "file", "put_chunks", "put_documents")
+    assert found == dict.fromkeys(ways, kept)

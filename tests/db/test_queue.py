@@ -115,3 +115,23 @@ def test_a_heartbeat_finds_a_newer_schema(database: Database, connection: Connec
     )
     with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
         beat(database)
+
+
+def test_a_search_can_ask_whether_documents_wait_for_nobody(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('waiting', 'none', 3)")
+    ask = "SELECT * FROM rag.search_status('waiting')"
+    assert connection.execute(ask).fetchone() == (0, 0, None)
+    connection.execute("SELECT rag.put_document('waiting', 'a', 'Alpha')")
+    note = "documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg worker"
+    assert connection.execute(ask).fetchone() == (1, 0, note)
+    connection.execute("SELECT rag.beat_worker('other', '1', ARRAY['elsewhere'])")
+    assert connection.execute(ask).fetchone() == (1, 0, note)
+    connection.execute("SELECT rag.beat_worker('mine', '1', ARRAY['waiting'])")
+    assert connection.execute(ask).fetchone() == (1, 1, None)
+    connection.execute("SELECT rag.forget_worker('mine')")
+    connection.execute("SELECT rag.put_document('waiting', 'b', 'Beta')")
+    taken = connection.execute("SELECT count(*) FROM rag.take_jobs(1, 60, ARRAY['waiting'])")
+    assert taken.fetchone() == (1,)
+    assert connection.execute(ask).fetchone() == (1, 0, None)  # somebody holds the other
+    with pytest.raises(psycopg.Error, match="no collection 'gone'"):
+        connection.execute("SELECT * FROM rag.search_status('gone')")
