@@ -70,6 +70,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "search_vector",
             "more_like",
             "expand",
+            "snippet",
             "explain_search",
             "why_not",
             "explain_keyword",

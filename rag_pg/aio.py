@@ -6,7 +6,7 @@ A call is one statement and an embedding that is bound by the processor, so thre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from rag_pg.adopt import AdoptReport
 from rag_pg.collection import Collection, Hits
 from rag_pg.db_connect import POOL_SIZE
 from rag_pg.ingest import Source
-from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document, Facet
+from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document, Facet, Hit
 from rag_pg.rag import Rag
 from rag_pg.sync import SyncReport
 
@@ -110,6 +110,10 @@ class AsyncCollection:
     async def count(self, **options: Any) -> int:
         """See Collection.count."""
         return await self._run(self._sync.count, **options)
+
+    async def snippets(self, query: str, hits: Sequence[Hit], **options: Any) -> list[str]:
+        """See Collection.snippets."""
+        return await self._run(self._sync.snippets, query, hits, **options)
 
     async def facets(self, field: str, **options: Any) -> list[Facet]:
         """See Collection.facets."""

@@ -29,9 +29,12 @@ BEGIN
                 SELECT CASE WHEN d.age <= 1000 * _half_life THEN 0.5 ^ (greatest(0, d.age) / _half_life) END AS freshness
                 FROM rag.chunks AS c,
                 LATERAL (
-                    SELECT extract(epoch FROM now() - rag.as_timestamptz(
-                        c.metadata #> rag.field_steps(_boost ->> 'recency')
-                    ))::double precision AS age
+                    SELECT extract(epoch FROM now() - CASE WHEN _boost ->> 'recency' IN ('$created_at', '$updated_at')
+                        THEN (SELECT CASE _boost ->> 'recency' WHEN '$created_at' THEN x.created_at ELSE x.updated_at END
+                              FROM rag.documents AS x
+                              WHERE x.collection_id = collection_key AND x.document_id = c.document_id)
+                        ELSE rag.as_timestamptz(c.metadata #> rag.field_steps(_boost ->> 'recency')) END
+                    )::double precision AS age
                 ) AS d
                 WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
                 OFFSET 0
@@ -62,7 +65,7 @@ $$The scores after boosts, in the order given. Each boost acts on what the one b
 
 At most 32 boosts; their numbers count to 15 decimals.
 {"filter": …, "add": a, "multiply": m}: chunks that pass become score + |score| (m - 1) + a.
-{"recency": field, "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
+{"recency": field (or $created_at, $updated_at), "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
 0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
 
 CREATE OR REPLACE FUNCTION rag.check_boosts(boosts jsonb)
@@ -107,10 +110,11 @@ BEGIN
         END IF;
         IF _boost ? 'recency' AND NOT coalesce(CASE
             WHEN jsonb_typeof(_boost -> 'recency') = 'string' AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
-            THEN extract(epoch FROM (_boost ->> 'half_life')::interval) > 0 END, false)
+            THEN extract(epoch FROM (_boost ->> 'half_life')::interval) > 0
+                AND (_boost ->> 'recency' IN ('$created_at', '$updated_at') OR NOT starts_with(_boost ->> 'recency', '$')) END, false)
         THEN
             RAISE EXCEPTION 'boost % needs a field and a half_life', _boost USING ERRCODE = 'RG004',
-            HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}';
+            HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}; the document''s own are $created_at and $updated_at';
         END IF;
     END LOOP;
 END

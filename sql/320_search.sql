@@ -190,8 +190,9 @@ COMMENT ON FUNCTION rag.search(
 ) IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.
 
-A leg without input (query_text or query_embedding NULL, or weight 0) is skipped: the other still answers, and the skipped
-leg's columns are NULL. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). result_limit: 1 to 1000.
+Without query_embedding only keywords are searched: the database runs no model (rag.search_text has a worker embed the question).
+A leg without input (query_text or query_embedding NULL, or weight 0) is skipped: the other still answers, the skipped leg's
+columns are NULL, and rag.explain_search says so. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). result_limit: 1 to 1000.
 fusion: auto (the default: as weighted, with the weights chosen for the query, see rag.vector_share), weighted
 (similarity and keyword score / best keyword score, both exact for every candidate; weights 0.7 and 0.3 unless given), or
 rrf (sum of weight / (rrf_k + rank), a missing rank contributes 0). Under auto, vector_weight and keyword_weight multiply

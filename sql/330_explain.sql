@@ -62,6 +62,13 @@ BEGIN
         FROM rag.prepare_keyword(_key, _request.query_text) AS q;
     END IF;
     RETURN jsonb_build_object(
+        'notes', to_jsonb(array_remove(ARRAY[
+            CASE WHEN explain_search.query_embedding IS NULL
+                     THEN 'query_embedding is NULL: only keywords were searched'
+                 WHEN _request.query_embedding IS NULL THEN 'vector_weight is 0: only keywords were searched' END,
+            CASE WHEN coalesce(btrim(explain_search.query_text), '') = ''
+                     THEN 'query_text is empty: only vectors were searched'
+                 WHEN _request.query_text IS NULL THEN 'keyword_weight is 0: only vectors were searched' END], NULL)),
         'filter', CASE WHEN _request.filter_sql IS NOT NULL THEN jsonb_build_object(
             'condition', _request.filter_sql, 'indexed', _request.filter_indexed,
             'passes', round((rag.filter_share(_key, _request.filter_sql))::numeric, 4),
@@ -100,7 +107,7 @@ COMMENT ON FUNCTION rag.explain_search(
 ) IS
 $$How rag.search with the same arguments comes to its result, as one JSON object (read it with jsonb_pretty).
 
-filter: the compiled condition, whether an index serves it, about which share of the chunks passes, and fields to declare
+notes: which leg was skipped, and why. filter: the compiled condition, whether an index serves it, about which share of the chunks passes, and fields to declare
 with rag.index_field. vector: the plan. keyword: the lexemes with df and idf. fusion: the vector leg's share. hits: each with
 both legs' ranks and values and each lexeme's contribution.$$;
 

@@ -222,3 +222,49 @@ def test_boosts_take_columns(filled: Connection) -> None:
     boosts = json.dumps([{"filter": {"$uri": "guide/07"}, "add": 5}])
     best = filled.execute("SELECT uri FROM rag.search('c', 'common', boosts => %s)", [boosts])
     assert best.fetchone() == ("guide/07",)
+
+
+def test_recency_goes_by_a_documents_own_times(filled: Connection) -> None:
+    for column, best in (("$created_at", "guide/59"), ("$updated_at", "a_b%/00")):
+        boosts = json.dumps([{"recency": column, "half_life": "1000 days", "weight": 1}])
+        found = filled.execute(
+            "SELECT uri FROM rag.search('c', query_embedding => '[1, 1]', candidate_limit => 1000, boosts => %s)",
+            [
+                json.dumps(
+                    [{"filter": {}, "multiply": 0}, {"filter": {}, "add": 1}, *json.loads(boosts)]
+                )
+            ],
+        ).fetchone()
+        assert found == (best,)
+    with pytest.raises(psycopg.Error, match="needs a field and a half_life") as caught:
+        filled.execute(
+            'SELECT rag.search(\'c\', \'x\', boosts => \'[{"recency": "$uri", "half_life": "1 day"}]\')'
+        )
+    assert caught.value.sqlstate == "RG004"
+
+
+def test_a_search_without_a_vector_says_so_in_its_columns_and_explanation(
+    filled: Connection,
+) -> None:
+    for arguments, note in (
+        ("'common'", "query_embedding is NULL: only keywords were searched"),
+        (
+            "'common', '[1, 1]', vector_weight => 0",
+            "vector_weight is 0: only keywords were searched",
+        ),
+        ("NULL, '[1, 1]'", "query_text is empty: only vectors were searched"),
+        (
+            "'common', '[1, 1]', keyword_weight => 0",
+            "keyword_weight is 0: only vectors were searched",
+        ),
+        ("'common', '[1, 1]'", None),
+    ):
+        (notes,) = filled.execute(f"SELECT rag.explain_search('c', {arguments}) -> 'notes'".encode()).fetchone() or (None,)  # fmt: skip
+        assert notes == ([note] if note else []), arguments
+        skipped = filled.execute(
+            f"SELECT bool_and(vector_rank IS NULL), bool_and(keyword_rank IS NULL) FROM rag.search('c', {arguments})".encode()
+        ).fetchone()
+        assert skipped == (
+            note is not None and "keywords" in note,
+            note is not None and "vectors" in note,
+        )
