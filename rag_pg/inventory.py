@@ -142,17 +142,30 @@ WHERE t.tgname LIKE 'rag\_source\_%' AND NOT t.tgisinternal AND t.tgparentid = 0
 """
 
 
+# Every name is qualified then, and no setting of the session or the database has a say in how things are written.
+SETTINGS = """
+SET LOCAL search_path TO pg_catalog;
+SET LOCAL standard_conforming_strings TO on;
+SET LOCAL quote_all_identifiers TO off;
+SET LOCAL datestyle TO ISO;
+SET LOCAL intervalstyle TO postgres;
+SET LOCAL timezone TO 'UTC';
+SET LOCAL extra_float_digits TO 1;
+SET LOCAL bytea_output TO hex;
+"""
+
+
 def functions(connection: Connection) -> dict[str, str]:
     """Return the digest of each routine, by its signature."""
     with connection.transaction():
-        connection.execute("SET LOCAL search_path TO pg_catalog")  # every name is qualified then
+        connection.execute(SETTINGS)
         return {name: digest(text) for name, text in connection.execute(FUNCTIONS)}
 
 
 def tables(connection: Connection) -> dict[str, str]:
     """Return how each table, type, sequence, column, constraint, index and trigger is defined."""
     with connection.transaction():
-        connection.execute("SET LOCAL search_path TO pg_catalog")
+        connection.execute(SETTINGS)
         rows = connection.execute(
             r"""SELECT name, regexp_replace(regexp_replace(definition,
                            '("([^"]|"")+"|\w+)[.](halfvec|sparsevec|vector)\M', '\3', 'g'), '[\s()]+', ' ', 'g')

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ import pytest
 from bm25_oracle import Oracle
 from fakes import HashEmbedder
 from keyword_sizes import keyword_sizes
-from psycopg.rows import dict_row
 
 from rag_pg import Rag, Settings, schema
 from rag_pg.collection import Collection
@@ -68,11 +68,12 @@ EVERYTHING = 500  # hits: more than a life has chunks
 def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> None:
     """Create, fill, search, filter, follow a table, edit, delete, merge, compact, re-embed, drop.
 
-    keep: leave the collection there, filled.
+    keep: leave the collection there, filled, and the keyword index of the usual sizes.
     """
+    sizes = keyword_sizes(dsn, block=64, seal=16, merge=16, frequent=4)
     settings = Settings(home=home)
     with (
-        keyword_sizes(dsn, block=64, seal=16, merge=16, frequent=4),
+        nullcontext() if keep else sizes,
         Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag,
         connect(dsn, autocommit=True) as db,
     ):
@@ -86,7 +87,7 @@ def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> Non
         _reembed(docs)
         compare(db, name, HashEmbedder("hash:16"))
         assert (
-            db.execute("SELECT d.* FROM rag.doctor() AS d WHERE status = 'failed'").fetchall() == []
+            db.execute("SELECT d.* FROM rag.doctor() AS d WHERE status = 'fail'").fetchall() == []
         )
         if not keep:
             rag.drop_collection(name)
@@ -243,18 +244,3 @@ def _one(db: Connection, statement: str, *values: object) -> Any:
     row = db.execute(statement.encode(), values).fetchone()
     assert row is not None
     return row
-
-
-def left_over(db: Connection) -> list[dict[str, Any]]:
-    """What this server connection holds that a session, not a transaction, holds."""
-    with db.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(
-            """SELECT 'prepared statement' AS kind, name AS what FROM pg_prepared_statements
-               UNION ALL SELECT 'setting', name || '=' || setting FROM pg_settings
-                   WHERE source = 'session' AND name <> 'client_encoding'
-               UNION ALL SELECT 'listens', c FROM pg_listening_channels() AS c
-               UNION ALL SELECT 'temporary table', relname FROM pg_class WHERE relnamespace = pg_my_temp_schema()
-               UNION ALL SELECT 'cursor', name FROM pg_cursors WHERE is_holdable
-               UNION ALL SELECT 'advisory lock', objid::text FROM pg_locks
-                   WHERE locktype = 'advisory' AND pid = pg_backend_pid()"""
-        ).fetchall()

@@ -1,5 +1,0 @@
-from life import live
-
-
-def test_plain(dsn, tmp_path):
-    live(dsn, tmp_path)

@@ -1,0 +1,95 @@
+"""PgBouncer in transaction mode before a test's database, as Debian's package pgbouncer has it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from rag_pg.connect import connect
+
+SERVERS = 3  # server connections for all clients together
+
+
+@contextmanager
+def transaction_pooler(dsn: str) -> Iterator[str]:
+    """Start one, and give the connection string through it."""
+    program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+    if program is None:
+        pytest.skip("needs PgBouncer: apt-get install pgbouncer")
+    given = conninfo_to_dict(dsn)
+    target = " ".join(
+        f"{k}={given[k]}" for k in ("host", "port", "user", "password") if given.get(k)
+    )
+    folder = Path(tempfile.mkdtemp(prefix="rag-pgb-"))
+    folder.chmod(0o777)  # under root it runs as another user
+    (folder / "ini").write_text(
+        f"""[databases]
+* = {target}
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {folder}
+listen_port = 6543
+auth_type = any
+pool_mode = transaction
+default_pool_size = {SERVERS}
+max_client_conn = 200
+""",
+        encoding="utf-8",
+    )
+    socket = Path(str(given.get("host") or "/nowhere"))  # its folder may be closed to others
+    owner = socket.owner() if socket.is_dir() else "nobody"
+    user = ["-u", owner] if os.geteuid() == 0 else []
+    process = subprocess.Popen(
+        [program, "-q", *user, str(folder / "ini")], stderr=subprocess.PIPE, text=True
+    )
+    pooled = make_conninfo(
+        host=str(folder), port=6543, user=given.get("user"), dbname=given["dbname"]
+    )
+    try:
+        deadline = time.monotonic() + 20
+        while True:
+            try:
+                connect(pooled, seconds=2).close()
+                break
+            except psycopg.OperationalError:
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+        yield pooled
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def left_over(pooled: str) -> list[Any]:
+    """What the pooler's server connections hold that belongs to a session, each visited in a transaction."""
+    found: list[Any] = []
+    clients = [connect(pooled) for _ in range(SERVERS)]
+    try:
+        for client in clients:
+            found += client.execute(
+                """SELECT 'prepared statement', name FROM pg_prepared_statements
+                   UNION ALL SELECT 'setting', name || '=' || setting FROM pg_settings
+                       WHERE source = 'session' AND name <> 'client_encoding'
+                   UNION ALL SELECT 'listens', c FROM pg_listening_channels() AS c
+                   UNION ALL SELECT 'temporary table', relname FROM pg_class WHERE relnamespace = pg_my_temp_schema()
+                   UNION ALL SELECT 'cursor', name FROM pg_cursors WHERE is_holdable
+                   UNION ALL SELECT 'advisory lock', objid::text FROM pg_locks
+                       WHERE locktype = 'advisory' AND pid = pg_backend_pid()"""
+            ).fetchall()
+    finally:
+        for client in clients:
+            client.close()
+    return found
