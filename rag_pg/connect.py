@@ -36,7 +36,19 @@ def connect(
     dsn: str, *, autocommit: bool = False, seconds: int = CONNECT_SECONDS
 ) -> psycopg.Connection[Any]:
     """Open a connection. seconds: how long the server is waited for."""
-    return psycopg.connect(dsn, autocommit=autocommit, **connection_options(dsn, seconds=seconds))
+    connection = psycopg.connect(dsn, autocommit=True, **connection_options(dsn, seconds=seconds))
+    settle_dates(connection)
+    connection.autocommit = autocommit
+    return connection
+
+
+def settle_dates(connection: psycopg.Connection[Any]) -> None:
+    """Have points of time in ISO format, the only one that psycopg reads, where the database has set another.
+
+    Of all settings this is one that PgBouncer keeps for each client by itself.
+    """
+    if not (connection.info.parameter_status("DateStyle") or "ISO").startswith("ISO"):
+        connection.execute("SET datestyle TO ISO")
 
 
 def check_encoding(connection: psycopg.Connection[Any]) -> None:

@@ -20,7 +20,13 @@ from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rag_pg.arguments import plain_arguments
-from rag_pg.connect import CONNECT_SECONDS, check_encoding, connect, connection_options
+from rag_pg.connect import (
+    CONNECT_SECONDS,
+    check_encoding,
+    connect,
+    connection_options,
+    settle_dates,
+)
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
@@ -161,6 +167,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
+    settle_dates(connection)
     register_halfvec_info(connection, halfvec_type(connection))
 
 

@@ -81,6 +81,7 @@ CREATE OR REPLACE FUNCTION rag.language_name(language regconfig)
 RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 BEGIN
     RETURN (

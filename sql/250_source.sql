@@ -4,6 +4,7 @@ CREATE OR REPLACE FUNCTION rag.table_name(relation oid)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET quote_all_identifiers = off
 AS $$
 BEGIN
     RETURN (SELECT format('%I.%I', n.nspname, c.relname)

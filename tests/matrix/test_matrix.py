@@ -33,7 +33,6 @@ FAST: dict[str, Settings] = {
     "serializable": {"default_transaction_isolation": "serializable"},
     "strings with escapes": {"standard_conforming_strings": "off", "escape_string_warning": "off"},
     "generic plans": {"plan_cache_mode": "force_generic_plan"},
-    "parallel": {"debug_parallel_query": "on", "max_parallel_workers_per_gather": "2"},
     "odd formats": {
         "datestyle": "SQL, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu",
         "bytea_output": "escape", "extra_float_digits": "0", "xmlbinary": "hex", "array_nulls": "off",
@@ -43,6 +42,7 @@ FAST: dict[str, Settings] = {
     },
 }  # fmt: skip
 SLOW: dict[str, Settings] = {
+    "parallel": {"debug_parallel_query": "on", "max_parallel_workers_per_gather": "2"},
     "repeatable read": {"default_transaction_isolation": "repeatable read"},
     "custom plans": {"plan_cache_mode": "force_custom_plan"},
     "jit": {"jit": "on", "jit_above_cost": "0", "jit_inline_above_cost": "0"},
