@@ -328,7 +328,7 @@ def test_values_that_no_index_could_hold_do_not_stop_a_writer(connection: Connec
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for field, kind in (("n", "numeric"), ("t", "text"), ("d", "timestamptz"), ("b", "boolean")):
         connection.execute("SELECT rag.index_field('c', %s, %s)", [field, kind])
-    for value in ("x" * 1_000_000, 10**4200, "2024-99-99", None, [1], {"a": 1}, "NaN"):
+    for value in ("x" * 60_000, 10**4200, "2024-99-99", None, [1], {"a": 1}, "NaN"):
         chunk = {"content": "fish", "metadata": dict.fromkeys("ntdb", value)}
         connection.execute("SELECT rag.put_chunks('c', 'u', %s)", [json.dumps([chunk])])
     found = connection.execute(

@@ -376,4 +376,4 @@ def test_deleting_a_document_cancels_its_jobs(database: Database, connection: Co
     assert states(connection) == []
     assert database.extend_jobs([running], 60) == [running.job_id]
     with pytest.raises(LeaseLost):
-        database.store_chunks(running, work, [])
+        database.store_chunks(running, work, [], {})

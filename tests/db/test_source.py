@@ -572,7 +572,7 @@ def test_a_key_that_equals_another_and_is_written_otherwise_is_one_document(
         with contextlib.suppress(psycopg.errors.FeatureNotSupported):
             connection.execute("CREATE EXTENSION citext")
         if connection.execute("SELECT to_regtype('citext') IS NULL").fetchone() == (True,):
-            pytest.skip("this server has neither ICU nor citext")
+            pytest.skip("no engine: this server has neither ICU nor citext")
     connection.execute(f"CREATE TABLE odd (id {kind} PRIMARY KEY, body text)".encode())
     connection.execute("INSERT INTO odd VALUES (%s, 'one')", [before])
     connection.execute("SELECT rag.attach_source('odd', 'kb', '{body}')")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from fakes import HashEmbedder
@@ -212,9 +213,8 @@ def test_vectors_stay_with_their_model_when_another_space_is_activated_meanwhile
     work = rag.database.read_job(job)
     assert work is not None
     docs.activate_space(space.space_id)
-    vector = "[" + ",".join(["0.5"] * 32) + "]"
-    chunks = [{"content": "changed it", "embedding": vector}]
-    assert rag.database.store_chunks(job, work, chunks) == "stored"
+    vectors = {0: np.full(32, 0.5, np.float32)}
+    assert rag.database.store_chunks(job, work, [{"content": "changed it"}], vectors) == "stored"
     assert one(connection, "SELECT count(*) FROM rag.jobs WHERE space_id = %s", space.space_id) == 1
     rag.worker().drain()
     assert [share for *_, share in spaces(rag)] == [1, 1]
