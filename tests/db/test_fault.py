@@ -182,7 +182,7 @@ def test_a_batch_goes_on_without_the_document_that_the_server_refuses(
            FOR EACH ROW WHEN (NEW.uri = 'bad') EXECUTE FUNCTION public.refuse()"""
     )
     report = docs.add(*({"uri": u, "content": f"text {u}"} for u in ("a", "bad", "c")), wait=False)
-    assert [(str(f.path), f.error) for f in report.failures] == [("bad", "not this one")]
+    assert [(f.uri, f.error) for f in report.failures] == [("bad", "not this one")]
     assert [d.uri for d in docs.documents()] == ["a", "c"]
 
 
