@@ -197,10 +197,23 @@ CREATE OR REPLACE FUNCTION rag.compile_filter(
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _parts bigint;
 BEGIN
     IF octet_length(metadata_filter::text) > 8000000 THEN
         RAISE EXCEPTION 'the filter has % bytes', octet_length(metadata_filter::text)
         USING ERRCODE = 'RG004', HINT = 'use at most 8000000';
+    END IF;
+    -- Planning takes time by the square of the conditions.
+    SELECT (SELECT count(*) FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "object").keyvalue().key'))
+         + (SELECT count(*) FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
+                                 LATERAL jsonb_array_elements(a.list) AS e  -- [*] would look each element up from the first
+            WHERE jsonb_typeof(e.value) IN ('object', 'array'))
+    INTO _parts;
+    IF _parts > 3000 THEN
+        RAISE EXCEPTION 'the filter has % parts', _parts USING ERRCODE = 'RG004',
+        HINT = 'use at most 3000: its keys at all levels, and the objects and lists within lists; '
+               'many values of one field are one $in';
     END IF;
     IF jsonb_path_exists(metadata_filter, 'strict $.**{100}') THEN
         RAISE EXCEPTION 'the filter''s values are nested more than 100 deep' USING ERRCODE = 'RG004',

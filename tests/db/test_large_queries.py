@@ -1,0 +1,134 @@
+"""What a query or filter of allowed size may cost: sizes are capped, and what is allowed grows linearly."""
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+Connection = psycopg.Connection[Any]
+HAN = "".join(chr(0x4E00 + i * 7919 % 20_000) for i in range(250_000))
+
+
+@pytest.fixture(scope="module")
+def filled(new_database: Any, template: str) -> Any:
+    """Enough time for all that is linear; what grows by the square of its size needs minutes."""
+    with psycopg.connect(new_database(template), autocommit=True) as opened:
+        opened.execute("SELECT rag.create_collection('c', 'none', 2)")
+        opened.execute(
+            "SELECT rag.put_chunks('c', 'd', %s, metadata => '{\"a\": 1}')",
+            [json.dumps([{"content": f"alpha w{i}", "embedding": [1, i]} for i in range(200)])],
+        )
+        opened.execute("SET statement_timeout = '60s'")
+        yield opened
+
+
+def test_pairs_of_characters_are_made_in_linear_time(filled: Connection) -> None:
+    row = filled.execute("SELECT rag.character_pairs(%s)", [HAN]).fetchone()
+    assert row is not None
+    assert row[0] == [HAN[i : i + 2] for i in range(len(HAN) - 1)]
+    mixed = filled.execute("SELECT rag.character_pairs('漢 ab 漢字仮 x กข')").fetchone()
+    assert mixed == (["漢", "漢字", "字仮", "กข"],)
+    assert filled.execute("SELECT rag.character_pairs('plain')").fetchone() == (None,)
+
+
+LONG = {
+    "one word": "a" * 99_000,
+    "different words": " ".join(f"w{i}" for i in range(14_000)),
+    "han": HAN[:33_000],
+    "han words": " ".join(HAN[:24_000]),
+    "thai": "กขค" * 11_000,
+    "punctuation": "._-:/@<&'\"()" * 8_000,
+    "identifiers": "a_b.c/d::e " * 9_000,
+    "quotes": '"a ' * 33_000,
+    "combining": "e\u0301" * 33_000,
+}
+
+
+@pytest.mark.parametrize("text", LONG.values(), ids=LONG.keys())
+def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) -> None:
+    for match in ("any", "all", "phrase", "web"):
+        filled.execute(
+            "SELECT count(*) FROM rag.search_keyword('c', %s, 5, match => %s)", [text, match]
+        )
+    looked_up = filled.execute(
+        """SELECT count(*) FROM rag.collections AS c, LATERAL rag.query_terms(c.collection_id, %s)""",
+        [text],
+    ).fetchone()
+    assert looked_up is not None
+    assert looked_up[0] <= 2000
+
+
+def test_of_very_many_words_the_first_are_looked_up(filled: Connection) -> None:
+    terms = "SELECT array_agg(t.word) FROM rag.collections AS c, LATERAL rag.query_terms(c.collection_id, %s) AS t"
+    words = [f"w{i}" for i in range(5000)]
+    row = filled.execute(terms, [" ".join(words)]).fetchone()
+    assert row is not None
+    assert row[0] == words[:2000]
+
+
+@pytest.mark.parametrize(
+    "metadata_filter",
+    [
+        {"$and": [{f"f{i}": {"$gte": i}} for i in range(5_000)]},
+        {"$or": [{"a": i} for i in range(5_000)]},
+        {"$and": [{"$or": [{f"f{i}": j} for j in range(60)]} for i in range(60)]},
+        {f"f{i}": i for i in range(20_000)},
+        {"a": {"$in": [[i] for i in range(5_000)]}},
+        {"a": {"$in": [{}] * 60_000}},
+        {"$and": [{"$not": {f"f{i}": {"$exists": True}}} for i in range(2_000)]},
+    ],
+    ids=["ranges", "or", "nested", "fields", "lists", "empty objects", "not"],
+)
+def test_a_filter_of_too_many_parts_is_refused(
+    filled: Connection, metadata_filter: dict[str, Any]
+) -> None:
+    for call in (
+        "rag.count_documents('c', %s)",
+        "rag.search_keyword('c', 'alpha', 10, %s)",
+        "rag.search_vector('c', '[1, 0]', 10, %s)",
+        "rag.search('c', 'alpha', boosts => jsonb_build_array(jsonb_build_object('filter', %s::jsonb)))",
+    ):
+        with pytest.raises(psycopg.Error, match=r"the filter has \d+ parts") as caught:
+            filled.execute(f"SELECT * FROM {call}".encode(), [json.dumps(metadata_filter)])
+        assert caught.value.sqlstate == "RG004"
+        assert "at most 3000" in (caught.value.diag.message_hint or "")
+
+
+@pytest.mark.parametrize(
+    ("metadata_filter", "passing"),
+    [
+        ({"a": {"$in": list(range(100_000))}}, 200),
+        ({"a": {"$in": [f"value{i}" for i in range(100_000)]}}, 0),
+        ({"$or": [{"a": i} for i in range(1_490)]}, 200),
+        ({"$and": [{f"f{i}": {"$gte": i}} for i in range(500)]}, 0),
+    ],
+    ids=["in", "in texts", "or", "ranges"],
+)
+def test_large_filters_within_the_cap_work(
+    filled: Connection, metadata_filter: dict[str, Any], passing: int
+) -> None:
+    found = filled.execute(
+        "SELECT count(*) FROM rag.search_keyword('c', 'alpha', 1000, %s)",
+        [json.dumps(metadata_filter)],
+    ).fetchone()
+    assert found == (passing,)
+
+
+def test_boosts_and_candidates_are_capped(filled: Connection) -> None:
+    for option, message in (
+        (
+            "boosts => jsonb_path_query_array(to_jsonb(array_fill(1, ARRAY[33])), '$[*]')",
+            "33 boosts",
+        ),
+        ("candidate_limit => 10001", "candidate_limit 10001"),
+        ("candidate_limit => 2147483647", "candidate_limit 2147483647"),
+        ("result_limit => 2147483647", "limit 2147483647"),
+    ):
+        with pytest.raises(psycopg.Error, match=message) as caught:
+            filled.execute(f"SELECT * FROM rag.search('c', 'alpha', '[1, 0]', {option})".encode())
+        assert caught.value.sqlstate == "RG004"
+    found = filled.execute(
+        "SELECT count(*) FROM rag.search('c', 'alpha', '[1, 0]', 1000, candidate_limit => 10000)"
+    ).fetchone()
+    assert found == (200,)
