@@ -125,7 +125,9 @@ def test_a_poison_document_fails_alone(rag: Rag, embedder: HashEmbedder) -> None
     assert [(f.uri, f.error) for f in report.failures] == [
         (web, "cannot embed this; to try again: rag-pg jobs --retry")
     ]
-    assert str(report.failures[0]) == "https://example.com/faq: cannot embed this"
+    assert str(report.failures[0]) == (
+        "https://example.com/faq: cannot embed this; to try again: rag-pg jobs --retry"
+    )
     assert docs.stats().failed == 1
     embedder.fail = lambda texts: None
     rag.database.retry_jobs("docs", None)
