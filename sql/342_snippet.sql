@@ -78,13 +78,16 @@ BEGIN
                    ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::integer AS start
         FROM regexp_matches(searchable, '([^' || _separators || ']*)([' || _separators || ']+|$)', 'g')
             WITH ORDINALITY AS p (part, place)
-    ), marks AS MATERIALIZED (  -- plain words first: there are many
+    ), marks AS MATERIALIZED (  -- nearly all words are letters and digits alone, and quickly lexed
         SELECT d.word, m.start, m.stop, m.matched
         FROM (SELECT DISTINCT w.word FROM words AS w WHERE w.word <> '') AS d,
-        LATERAL (SELECT d.word ~ '^[a-zA-Z]+$' AS is_plain) AS k,
         LATERAL (
-            SELECT 1 AS start, 1 + length(d.word) AS stop, v.found AS matched
-            FROM (SELECT ARRAY(SELECT unnest(tsvector_to_array(to_tsvector(language::regconfig, d.word)))
+            SELECT rtrim(d.word, '.:') AS core,
+                   d.word ~ '^[[:alnum:]]+[.:]?$' AND d.word !~ rag.unspaced_script() AS is_plain
+        ) AS k,
+        LATERAL (
+            SELECT 1 AS start, 1 + length(k.core) AS stop, v.found AS matched
+            FROM (SELECT ARRAY(SELECT unnest(tsvector_to_array(to_tsvector(language::regconfig, k.core)))
                                INTERSECT SELECT unnest(lexemes)) AS found) AS v
             WHERE k.is_plain AND v.found <> '{}'
             UNION ALL
