@@ -282,6 +282,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    at_once CONSTANT integer := 25;  -- each has some 40 tables and indexes, and the server's lock table is finite
     _collection_id integer;
     _space_id integer;
     _removed integer := 0;
@@ -292,7 +293,8 @@ BEGIN
     END IF;
     PERFORM set_config('lock_timeout', '50ms', true);
     FOR _space_id IN
-        SELECT s.space_id FROM rag.spaces AS s WHERE s.dropped_at IS NOT NULL FOR UPDATE SKIP LOCKED
+        SELECT s.space_id FROM rag.spaces AS s WHERE s.dropped_at IS NOT NULL
+        LIMIT at_once FOR UPDATE SKIP LOCKED
     LOOP
         BEGIN
             EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
@@ -302,7 +304,8 @@ BEGIN
         END;
     END LOOP;
     FOR _collection_id IN
-        SELECT c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NOT NULL FOR UPDATE SKIP LOCKED
+        SELECT c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NOT NULL
+        LIMIT at_once FOR UPDATE SKIP LOCKED
     LOOP
         BEGIN
             FOR _space_id IN DELETE FROM rag.spaces AS s WHERE s.collection_id = _collection_id RETURNING s.space_id
@@ -327,7 +330,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.remove_dropped() IS
-$$Drop the empty partitions of dropped collections and spaces; returns how many collections are gone for good.
+$$Drop the empty partitions of at most 25 dropped collections and 25 spaces; returns how many collections are gone for good.
 
-Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
+Call it again, in a transaction of its own, while it returns 25. Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
 them. Workers call it when idle.$$;

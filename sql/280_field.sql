@@ -207,6 +207,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag.require_collection(index_field.collection)).collection_id;
+    at_most CONSTANT integer := 50;
     _tables CONSTANT text[] := ARRAY['chunks', 'documents'];
     _statements text[] := ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field, index_field.type, t.name)
                                 FROM unnest(_tables) AS t (name));
@@ -214,6 +215,11 @@ DECLARE
     _before text;
     _index text;
 BEGIN
+    IF (SELECT count(*) FILTER (WHERE f.field <> _name) >= at_most FROM rag.fields AS f WHERE f.collection_id = _id) THEN
+        RAISE EXCEPTION 'collection ''%'' has % declared fields', index_field.collection, at_most
+        USING ERRCODE = 'RG001', HINT = 'each costs every write two indexes; take one back with rag.unindex_field, '
+            'and declare those only that are asked for ranges, prefixes or order';
+    END IF;
     INSERT INTO rag.fields AS f (collection_id, field, type) VALUES (_id, _name, index_field.type)
     ON CONFLICT DO NOTHING;
     SELECT f.type INTO STRICT _before FROM rag.fields AS f WHERE f.collection_id = _id AND f.field = _name;
@@ -243,7 +249,8 @@ field: a dotted path as in filters. type: text, numeric, timestamptz or boolean.
 with another type. Values of other types stay as they are: no comparison of this type matches them.
 Chunks have one for searches, documents one for counts, facets and selections.
 Writers of this collection wait while they are made, a few seconds per 100,000 chunks; to let them pass, run what
-rag.field_index_statement returns first. Only the owner of the tables may do this.$$;
+rag.field_index_statement returns first. Only the owner of the tables may do this. A collection has at most 50: each is two
+indexes that every write fills, locks and pays for.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.unindex_field(collection text, field text)

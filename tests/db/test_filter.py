@@ -294,6 +294,19 @@ def test_equality_uses_gin_and_ranges_use_the_fields_index(
 # --- declaring fields
 
 
+def test_a_collection_has_at_most_fifty_declared_fields(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    connection.execute(
+        "SELECT rag.index_field('c', 'f' || g, 'numeric') FROM generate_series(1, 50) AS g"
+    )
+    connection.execute("SELECT rag.index_field('c', 'f7', 'numeric')")
+    with pytest.raises(psycopg.Error, match="collection 'c' has 50 declared fields") as caught:
+        connection.execute("SELECT rag.index_field('c', 'f51', 'numeric')")
+    assert caught.value.sqlstate == "RG001"
+    connection.execute("SELECT rag.unindex_field('c', 'f7')")
+    connection.execute("SELECT rag.index_field('c', 'f51', 'numeric')")
+
+
 def test_declaring_is_idempotent_and_another_type_is_an_error(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for _ in range(2):

@@ -57,8 +57,31 @@ def test_texts_are_lexed_alike_by_one_process_and_by_several(connection: Connect
     assert [row[0] is None for row in several] == [text is None for text in texts]
     assert "harbour_16" in str(several[16][0])
     assert connection.execute(
-        "SELECT to_regclass('rag.lexing_' || pg_backend_pid())"
-    ).fetchone() == (None,)
+        "SELECT count(*) FROM pg_class WHERE relname LIKE 'lexing%'"
+    ).fetchone() == (0,)
+
+
+@pytest.mark.parametrize("event", ["ddl_command_start", "ddl_command_end", "sql_drop"])
+def test_a_large_document_is_stored_where_tables_are_refused(
+    connection: Connection, event: str
+) -> None:
+    connection.execute("SELECT rag.create_collection('refused', 'none', 2)")
+    connection.execute(
+        """CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS
+           'BEGIN RAISE EXCEPTION ''no tables today''; END'"""
+    )
+    connection.execute(f"CREATE EVENT TRIGGER refuse ON {event} EXECUTE FUNCTION refuse()".encode())
+    notices: list[str] = []
+    connection.add_notice_handler(lambda n: notices.append(str(n.message_primary)))
+    connection.execute(
+        """SELECT rag.put_chunks('refused', 'large', (
+               SELECT jsonb_agg(jsonb_build_object('content', 'w' || g)) FROM generate_series(1, 600) AS g))"""
+    )
+    assert notices == ["texts are lexed by one process: no tables today"]
+    found = connection.execute("SELECT count(*) FROM rag.search_keyword('refused', 'w600')")
+    assert found.fetchone() == (1,)
+    assert connection.execute("SELECT count(*) FROM rag.chunks").fetchone() == (600,)
+    connection.execute("DROP EVENT TRIGGER refuse")
 
 
 @pytest.mark.parametrize("count, parallel", [(499, False), (500, True)])

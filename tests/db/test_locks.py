@@ -64,6 +64,12 @@ CALLS: dict[str, tuple[str, ...]] = {
         INSERT INTO staged_chunks
         SELECT g, 's' || g / 2, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec FROM generate_series(1, 20) AS g;
         SELECT * FROM rag.load_staged('own')""",
+        """rag.create_collection('newest', 'none', 3);
+        CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+            metadata jsonb, embedding halfvec) ON COMMIT DROP;
+        INSERT INTO staged_chunks
+        SELECT g, 's' || g / 9, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec FROM generate_series(1, 1000) AS g;
+        SELECT * FROM rag.load_staged('newest')""",  # so many that its index is taken away meanwhile
     ),
     "search": (
         f"rag.search({ALL_SEARCH})",
@@ -352,3 +358,42 @@ def _statements(body: str) -> str:
     return re.sub(
         r"\$sql\$.*?\$sql\$|'(?:[^']|'')*'", "''", re.sub(r"--[^\n]*", "", body), flags=re.S
     )
+
+
+def test_dropped_collections_are_removed_some_at_a_time(connection: Connection) -> None:
+    connection.execute(
+        "SELECT rag.create_collection('c' || g, 'none', 3) FROM generate_series(1, 30) AS g"
+    )
+    for (name,) in connection.execute("SELECT name FROM rag.list_collections()").fetchall():
+        connection.execute("SELECT rag.drop_collection(%s)", [name])
+    with connection.transaction():
+        assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (25,)
+        held = (
+            "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'"
+        )
+        assert connection.execute(held).fetchone()[0] < 2000  # type: ignore[index]
+    assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (5,)
+    assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (0,)
+    connection.execute("DROP SCHEMA rag CASCADE")
+
+
+def test_a_merge_in_an_open_transaction_is_passed_by(dsn: str, connection: Connection) -> None:
+    """Others write, search and maintain beside it; what they wrote is merged after it."""
+    connection.execute("SELECT rag.create_collection('busy', 'none', 3)")
+    many_chunks = """SELECT rag.put_chunks('busy', %s, (SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
+                                                       FROM generate_series(1, 300) AS g))"""
+    connection.execute(many_chunks, ["first"])
+    connection.execute("SELECT rag.merge_keyword(1)")
+    connection.execute("SET lock_timeout = '2s'")
+    with psycopg.connect(dsn) as merging:
+        merging.execute("SELECT rag.put_chunks('busy', 'own', %s)", [CHUNKS])
+        assert merging.execute("SELECT rag.merge_keyword(1)").fetchone() == (2,)
+        connection.execute(many_chunks, ["second"])
+        connection.execute("SELECT rag.delete_document('busy', 'first')")
+        assert connection.execute("SELECT rag.merge_keyword(1)").fetchone() == (0,)
+        assert connection.execute("SELECT rag.compact_keyword(1, -1)").fetchone() == (0,)
+        assert connection.execute("SELECT * FROM rag.maintain_keywords(1)").fetchone() == (0, 0)
+        found = "SELECT count(*) FROM rag.search_keyword('busy', 'w7')"
+        assert connection.execute(found).fetchone() == (1,)
+    assert connection.execute("SELECT rag.merge_keyword(1)").fetchone() == (600,)
+    assert connection.execute(found).fetchone() == (1,)
