@@ -15,7 +15,7 @@ PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-kinds bench-fusion bench-peers docker-up docker-test chaos fuzz test-matrix test-langchain stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-peers docker-up docker-test chaos fuzz test-matrix test-langchain stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -123,6 +123,9 @@ bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (
 
 bench-filtered: $(VENV)/.test ## recall and time of vector search under filters, beside plain pgvector (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/filtered.py
+
+bench-plans: $(VENV)/.test ## CPU of searches and writes beside those of the commit BEFORE, in turn (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/plans.py $(BEFORE)
 
 bench-kinds: $(VENV)/.test ## recall, size and build time of each kind of vector index (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/kinds.py

@@ -32,6 +32,7 @@ CREATE OR REPLACE FUNCTION rag.notify_ready(of_collection integer, of_document u
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     PERFORM pg_notify('rag_ready', CASE WHEN octet_length(p.full_text) < 8000 THEN p.full_text

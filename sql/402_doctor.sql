@@ -285,6 +285,7 @@ CREATE OR REPLACE FUNCTION rag.check_languages()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN QUERY

@@ -1,0 +1,181 @@
+"""What planning costs: searches and writes of this checkout beside those of another commit, in turn.
+
+    python bench/plans.py [COMMIT] [--sizes 5000 40000 100000] [--others 99] [--rounds 8]
+
+Two databases of one embedded server hold the same chunks: one has the schema of COMMIT (default: the parent of HEAD), the
+other this one's. `others` more collections hold one chunk each. Each round asks 25 hybrid searches of 10 hits of each,
+then writes: 60 documents of three chunks, each in a transaction of its own; as many in one; edits of 60. Once: a document
+of 8,000 chunks, and the load itself. CPU is the backend's (with its parallel workers' for the load: the server's). Text:
+arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import data
+import psycopg
+from clock import Timer, server_cpu_ms
+from filtered import vectors
+from psycopg.conninfo import make_conninfo
+
+from rag_pg import schema
+from rag_pg.server import EmbeddedServer
+
+ROOT = Path(__file__).parents[1]
+Connection = psycopg.Connection[Any]
+STAGED = """CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+            metadata jsonb, embedding halfvec) ON COMMIT DROP"""
+
+
+@contextmanager
+def checkout(commit: str) -> Iterator[str]:
+    """Unpack a commit for as long as the context lasts."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True)  # fmt: skip
+        subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
+        yield folder
+
+
+def install(dsn: str, folder: str | None) -> None:
+    if folder is None:
+        schema.upgrade(dsn)
+        return
+    program = "import sys; from rag_pg import schema; schema.upgrade(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", program, dsn], cwd=folder, check=True)
+
+
+def load(connection: Connection, texts: list[str], found: Any) -> None:
+    with connection.transaction():
+        connection.execute(STAGED)
+        with connection.cursor().copy("COPY staged_chunks FROM STDIN") as copy:
+            for number, text in enumerate(texts):
+                vector = str(found[number].tolist())
+                copy.write_row((number, str(number), "", "", text, json.dumps({"n": number}), vector))  # fmt: skip
+        connection.execute("SELECT * FROM rag.load_staged('bench')")
+
+
+def put(connection: Connection, uri: str, texts: list[str]) -> None:
+    chunks = json.dumps([{"content": text, "embedding": [1, 1]} for text in texts])
+    connection.execute("SELECT rag.put_chunks('small', %s, %s)", [uri, chunks])
+
+
+def searches(connection: Connection, queries: list[tuple[str, str]]) -> None:
+    for text, vector in queries:
+        connection.execute("SELECT * FROM rag.search('bench', %s, %s)", [text, vector]).fetchall()
+
+
+def writes(connection: Connection, name: str, version: int = 0) -> None:
+    for number in range(60):
+        put(connection, f"{name}{number}", [f"{name} {number} {i} {version * (i == 2)}" for i in range(3)])  # fmt: skip
+
+
+def measure(sides: dict[str, Connection], queries: list[tuple[str, str]], rounds: int) -> dict[str, Any]:  # fmt: skip
+    found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
+
+    def timed(step: str, side: str, count: int, call: Any, *arguments: object) -> None:
+        with Timer(sides[side]) as timer:
+            call(sides[side], *arguments)
+        found[step][side].append((timer.cpu / count, timer.wall / count))
+
+    for connection in sides.values():
+        searches(connection, queries)
+    for turn in range(rounds):
+        some = queries[turn * 25 % len(queries) :][:25]
+        for side in sides:
+            timed("search", side, len(some), searches, some)
+        for side, connection in sides.items():
+            timed("put", side, 60, writes, f"a{turn}x")
+            timed("edit", side, 60, writes, f"a{turn}x", 1)
+            with connection.transaction():
+                timed("put in one transaction", side, 60, writes, f"b{turn}x")  # fmt: skip
+    for side in sides:
+        text = [f"w{i} of a large document" for i in range(8000)]
+        timed("document of 8,000 chunks", side, 1, put, "large", text)
+    return {
+        step: {
+            side: {"cpu": median(c for c, _ in times), "wall": median(w for _, w in times)}
+            for side, times in by_side.items()
+        }
+        for step, by_side in found.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("commit", nargs="?", default="HEAD~1")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[5000, 40000, 100000])
+    parser.add_argument("--others", type=int, default=99)
+    parser.add_argument("--rounds", type=int, default=8)
+    options = parser.parse_args()
+    evaluation = data.read("arxiv-100k", limit=max(options.sizes))
+    texts = [d["text"] or d["title"] for d in evaluation.documents.values()]
+    stored, asked = vectors(max(options.sizes))
+    queries = [
+        (text, str(asked[number % len(asked)].tolist()))
+        for number, text in enumerate(list(evaluation.queries.values())[:200])
+    ]
+    kept: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as home, checkout(options.commit) as before:
+        Path(home).chmod(0o755)
+        server = EmbeddedServer(Path(home) / "data")
+        dsn = server.start()
+        try:
+            for size in options.sizes:
+                sides: dict[str, Connection] = {}
+                loads: dict[str, dict[str, float]] = {}
+                for side, folder in (("before", before), ("now", None)):
+                    name = f"{side}_{size}"
+                    with psycopg.connect(dsn, autocommit=True) as connection:
+                        connection.execute(f"CREATE DATABASE {name}".encode())
+                    install(make_conninfo(dsn, dbname=name), folder)
+                    sides[side] = opened = psycopg.connect(make_conninfo(dsn, dbname=name), autocommit=True)  # fmt: skip
+                    opened.execute("SELECT rag.create_collection('bench', 'none', 384), rag.create_collection('small', 'none', 2)")  # fmt: skip
+                    opened.execute(
+                        """SELECT rag.create_collection('c' || g, 'none', 2),
+                                  rag.put_chunks('c' || g, 'a', '[{"content": "x", "embedding": [1, 1]}]')
+                           FROM generate_series(1, %s) AS g""",
+                        [options.others],
+                    )
+                    pid = opened.info.backend_pid
+                    began = server_cpu_ms(pid)
+                    with Timer(opened) as timer:
+                        load(opened, texts[:size], stored)
+                    loads[side] = {"cpu": server_cpu_ms(pid) - began, "wall": timer.wall}
+                    opened.execute("VACUUM ANALYZE")
+                found = measure(sides, queries, options.rounds) | {"load": loads}
+                show(size, options.others, found)
+                kept[f"{size} chunks, {options.others} other collections"] = found
+                for side, opened in sides.items():
+                    opened.close()
+                    with psycopg.connect(dsn, autocommit=True) as connection:
+                        connection.execute(f"DROP DATABASE {side}_{size} WITH (FORCE)".encode())
+        finally:
+            server.stop()
+    data.keep("plans", kept)
+
+
+def show(size: int, others: int, found: dict[str, Any]) -> None:
+    print(f"{size} chunks, {others} other collections; load {os.getloadavg()}; ms of CPU (wall)")
+    for step, sides in found.items():
+        before, now = sides["before"], sides["now"]
+        print(
+            f"  {step:26} {before['cpu']:10.2f} ({before['wall']:.2f}) -> {now['cpu']:10.2f} ({now['wall']:.2f})"
+            f"  {100 * (now['cpu'] / before['cpu'] - 1):+.0f} %",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
