@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import hypothesis
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from places import server_folder
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -37,8 +37,7 @@ def server_dsn() -> Iterator[str]:
         yield given
         return
     version = int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))
-    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))  # short: a socket's path has 107 characters
-    folder.chmod(0o755)  # under root the server runs as another user
+    folder = server_folder()
     server = EmbeddedServer(folder / "data", postgres_version=version)
     dsn = server.start()
     with psycopg.connect(dsn, autocommit=True) as connection:

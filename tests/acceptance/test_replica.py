@@ -3,13 +3,13 @@
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
+from places import server_folder
 
 from rag_pg import schema
 from rag_pg.db import Database
@@ -27,8 +27,7 @@ SEARCHES = (
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    made.chmod(0o755)  # under root the server runs as another user
+    made = server_folder()
     yield made
     shutil.rmtree(made, ignore_errors=True)
 

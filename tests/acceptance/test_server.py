@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from places import server_folder
 
 from rag_pg import DatabaseUnavailable, Rag, Settings, schema
 from rag_pg.config import default_home
@@ -22,8 +22,7 @@ from rag_pg.server import EmbeddedServer
 @pytest.fixture
 def home() -> Iterator[Path]:
     """A short path that other users may enter: under root the server runs as another one."""
-    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    folder.chmod(0o755)
+    folder = server_folder()
     yield folder
     EmbeddedServer(folder / "postgres").stop()
     shutil.rmtree(folder, ignore_errors=True)

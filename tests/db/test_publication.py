@@ -2,13 +2,12 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from places import server_folder
 
 from rag_pg import schema
 from rag_pg.server import EmbeddedServer
@@ -43,8 +42,7 @@ def logical_dsn(server_dsn: str) -> Iterator[str]:
         pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with psycopg.connect(server_dsn) as connection:
         version = connection.info.server_version // 10000
-    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    folder.chmod(0o755)
+    folder = server_folder()
     server = EmbeddedServer(folder / "data", postgres_version=version)
     try:
         dsn = server.start()

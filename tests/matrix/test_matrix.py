@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 from life import compare, live
+from places import server_folder
 from pooler import left_over, transaction_pooler
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -273,8 +273,7 @@ def standby(server_dsn: str, lived: str) -> Iterator[str]:
         pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with connect(server_dsn) as db:
         version = db.info.server_version // 10000
-    folder = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    folder.chmod(0o755)
+    folder = server_folder()
     replica = EmbeddedServer(folder / "data", postgres_version=version)
     try:
         program(

@@ -6,12 +6,12 @@
 import os
 import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from acceptance.chaos.run import show, storm
+from places import server_folder
 from rich.console import Console
 
 from rag_pg.server import EmbeddedServer
@@ -21,8 +21,7 @@ LONG = float(os.environ.get("RAG_PG_TEST_CHAOS", "0"))
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    made = Path(tempfile.mkdtemp(prefix="rag-pg-"))
-    made.chmod(0o755)  # under root the server runs as another user
+    made = server_folder()
     yield made
     EmbeddedServer(made / "postgres").stop()
     shutil.rmtree(made, ignore_errors=True)
