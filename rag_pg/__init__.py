@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rag_pg.aio import AsyncCollection, AsyncRag
     from rag_pg.collection import Collection, Hits
     from rag_pg.config import Settings
-    from rag_pg.models import Answer, Citation, Document, Facet, Hit, Progress
+    from rag_pg.load import load_bytes
+    from rag_pg.models import Answer, Citation, Document, Facet, Hit, Loaded, Progress
     from rag_pg.rag import Rag
 
 __version__ = "0.1.0"
@@ -33,7 +34,9 @@ _LAZY = {
     "Facet": "rag_pg.models",
     "Hit": "rag_pg.models",
     "Hits": "rag_pg.collection",
+    "Loaded": "rag_pg.models",
     "Progress": "rag_pg.models",
+    "load_bytes": "rag_pg.load",
     "Rag": "rag_pg.rag",
     "Settings": "rag_pg.config",
 }
@@ -47,10 +50,12 @@ __all__ = [
     "Facet",
     "Hit",
     "Hits",
+    "Loaded",
     "Progress",
     "Rag",
     "Settings",
     *errors.__all__,
+    "load_bytes",
 ]
 
 

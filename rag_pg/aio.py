@@ -6,34 +6,60 @@ A call is one statement and an embedding that is bound by the processor, so thre
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from pathlib import Path
+from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from rag_pg.adopt import AdoptReport
-from rag_pg.collection import Collection, Hits
-from rag_pg.db_connect import POOL_SIZE
-from rag_pg.ingest import Source
-from rag_pg.models import AddReport, Answer, CollectionInfo, CollectionStats, Document, Facet, Hit
+from rag_pg.collection import Collection
+from rag_pg.models import CollectionInfo, Document, Embedder
 from rag_pg.rag import Rag
-from rag_pg.sync import SyncReport
+from rag_pg.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class _Wrapper(Protocol[S_co]):
+    """What stands for an object of the synchronous client, and runs its calls."""
+
+    @property
+    def _sync(self) -> S_co: ...
+
+    async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+class Threaded(Generic[S, P, T]):
+    """A method of the synchronous client as one that is awaited, with the same parameters."""
+
+    def __init__(self, call: Callable[Concatenate[S, P], T]) -> None:
+        self._call = call
+        update_wrapper(self, call)  # type: ignore[arg-type]
+
+    def __get__(
+        self, wrapper: _Wrapper[S], owner: type | None = None
+    ) -> Callable[P, Coroutine[Any, Any, T]]:
+        if wrapper is None:
+            return self
+
+        async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+            return await wrapper.run(partial(self._call, wrapper._sync), *args, **kwargs)
+
+        return update_wrapper(awaited, self._call)
 
 
 class AsyncRag:
-    """As `Rag`, with the same arguments: `async with AsyncRag(dsn) as rag:`."""
+    """As `Rag`, with the same arguments: `async with AsyncRag(dsn) as rag:`. `run` takes any other call."""
 
     def __init__(self, dsn: str | None = None, **options: Any) -> None:
-        self._rag = Rag(dsn, **options)
-        self._threads = ThreadPoolExecutor(POOL_SIZE, "rag-pg")
+        self._sync = Rag(dsn, **options)
+        self._threads = ThreadPoolExecutor(self._sync.settings.pool_size, "rag-pg")
 
     async def __aenter__(self) -> AsyncRag:
-        await self.run(self._rag.open)
+        await self.open()
         return self
 
     async def __aexit__(
@@ -42,91 +68,103 @@ class AsyncRag:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.run(self._rag.close)
+        await self.close()
         self._threads.shutdown(wait=False)
 
-    async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Run any call of the synchronous client in one of the threads."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))
 
-    async def collection(self, name: str, **options: Any) -> AsyncCollection:
+    async def collection(
+        self,
+        name: str,
+        *,
+        model: str | None = None,
+        language: str | None = None,
+        distance: str | None = None,
+        dimensions: int | None = None,
+        chunking: Mapping[str, Any] | None = None,
+        index_options: Mapping[str, Any] | None = None,
+    ) -> AsyncCollection:
         """See Rag.collection."""
-        return AsyncCollection(self, await self.run(self._rag.collection, name, **options))
+        opened = await self.run(
+            self._sync.collection,
+            name,
+            model=model,
+            language=language,
+            distance=distance,
+            dimensions=dimensions,
+            chunking=chunking,
+            index_options=index_options,
+        )
+        return AsyncCollection(self, opened)
 
-    async def collections(self) -> list[CollectionInfo]:
-        """See Rag.collections."""
-        return await self.run(self._rag.collections)
+    async def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
+        """See Rag.worker."""
+        return await self.run(self._sync.worker, collections, **options)
 
-    async def adopt(self, table: str, into: str, *, layout: str, **options: Any) -> AdoptReport:
-        """See Rag.adopt."""
-        return await self.run(self._rag.adopt, table, into, layout=layout, **options)
-
-    async def drop_collection(self, name: str) -> None:
-        """See Rag.drop_collection."""
-        await self.run(self._rag.drop_collection, name)
+    open = Threaded(Rag.open)
+    close = Threaded(Rag.close)
+    upgrade = Threaded(Rag.upgrade)
+    collections = Threaded(Rag.collections)
+    drop_collection = Threaded(Rag.drop_collection)
+    adopt = Threaded(Rag.adopt)
+    embedder = Threaded(Rag.embedder)
+    embedder_of = Threaded(Rag.embedder_of)
+    reranker = Threaded(Rag.reranker)
+    info = Threaded(Rag.info)
 
 
 class AsyncCollection:
-    """As `Collection`. Made by `AsyncRag.collection`."""
+    """As `Collection`. Made by `AsyncRag.collection`. `progress=` is called in the thread that works."""
 
     def __init__(self, rag: AsyncRag, collection: Collection) -> None:
-        self._run = rag.run
+        self.run = rag.run
         self._sync = collection
+        self.rag = rag
         self.name = collection.name
 
-    async def add(self, *sources: Source, wait: bool = True) -> AddReport:
-        """See Collection.add."""
-        return await self._run(self._sync.add, *sources, wait=wait)
+    @property
+    def info(self) -> CollectionInfo:
+        """The collection's settings, as they were when it was opened or refreshed."""
+        return self._sync.info
 
-    async def sync(self, folder: str | Path, *, wait: bool = True) -> SyncReport:
-        """See Collection.sync."""
-        return await self._run(self._sync.sync, folder, wait=wait)
+    @property
+    def embedder(self) -> Embedder:
+        """See Collection.embedder. Its first use opens the model: `await docs.run(lambda: docs.embedder)`."""
+        return self._sync.embedder
 
-    async def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
-        """See Collection.add_chunks."""
-        return await self._run(self._sync.add_chunks, chunks, wait=wait)
+    async def documents(
+        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        """See Collection.documents."""
+        found = self._sync.documents(filter=filter, limit=limit)
+        while (document := await self.run(next, found, None)) is not None:
+            yield document
 
-    async def adopt(self, table: str, *, layout: str, **options: Any) -> AdoptReport:
-        """See Collection.adopt."""
-        return await self._run(self._sync.adopt, table, layout=layout, **options)
-
-    async def search(self, query: str, **options: Any) -> Hits:
-        """See Collection.search."""
-        return await self._run(self._sync.search, query, **options)
-
-    async def ask(self, question: str, **options: Any) -> Answer:
-        """See Collection.ask."""
-        return await self._run(self._sync.ask, question, **options)
-
-    async def index_field(self, field: str, type: str) -> None:
-        """See Collection.index_field."""
-        await self._run(self._sync.index_field, field, type)
-
-    async def delete(self, uri: str) -> bool:
-        """See Collection.delete."""
-        return await self._run(self._sync.delete, uri)
-
-    async def count(self, **options: Any) -> int:
-        """See Collection.count."""
-        return await self._run(self._sync.count, **options)
-
-    async def snippets(self, query: str, hits: Sequence[Hit], **options: Any) -> list[str]:
-        """See Collection.snippets."""
-        return await self._run(self._sync.snippets, query, hits, **options)
-
-    async def facets(self, field: str, **options: Any) -> list[Facet]:
-        """See Collection.facets."""
-        return await self._run(self._sync.facets, field, **options)
-
-    async def select(self, **options: Any) -> list[Document]:
-        """See Collection.select."""
-        return await self._run(self._sync.select, **options)
-
-    async def document(self, uri: str) -> Document:
-        """See Collection.document."""
-        return await self._run(self._sync.document, uri)
-
-    async def stats(self) -> CollectionStats:
-        """See Collection.stats."""
-        return await self._run(self._sync.stats)
+    refresh = Threaded(Collection.refresh)
+    add = Threaded(Collection.add)
+    sync = Threaded(Collection.sync)
+    add_chunks = Threaded(Collection.add_chunks)
+    adopt = Threaded(Collection.adopt)
+    delete = Threaded(Collection.delete)
+    spaces = Threaded(Collection.spaces)
+    reembed = Threaded(Collection.reembed)
+    rechunk = Threaded(Collection.rechunk)
+    compare_spaces = Threaded(Collection.compare_spaces)
+    activate_space = Threaded(Collection.activate_space)
+    rollback_space = Threaded(Collection.rollback_space)
+    drop_space = Threaded(Collection.drop_space)
+    index_field = Threaded(Collection.index_field)
+    unindex_field = Threaded(Collection.unindex_field)
+    fields = Threaded(Collection.fields)
+    wait_until_searchable = Threaded(Collection.wait_until_searchable)
+    search = Threaded(Collection.search)
+    snippets = Threaded(Collection.snippets)
+    ask = Threaded(Collection.ask)
+    count = Threaded(Collection.count)
+    facets = Threaded(Collection.facets)
+    select = Threaded(Collection.select)
+    document = Threaded(Collection.document)
+    stats = Threaded(Collection.stats)

@@ -32,6 +32,7 @@ class Settings:
     max_file_bytes: larger files are refused.
     minilm_path: a folder with the default model's weights.
     llm: what answers questions: extractive, gemini or gemini:<model>.
+    pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once; a worker has more.
     """
 
     dsn: str | None = None
@@ -39,6 +40,7 @@ class Settings:
     max_file_bytes: int = 20_000_000
     minilm_path: Path | None = None
     llm: str = "extractive"
+    pool_size: int = 4
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -60,6 +62,10 @@ class Settings:
 def _parse(variable: str, name: str, text: str) -> object:
     if name in ("home", "minilm_path"):
         return Path(text).expanduser()
+    if name == "pool_size":
+        if not text.isdecimal() or not 1 <= int(text) <= 1000:
+            raise InvalidInput(f"{variable} is {text!r}; set a number of connections, 1 to 1000")
+        return int(text)
     if name == "max_file_bytes":
         if not text.isdecimal() or int(text) < 1:
             raise InvalidInput(f"{variable} is {text!r}; set a number of bytes, e.g. 20000000")

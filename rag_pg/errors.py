@@ -55,6 +55,16 @@ __all__ = [
 class RagError(Exception):
     """Base of every error raised on purpose."""
 
+    @staticmethod
+    def from_sqlstate(sqlstate: str | None, message: str) -> RagError | None:
+        """Return the error that a code of rag_pg stands for, None for a code that is not rag_pg's.
+
+        For programs that call the SQL functions over a driver of their own: `raise
+        RagError.from_sqlstate(exc.sqlstate, str(exc)) or exc from exc`.
+        """
+        kind = SQLSTATES.get(sqlstate or "")
+        return None if kind is None else kind(message)
+
 
 class InvalidInput(RagError, ValueError):
     """A wrong argument, query, filter, setting or document."""

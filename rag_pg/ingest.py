@@ -29,7 +29,7 @@ DOCUMENTS_PER_PUT = 64
 CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
-Source = str | Path | Mapping[str, Any] | Stream
+Source = str | Path | Mapping[str, Any] | Loaded | Stream
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,7 +116,7 @@ def _text_of(document: Mapping[str, Any], info: CollectionInfo) -> tuple[str, ..
 
 def check_sources(sources: Sequence[Source]) -> None:
     for source in sources:
-        if not isinstance(source, str | Path | Mapping | Stream):
+        if not isinstance(source, str | Path | Mapping | Loaded | Stream):
             raise InvalidInput(
                 f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with uri and content"
             )
@@ -166,8 +166,11 @@ def _described(document: Mapping[str, Any], reading: Reading) -> Mapping[str, An
 
 
 def _load(
-    source: str | Path | Stream, reading: Reading, remarks: Remarks
+    source: str | Path | Loaded | Stream, reading: Reading, remarks: Remarks
 ) -> Iterator[Loaded | LoadFailure | Skipped]:
+    if isinstance(source, Loaded):
+        yield source
+        return
     options: dict[str, Any] = {"max_bytes": reading.max_bytes, "keys": reading.keys}
     if isinstance(source, Stream):
         data = source.file.read(reading.max_bytes + 1)

@@ -69,7 +69,7 @@ class Rag:
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
             schema.ensure(self.dsn)
-        database = Database(self.dsn)
+        database = Database(self.dsn, pool_size=self.settings.pool_size)
         database.open()
         self._database = database
 

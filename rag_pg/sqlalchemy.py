@@ -18,6 +18,7 @@ from sqlalchemy import (
     Boolean,
     ColumnClause,
     Double,
+    Function,
     Integer,
     TableValuedAlias,
     Text,
@@ -55,6 +56,11 @@ PARAMETERS: dict[str, Any] = {
     "exact_below": Integer(),
     "scan_limit": Integer(),
     "match": Text(),
+    "uri": Text(),
+    "content": Text(),
+    "title": Text(),
+    "metadata": JSONB(),
+    "media_type": Text(),
 }
 
 
@@ -152,6 +158,33 @@ def search_vector(
     )
 
 
+def put_document(
+    collection: str | Expression,
+    uri: str | Expression,
+    content: str | Expression,
+    *,
+    title: str | Expression | None = None,
+    metadata: Mapping[str, Any] | Expression | None = None,
+    media_type: str | Expression | None = None,
+) -> Function[Any]:
+    """Return rag.put_document(…), in the application's own transaction: `session.scalar(put_document(…))`."""
+    return _call(
+        "put_document",
+        Uuid(),
+        collection=collection,
+        uri=uri,
+        content=content,
+        title=title,
+        metadata=metadata,
+        media_type=media_type,
+    )
+
+
+def delete_document(collection: str | Expression, uri: str | Expression) -> Function[Any]:
+    """Return rag.delete_document(…): whether there was one."""
+    return _call("delete_document", Boolean(), collection=collection, uri=uri)
+
+
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
     """Keep schema rag out of an application's Alembic revisions: context.configure(include_name=…)."""
     schema = name if type_ == "schema" else parent_names.get("schema_name")
@@ -159,15 +192,21 @@ def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | 
 
 
 def _table(function: str, /, **arguments: object) -> TableValuedAlias:
+    """Return the function's rows."""
+    table: TableValuedAlias = _call(function, None, **arguments).table_valued(*_hit_columns())
+    return table
+
+
+def _call(function: str, returns: Any, /, **arguments: object) -> Function[Any]:
     """Return the function's call in named notation, without the arguments that are None."""
     named = [
         literal_column(name).op("=>")(_value(name, value))
         for name, value in arguments.items()
         if value is not None
     ]
-    call = getattr(getattr(func, SCHEMA), function)(*named)
-    table: TableValuedAlias = call.table_valued(*_hit_columns())
-    return table
+    typed = {} if returns is None else {"type_": returns}
+    call: Function[Any] = getattr(getattr(func, SCHEMA), function)(*named, **typed)
+    return call
 
 
 def _value(name: str, value: object) -> Any:

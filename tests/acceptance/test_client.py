@@ -4,6 +4,7 @@ import asyncio
 import json
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rag_pg import (
     Rag,
     RateLimited,
     Settings,
+    load_bytes,
 )
 
 FISH = {"uri": "fish", "content": "A red fish swims in the sea."}
@@ -465,3 +467,33 @@ def test_keys_that_are_not_a_documents_own_are_metadata_everywhere(
     kept = {"lang": "de", "meta": {"a": 1}}
     ways = ("add", "add_chunks", "file", "put_chunks", "put_documents")
     assert found == dict.fromkeys(ways, kept)
+
+
+def test_an_upload_is_added_from_its_bytes(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    upload = load_bytes("notes/fish.md", b"---\nlang: en\n---\n# Fish\n\nA red fish.")
+    report = docs.add(replace(upload, uri="upload-7"), metadata={"tenant": "a"})
+    assert (report.added, report.uris) == (1, ("upload-7",))
+    found = docs.document("upload-7")
+    assert (found.title, found.metadata) == ("Fish", {"lang": "en", "tenant": "a"})
+    with pytest.raises(InvalidInput, match="the type .exe cannot be loaded"):
+        load_bytes("setup.exe", b"MZ")
+    with pytest.raises(InvalidInput, match="the limit is 3"):
+        load_bytes("a.md", b"long", max_bytes=3)
+
+
+def test_the_client_for_asyncio_reads_and_reports_progress(
+    rag: Rag, dsn: str, embedder: HashEmbedder
+) -> None:
+    async def life() -> tuple[list[str], list[int]]:
+        steps: list[int] = []
+        settings = replace(rag.settings, pool_size=2)
+        models = {"hash": lambda name: embedder}
+        async with AsyncRag(dsn, settings=settings, embedders=models) as client:
+            docs = await client.collection("docs", model="hash:32")
+            await docs.add(FISH, BIRD, progress=lambda step: steps.append(step.documents))
+            assert (await docs.fields(), (await client.info("docs")).name) == ({}, "docs")
+            return [one.uri async for one in docs.documents()], steps
+
+    uris, steps = asyncio.run(life())
+    assert (uris, steps[0], steps[-1]) == (["bird", "fish"], 0, 2)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import alembic.command
 import alembic.config
@@ -18,7 +19,9 @@ from sqlalchemy.dialects import postgresql
 
 from rag_pg.sqlalchemy import (
     PARAMETERS,
+    delete_document,
     include_name,
+    put_document,
     search,
     search_keyword,
     search_vector,
@@ -347,3 +350,25 @@ def test_include_name_passes_everything_else() -> None:
     assert include_name("rag", "table", {"schema_name": None})
     assert not include_name("rag", "schema", {})
     assert not include_name("chunks", "table", {"schema_name": "rag"})
+
+
+def test_documents_are_put_and_deleted_in_the_transaction_of_the_application(
+    engine: sa.Engine,
+) -> None:
+    with orm.Session(engine) as session:
+        put = put_document("docs", "page-1", "Text", title="Page", metadata={"lang": "en"})
+        first = session.scalar(sa.select(put))
+        assert isinstance(first, UUID)
+        session.rollback()
+        assert session.scalar(sa.select(delete_document("docs", "page-1"))) is False
+        for product in (1, 2):  # an argument may come from another table
+            uri = sa.func.concat("product-", Product.product_id)
+            session.execute(
+                sa.select(put_document("docs", uri, Product.wish)).where(
+                    Product.product_id == product
+                )
+            )
+        session.commit()
+        assert session.scalar(sa.select(delete_document("docs", "product-2"))) is True
+        uris = session.scalars(sa.text("SELECT uri FROM rag.list_documents('docs')")).all()
+        assert uris == ["bird", "fish", "product-1", "tree"]
