@@ -213,3 +213,32 @@ def test_null_options_are_the_defaults(connection: Connection, filled: str) -> N
     names = ["vector_weight", "keyword_weight", "fusion", "rrf_k", "candidate_limit", "diversity",
              "per_document", "boosts", "duplicates", "ef_search"]  # fmt: skip
     assert rows(connection, **dict.fromkeys(names)) == rows(connection)
+
+
+@pytest.mark.parametrize("distance", ["l2", "ip"])
+def test_a_vector_alone_is_scored_by_cosine_and_ranked_by_the_collections_own_distance(
+    connection: Connection, distance: str
+) -> None:
+    """Vectors that are not of length 1: search_vector and rrf go by the distance, weighted and auto by the cosine."""
+    connection.execute("SELECT rag.create_collection('c', 'none', 3, %s)", [distance])
+    vectors = {"same direction": [0.1, 0, 0], "long": [3, 2, 0], "near": [1, 0.3, 0]}
+    for uri, vector in vectors.items():
+        put(connection, uri, {"content": uri, "embedding": vector})
+    own = [
+        uri
+        for (uri,) in connection.execute(
+            f"SELECT uri FROM rag.search_vector('c', '{QUERY}')".encode()
+        )
+    ]
+    assert own == (["near", "same direction", "long"] if distance == "l2" else ["long", "near", "same direction"])  # fmt: skip
+    for fusion in ("auto", "weighted", "rrf"):
+        for text in (None, "nowhere"):  # words that find nothing change nothing
+            found = connection.execute(
+                f"SELECT uri, vector_rank FROM rag.search('c', %s, '{QUERY}', fusion => %s)".encode(),
+                [text, fusion],
+            ).fetchall()
+            by_cosine = sorted(vectors, key=lambda uri: -cosine(vectors[uri]))
+            assert [uri for uri, _ in found] == (own if fusion == "rrf" else by_cosine)
+            assert sorted(found, key=lambda hit: hit[1]) == [
+                (uri, own.index(uri) + 1) for uri in own
+            ]
