@@ -139,7 +139,7 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use 10 to 10000 characters; an empty mark is ''''';
     END IF;
     PERFORM rag.check_query(snippet.query_text, 1, '{}');
-    SELECT left(c.content, 50000), coalesce(c.language, k.language)
+    SELECT left(c.content, 20000), coalesce(c.language, k.language)
     INTO _content, _language
     FROM rag.chunks AS c JOIN rag.collections AS k ON k.collection_id = _id
     WHERE c.collection_id = _id AND c.chunk_id = snippet.chunk_id;
@@ -214,5 +214,5 @@ Words match as in rag.search_keyword: by the chunk's own language, identifiers w
 spaces. The passage is at most max_length characters (10 to 10,000) of the content as it is stored, cut between words, with an
 ellipsis where something was cut off. A chunk that matches in its title or heading alone, or by its vector, gives its beginning
 without marks. The marks stand between stored text: for HTML pass marks that no text holds, escape, then replace them. Of a longer
-chunk the first 50,000 characters are looked at.
+chunk the first 20,000 characters are looked at.
 E.g. SELECT h.uri, rag.snippet('docs', h.chunk_id, 'reset password') FROM rag.search('docs', 'reset password') AS h$$;
