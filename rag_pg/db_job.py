@@ -118,7 +118,7 @@ class Jobs(Connected):
         return str(
             self._scalar(
                 """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s::jsonb,
-                   embedded_space => %(space_id)s, vectors => %(vectors)s)""",
+                   embedded_space => %(space_id)s, vectors => %(vectors)b)""",
                 job_id=job.job_id,
                 lease=job.lease,
                 version=work.document_version,
@@ -136,7 +136,7 @@ class Jobs(Connected):
     def store_embeddings(self, job: Job, chunk_ids: Sequence[int], vectors: Vectors) -> int:
         return int(
             self._scalar(
-                "SELECT rag.store_embeddings(%(job_id)s, %(lease)s, %(chunk_ids)s, %(vectors)s)",
+                "SELECT rag.store_embeddings(%(job_id)s, %(lease)s, %(chunk_ids)s, %(vectors)b)",
                 job_id=job.job_id,
                 lease=job.lease,
                 chunk_ids=list(chunk_ids),
