@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -73,6 +74,9 @@ def options(
 
 def main() -> None:
     """Run the command line; a user's mistake ends in one line, not in a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding has not
     try:
         app()
     except RagError as exc:

@@ -1,0 +1,47 @@
+"""Processes whose locale is not UTF-8: what they install is the same, and what they cannot print they escape."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rag_pg import schema
+from rag_pg.connect import connect
+
+LOCALES = {
+    "ASCII": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "ASCII output": {"PYTHONIOENCODING": "ascii"},
+    "Latin-1 output": {"PYTHONIOENCODING": "latin-1:strict"},
+}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_another_locale_installs_the_same_and_prints_without_a_traceback(
+    new_database: Callable[..., str], tmp_path: Path, locale: str
+) -> None:
+    dsn = new_database()
+
+    def rag_pg(*arguments: str) -> str:
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("RAG_PG_", "LC_", "LANG"))
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "rag_pg", *arguments],
+            env=environment | LOCALES[locale] | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path)},
+            capture_output=True,
+        )
+        assert b"Traceback" not in done.stderr
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode("latin-1")
+
+    rag_pg("db", "upgrade")
+    assert schema.check(dsn) == []
+    with connect(dsn, autocommit=True) as db:
+        db.execute("SELECT rag.create_collection('docs', 'none', 3)")
+        db.execute("SELECT rag.put_chunks('docs', 'Köln-Ижевск', '[{\"content\": \"Straße …\"}]')")
+    printed = rag_pg("documents")
+    assert "ln-\\u0418\\u0436" in printed
+    assert ("Köln" in printed) == ("K\\xf6ln" not in printed) == (locale == "Latin-1 output")
