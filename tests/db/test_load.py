@@ -87,7 +87,7 @@ def test_a_large_document_is_stored_where_tables_are_refused(
 @pytest.mark.parametrize("count, parallel", [(499, False), (500, True)])
 def test_workers_are_for_many_texts(connection: Connection, count: int, parallel: bool) -> None:
     if connection.info.server_version < 180000:
-        pytest.skip("PostgreSQL counts parallel workers from 18 on")
+        pytest.skip("no engine: PostgreSQL counts parallel workers from 18 on")
     connection.execute("SET max_parallel_workers_per_gather = 2")
     before = launched(connection)
     lexed(connection, [*TEXTS[:count], *[None] * 100])

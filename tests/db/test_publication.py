@@ -39,7 +39,7 @@ def test_every_table_has_a_replica_identity(connection: Connection) -> None:
 def logical_dsn(server_dsn: str) -> Iterator[str]:
     """A server of its own with wal_level = logical."""
     if os.environ.get("RAG_PG_TEST_DSN"):
-        pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
+        pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with psycopg.connect(server_dsn) as connection:
         version = connection.info.server_version // 10000
     folder = server_folder()

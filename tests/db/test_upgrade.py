@@ -256,7 +256,7 @@ def test_a_server_without_pgvector_is_told_how_to_get_it(
 ) -> None:
     dsn = new_database()
     if run(dsn, "SHOW server_version_num")[0][0] < "180000":
-        pytest.skip("only PostgreSQL 18 can hide an extension (extension_control_path)")
+        pytest.skip("no engine: only PostgreSQL 18 can hide an extension (extension_control_path)")
     hidden = make_conninfo(dsn, options="-c extension_control_path=/nowhere")
     with pytest.raises(DatabaseUnavailable, match="no pgvector; install it"):
         schema.upgrade(hidden)

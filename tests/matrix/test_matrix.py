@@ -257,7 +257,7 @@ def test_locales(server_dsn: str, tmp_path: Path, locale: str) -> None:
                 f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0 {LOCALES[locale]}".encode()
             )
         except psycopg.Error as exc:
-            pytest.skip(f"this server has no such locale: {exc.diag.message_primary}")
+            pytest.skip(f"no engine: this server has no such locale: {exc.diag.message_primary}")
         try:
             dsn = make_conninfo(server_dsn, dbname=name)
             schema.upgrade(dsn)
@@ -270,7 +270,7 @@ def test_locales(server_dsn: str, tmp_path: Path, locale: str) -> None:
 def standby(server_dsn: str, lived: str) -> Iterator[str]:
     """A streaming replica of the server, at the database that has a past."""
     if os.environ.get("RAG_PG_TEST_DSN"):
-        pytest.skip("needs an embedded server of its own, RAG_PG_TEST_DSN names another")
+        pytest.skip("no engine: needs an embedded server of its own, RAG_PG_TEST_DSN names another")
     with connect(server_dsn) as db:
         version = db.info.server_version // 10000
     folder = server_folder()
