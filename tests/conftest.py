@@ -147,9 +147,9 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the processes, which wait most; leave out what takes minutes: make test-quality runs it."""
+    """Begin with the processes, which wait most; what takes minutes is for make test-quality and test-matrix."""
     items.sort(key=lambda item: "acceptance" not in item.path.parts)
-    if os.environ.get("RAG_PG_TEST_SLOW"):
+    if os.environ.get("RAG_PG_TEST_SLOW") or os.environ.get("RAG_PG_TEST_MATRIX"):
         return
     long = [item for item in items if item.get_closest_marker("minutes")]
     if long:

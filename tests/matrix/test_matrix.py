@@ -62,7 +62,7 @@ SLOW: dict[str, Settings] = {
 }  # fmt: skip
 WHOLE = bool(os.environ.get("RAG_PG_TEST_MATRIX"))
 CASES = FAST | SLOW if WHOLE else FAST
-slow_half = pytest.mark.skipif(not WHOLE, reason="the slow half: make test-matrix")
+slow_half = pytest.mark.minutes
 
 
 @pytest.fixture(autouse=True)
