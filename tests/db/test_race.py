@@ -40,9 +40,13 @@ def waits(connection: Connection, other: Connection) -> bool:
 
 
 def beside(
-    connection: Connection, first: Connection, second: Connection, act: Callable[[], Any]
+    connection: Connection,
+    first: Connection,
+    second: Connection,
+    act: Callable[[], Any],
+    then: Callable[[], Any] = lambda: None,
 ) -> Any:
-    """Do `act`, which uses `second`, until it waits for `first`; then commit `first`."""
+    """Do `act`, which uses `second`, until it waits for `first`; then do `then` and commit `first`."""
     outcome: list[Any] = []
 
     def run() -> None:
@@ -54,11 +58,15 @@ def beside(
     thread = threading.Thread(target=run)
     thread.start()
     deadline = time.monotonic() + 20
-    while not waits(connection, second):
-        assert time.monotonic() < deadline and not outcome, "it did not wait"
-        time.sleep(0.01)
-    first.commit()
-    thread.join()
+    try:
+        while not waits(connection, second):
+            assert time.monotonic() < deadline and not outcome, "it did not wait"
+            time.sleep(0.01)
+        then()
+        first.commit()
+    finally:
+        first.rollback()
+        thread.join()
     if isinstance(outcome[0], Exception):
         raise outcome[0]
     return outcome[0]
@@ -85,18 +93,13 @@ def test_a_put_beside_a_delete_is_not_lost(
     connection.execute(PUT, ["the first text"])
     # The row is only locked when the put finds it, and deleted when the put goes on.
     first.execute("SELECT FROM rag.documents WHERE uri = 'u' FOR UPDATE")
-    first.execute("SAVEPOINT locked")
-
-    def put() -> None:
-        second.execute(statement.encode(), [value])
-
-    thread = threading.Thread(target=put)
-    thread.start()
-    while not waits(connection, second):
-        time.sleep(0.01)
-    first.execute(DELETE)
-    first.commit()
-    thread.join()
+    beside(
+        connection,
+        first,
+        second,
+        lambda: second.execute(statement.encode(), [value]),
+        lambda: first.execute(DELETE),
+    )
     assert contents(connection) == ["the second text"]
     found = connection.execute("SELECT state FROM rag.get_document('c', 'u')").fetchone()
     assert found == ("pending" if statement == PUT else "ready",)
@@ -208,13 +211,15 @@ def test_the_same_documents_in_other_orders_do_not_deadlock(
     assert [uris[i] for (i,) in ids] == list("cba")  # as given
     # With "a" locked by another, none of the others is locked yet.
     first.execute("SELECT FROM rag.documents WHERE uri = 'a' FOR UPDATE")
-    thread = threading.Thread(target=second.execute, args=(statement, [put("cba", "z")]))
-    thread.start()
-    while not waits(connection, second):
-        time.sleep(0.01)
-    connection.execute("SELECT FROM rag.documents WHERE uri IN ('b', 'c') FOR UPDATE NOWAIT")
-    first.commit()
-    thread.join()
+    beside(
+        connection,
+        first,
+        second,
+        lambda: second.execute(statement, [put("cba", "z")]),
+        lambda: connection.execute(
+            "SELECT FROM rag.documents WHERE uri IN ('b', 'c') FOR UPDATE NOWAIT"
+        ),
+    )
 
 
 def test_the_last_of_two_documents_with_one_uri_counts(connection: Connection) -> None:
