@@ -54,7 +54,7 @@ BEGIN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %', octet_length(coalesce(document_uri, ''))
         USING ERRCODE = 'RG001', HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
     END IF;
-    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\x0B') = '' THEN
+    IF btrim(coalesce(document_content, ''), E' \t\r\n\f\v') = '' THEN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;
