@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -67,7 +68,8 @@ def load(connection: Connection, texts: list[str], found: Any) -> None:
 
 
 def put(connection: Connection, uri: str, texts: list[str]) -> None:
-    chunks = json.dumps([{"content": text, "embedding": [1, 1]} for text in texts])
+    # No two vectors are equal: an index of equal ones takes any time.
+    chunks = json.dumps([{"content": text, "embedding": [1, random.random()]} for text in texts])
     connection.execute("SELECT rag.put_chunks('small', %s, %s)", [uri, chunks])
 
 

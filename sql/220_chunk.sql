@@ -16,29 +16,30 @@ SET parallel_tuple_cost = 0
 AS $$
 DECLARE
     _table text;
-    _lexemes tsvector[];
-    _counts integer[];
 BEGIN
     -- Parallel workers read a real table: neither an array nor a temporary one.
     IF cardinality(array_remove(texts, NULL)) >= 500 AND has_schema_privilege('rag', 'CREATE')
         AND current_setting('max_parallel_workers_per_gather') <> '0' THEN
         BEGIN
             _table := 'rag.lexing_' || pg_current_xact_id();  -- nobody else's, and gone with the transaction
+            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);  -- may it be dropped, too?
             EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text STORAGE EXTERNAL)
                             WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
             EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
                             FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)', _table)
             USING languages, texts;
-            EXECUTE format(
-                'SELECT array_agg(l.lexemes ORDER BY l.place), array_agg(rag.lexeme_count(l.lexemes) ORDER BY l.place)
-                 FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l', _table)
-            INTO _lexemes, _counts;
-            EXECUTE format('DROP TABLE %s', _table);
-            RETURN QUERY SELECT l.lexemes, l.count FROM unnest(_lexemes, _counts) AS l (lexemes, count);
-            RETURN;
-        EXCEPTION WHEN OTHERS THEN  -- an event trigger may refuse tables; if it was a text, it fails below again
+        EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
             RAISE NOTICE 'texts are lexed by one process: %', SQLERRM;
+            _table := NULL;
         END;
+    END IF;
+    IF _table IS NOT NULL THEN
+        RETURN QUERY EXECUTE format(
+            'SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+             FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
+             ORDER BY l.place', _table);
+        EXECUTE format('DROP TABLE %s', _table);
+        RETURN;
     END IF;
     RETURN QUERY
     SELECT l.lexemes, rag.lexeme_count(l.lexemes)
