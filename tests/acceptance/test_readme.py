@@ -202,6 +202,7 @@ def test_readme_lists_every_extra() -> None:
     table = read("README.md").split("## Extras")[1].split("##")[0]
     assert set(re.findall(r"^\| `([\w-]+)`", table, re.MULTILINE)) == declared.keys() - {
         "dev",
+        "unit",
         "bench",
     }
 

@@ -230,7 +230,11 @@ def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path:
         return command_line.run(*arguments, environment=clean | settings, cwd=tmp_path)
 
     with Rag(dsn, settings=Settings(home=tmp_path)) as rag:
-        brought = rag.collection("docs", model="gemini:fake:8")
+        rag.database.create_collection(
+            "docs", model="gemini:fake:8", dimensions=8, distance="cosine", language="english",
+            chunking={}, index_options={},
+        )  # fmt: skip
+        brought = rag.collection("docs")
         brought.add_chunks(
             {"uri": uri, "content": f"blue bird {uri}", "embedding": [1] + [0] * 7} for uri in "abc"
         )
