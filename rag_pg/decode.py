@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
+from contextlib import suppress
+from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
 
@@ -15,6 +17,12 @@ _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b"))
+# In windows-1252 no word holds such a sign: its bytes are letters of another encoding. An apostrophe may stand in one.
+_FOREIGN_IN_WORD = re.compile(
+    r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u2020-\u203a\u20ac]+[^\W\d_]"
+)
+_OF_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")  # hardly ever two characters of another encoding
+_ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -24,13 +32,22 @@ def clean_text(text: str) -> tuple[str, int]:
     return _UNSTORABLE.subn("", text)
 
 
-def decode_text(data: bytes, *, declared: str | None = None) -> tuple[str, int]:
-    """Return the text of a file with \\n as line end, and how many characters were taken out.
+class Decoded(NamedTuple):
+    """A text; how many NUL and lone surrogates were taken out; what had to be assumed, "" when nothing."""
 
-    It is UTF-8, or UTF-16 or UTF-32 with a byte order mark, or, where it is none of these, in the
-    encoding `declared`. NUL and invalid bytes, up to 4 or 1 % of the file, are taken out.
+    text: str
+    removed: int
+    note: str = ""
 
-    Raises: UnsupportedFile (binary, another encoding); the message does not name the file.
+
+def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
+    """Return the text of a file with \\n as line end. No letter is ever left out.
+
+    It is UTF-8, or UTF-16 or UTF-32 with a byte order mark, or in the encoding `declared`. Where it is none of these its
+    encoding is detected, and the note names it. UTF-8 with a few damaged bytes, up to 4 or 1 % of the file, keeps
+    U+FFFD in their place, and the note counts them.
+
+    Raises: UnsupportedFile (binary, an encoding that cannot be told); the message does not name the file.
     """
     few = max(4, len(data) // 100)
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
@@ -40,27 +57,44 @@ def decode_text(data: bytes, *, declared: str | None = None) -> tuple[str, int]:
             f"is not text: {controls:,} of {len(data):,} bytes are control characters; "
             "convert it to text, or to UTF-8 if it is UTF-16"
         )
+    note = ""
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as exc:
-        text = _decode_anyway(data, encoding, declared, few)
-        if not text:
+        found = None if encoding in ("utf-16", "utf-32") else _detect(data, declared, few)
+        if found is None:
             raise UnsupportedFile(
                 f"is not {encoding.upper()}: byte 0x{data[exc.start]:02x} at offset {exc.start:,}; "
                 "convert it, for example with iconv -f WINDOWS-1252 -t UTF-8, where the first is "
                 "the encoding it has"
             ) from exc
+        text, note = found
     text, removed = clean_text(text)
-    return text.replace("\r\n", "\n").replace("\r", "\n"), removed
+    return Decoded(text.replace("\r\n", "\n").replace("\r", "\n"), removed, note)
 
 
-def _decode_anyway(data: bytes, encoding: str, declared: str | None, few: int) -> str:
-    """Return the text in the encoding `declared`, or with a `few` invalid bytes as lone
-    surrogates; "" if it is neither."""
-    if encoding in ("utf-16", "utf-32"):
-        return ""
-    try:
-        return data.decode(declared or "ascii")
-    except (UnicodeDecodeError, LookupError):
-        text = data.decode(encoding, "surrogateescape")
-        return text if clean_text(text)[1] <= few else ""
+def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | None:
+    """Return the text of bytes that are not UTF-8 and a note that says how they were read, or None."""
+    with suppress(UnicodeDecodeError, LookupError):
+        return data.decode(declared or "ascii"), ""
+    damaged = data.decode("utf-8", "replace")
+    bad = damaged.count("\ufffd") - data.count("\ufffd".encode())
+    whole = sum(character > "\x7f" for character in damaged) - bad
+    if bad <= few and (bad < whole or _OF_UTF8.search(data)):
+        return damaged, f"{bad} bytes are not UTF-8 and stand as \ufffd"
+    with suppress(UnicodeDecodeError):
+        western = data.decode("cp1252")
+        if not _FOREIGN_IN_WORD.search(western) and _mostly_ascii(data):
+            return western, "it is not UTF-8 and was read as windows-1252"
+    if sum(byte > 127 for byte in data) < _ENOUGH:
+        return None
+    from charset_normalizer import from_bytes  # takes long to import
+
+    best = from_bytes(data).best()
+    if best is None:
+        return None
+    return str(best).removeprefix("\ufeff"), f"it is not UTF-8 and was read as {best.encoding}"
+
+
+def _mostly_ascii(data: bytes) -> bool:
+    return sum(byte > 127 for byte in data) <= len(data) // 4

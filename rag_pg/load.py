@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from rag_pg.decode import Decoded, decode_text
 from rag_pg.decode import clean_text as clean_text
-from rag_pg.decode import decode_text
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.find import OFFICE, SUPPORTED, reason, shown, unsupported
 from rag_pg.front_matter import split_front_matter
@@ -117,14 +117,30 @@ def _records(path: Path, data: bytes, keys: Mapping[str, str]) -> Iterator[Loade
         if suffix in (".json", ".jsonl"):
             from rag_pg.load_data import json_documents
 
-            return json_documents(decode_text(data)[0], suffix, keys)
+            text, _, note = decode_text(data)
+            return _noted(json_documents(text, suffix, keys), note)
         if suffix in (".csv", ".tsv") and keys:
             from rag_pg.load_data import table_documents
 
-            return table_documents(decode_text(data)[0], suffix, keys)
+            text, _, note = decode_text(data)
+            return _noted(table_documents(text, suffix, keys), note)
     except InvalidInput as exc:
         raise type(exc)(f"{shown(path)} {exc}") from exc
     return None
+
+
+def _noted(records: Iterator[Loaded | str] | None, note: str) -> Iterator[Loaded | str] | None:
+    """The records of a file, the first with a note about the file."""
+    if records is None or not note:
+        return records
+    return _with_note(records, note)
+
+
+def _with_note(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | str]:
+    for record in records:
+        if note and isinstance(record, Loaded):
+            record, note = replace(record, notes=(note, *record.notes)), ""
+        yield record
 
 
 def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
@@ -170,7 +186,7 @@ def _check(path: Path, size: int, max_bytes: int) -> None:
         )
 
 
-def _text(data: bytes, suffix: str) -> tuple[str, int]:
+def _text(data: bytes, suffix: str) -> Decoded:
     if suffix not in _HTML:
         return decode_text(data)
     from rag_pg.load_html import declared_encoding  # its libraries take long to import
@@ -199,10 +215,10 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         from rag_pg.load_data import load_mail
 
         return load_mail(data, uri)
-    text, removed = _text(data, suffix)
+    text, removed, note = _text(data, suffix)
     title, media_type = "", "text/plain"
     metadata: Mapping[str, object] = {}
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = (note,) if note else ()
     if suffix in _HTML:
         from rag_pg.load_html import html_to_markdown
 
@@ -210,7 +226,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
     elif suffix in (".md", ".markdown"):
         front = split_front_matter(text)
         media_type, text, metadata = "text/markdown", front.body, front.metadata
-        notes = front.notes
+        notes = (*notes, *front.notes)
         title = front.title or first_title(text)
     elif suffix == ".rst":
         media_type, title = "text/x-rst", _rst_title(text[:_RST_HEAD])

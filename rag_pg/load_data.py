@@ -194,7 +194,7 @@ def _body(message: EmailMessage) -> tuple[str, str, int]:
         text = raw.decode(charset) if isinstance(raw, bytes) else ""
         text, removed = clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
     except (LookupError, UnicodeDecodeError):
-        text, removed = decode_text(raw if isinstance(raw, bytes) else b"", declared="cp1252")
+        text, removed, _ = decode_text(raw if isinstance(raw, bytes) else b"", declared="cp1252")
     if part.get_content_subtype() == "html":
         from rag_pg.load_html import html_to_markdown  # its libraries take long to import
 
