@@ -278,6 +278,21 @@ def test_a_bad_record_in_a_bulk_load_names_it_and_loads_nothing(database: Databa
     assert database.collection_stats("c")[0].documents == 0
 
 
+@pytest.mark.parametrize("metadata", ["[1, 2]", '"x"', "5"])
+def test_metadata_of_a_chunk_is_an_object(connection: Connection, metadata: str) -> None:
+    given = f'[{{"content": "good"}}, {{"content": "bad", "metadata": {metadata}}}]'
+    with pytest.raises(psycopg.Error, match="metadata in document 'u' is a JSON") as caught:
+        connection.execute("SELECT rag.put_chunks('c', 'u', %s)", [given])
+    assert caught.value.sqlstate == "RG001"
+
+
+@pytest.mark.parametrize("metadata", ["[1, 2]", "5"])
+def test_metadata_of_a_loaded_chunk_is_an_object(database: Database, metadata: str) -> None:
+    chunk = {"uri": "u", "content": "text", "metadata": json.loads(metadata)}
+    with pytest.raises(InvalidInput, match="JSON"):
+        database.load_chunks("c", [chunk, {"uri": "v", "content": "w", "metadata": {}}], 3)
+
+
 def test_a_long_uri_is_refused_by_its_bytes(connection: Connection) -> None:
     put = "SELECT rag.put_document('c', %s, 'text')"
     noise = "".join(chr(0x4E00 + i * 7919 % 20000) for i in range(667))
