@@ -16,6 +16,7 @@ CREATE OR REPLACE FUNCTION rag.block_weights(
 RETURNS TABLE (block_vector {vector}.sparsevec, block_idf real, top_weight real)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = auto    -- not the caller's: it is called for each lexeme
 AS $$
 DECLARE
     _idf real := greatest(term_idf, 0.01);
@@ -202,6 +203,7 @@ CREATE OR REPLACE FUNCTION rag.joined_weights(
 RETURNS {vector}.sparsevec
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
+SET plan_cache_mode = auto    -- not the caller's: it is called for each lexeme
 AS $$
 BEGIN
     RETURN (

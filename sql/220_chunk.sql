@@ -11,6 +11,7 @@ CREATE OR REPLACE FUNCTION rag.lex_texts(languages text[], texts text[])
 RETURNS TABLE (lexemes tsvector, lexeme_count integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET plan_cache_mode = auto    -- not the caller's: what is done to each text is planned once
 SET parallel_setup_cost = 0
 SET parallel_tuple_cost = 0
 AS $$
