@@ -134,6 +134,32 @@ $$Put the documents of the rows with these keys, and delete those of rows that h
 only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it stops no other.$$;
 
 
+CREATE OR REPLACE FUNCTION rag.remove_source_documents(of_source rag.sources, batch integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security = off  -- a document that a policy hides is not taken for one that is gone
+AS $$
+DECLARE
+    _count integer;
+BEGIN
+    SELECT count(rag.delete_document(c.name, d.uri)), max(x.document_id::text) INTO _count
+    FROM (SELECT y.document_id FROM rag.source_documents AS y WHERE y.source_id = of_source.source_id LIMIT batch) AS x
+    JOIN rag.collections AS c ON c.collection_id = of_source.collection_id
+    JOIN rag.documents AS d ON d.collection_id = of_source.collection_id AND d.document_id = x.document_id;
+    DELETE FROM rag.source_documents AS x
+    WHERE x.source_id = of_source.source_id AND NOT EXISTS (
+        SELECT FROM rag.documents AS d
+        WHERE d.collection_id = of_source.collection_id AND d.document_id = x.document_id);
+    RETURN _count;
+END
+$$;
+
+COMMENT ON FUNCTION rag.remove_source_documents(rag.sources, integer) IS
+$$Delete up to batch documents that a source has put. Returns how many; 0 when none is left.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.step_source(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -148,14 +174,7 @@ DECLARE
     _count integer;
 BEGIN
     IF _s.phase = 'remove' THEN
-        SELECT count(rag.delete_document(c.name, d.uri)), max(x.document_id::text) INTO _count
-        FROM (SELECT y.document_id FROM rag.source_documents AS y WHERE y.source_id = _s.source_id LIMIT batch) AS x
-        JOIN rag.collections AS c ON c.collection_id = _s.collection_id
-        JOIN rag.documents AS d ON d.collection_id = _s.collection_id AND d.document_id = x.document_id;
-        DELETE FROM rag.source_documents AS x
-        WHERE x.source_id = _s.source_id AND NOT EXISTS (
-            SELECT FROM rag.documents AS d
-            WHERE d.collection_id = _s.collection_id AND d.document_id = x.document_id);
+        _count := rag.remove_source_documents(_s, batch);
         IF _count = 0 THEN
             DELETE FROM rag.sources AS s WHERE s.source_id = _s.source_id;
         END IF;

@@ -200,7 +200,7 @@ BEGIN
         END IF;
         RETURN QUERY SELECT 'keyword', _rank IS NOT NULL, CASE
             WHEN _score IS NULL THEN 'it contains none of the query''s lexemes: '
-                || coalesce((SELECT string_agg(quote_literal(t.word), ', ') FROM rag.query_terms(_key, _request.query_text) AS t), 'there are none')
+                || coalesce((SELECT string_agg(quote_literal(t.word), ', ' ORDER BY t.word) FROM rag.query_terms(_key, _request.query_text) AS t), 'there are none')
             ELSE format('score %s from %s; %s', round(_score::numeric, 4), _matched,
                         CASE WHEN _rank IS NULL THEN format('not among the %s candidates', _request.candidate_limit)
                              ELSE format('rank %s', _rank) END) END;

@@ -93,7 +93,14 @@ def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
 
 def test_add_search_ask_status(process: Run, cli: Run, handbook: Path) -> None:
     (added,) = lines(process("add", "handbook", "--json"))
-    assert added == {"collection": "docs", "added": 2, "unchanged": 0, "failed": 0}
+    assert added == {
+        "collection": "docs",
+        "added": 2,
+        "unchanged": 0,
+        "failed": 0,
+        "skipped": {},
+        "failures": [],
+    }
     (again,) = lines(cli("add", "handbook", "--json"))
     assert (again["added"], again["unchanged"]) == (0, 2)
 
@@ -208,8 +215,8 @@ def test_bad_files_are_named_and_the_rest_goes_in(cli: Run, handbook: Path) -> N
     assert "Traceback" not in done.stderr
     result = json.loads(done.stdout)
     assert result["added"] == 3
-    assert result["failed"] == 5
-    for name in ("empty.md", "binary.txt", "undecodable.md", "gone.md", "huge.txt"):
+    assert (result["failed"], result["skipped"]) == (4, {"empty": 1})
+    for name in ("binary.txt", "undecodable.md", "gone.md", "huge.txt"):
         (line,) = [x for x in done.stderr.splitlines() if x.startswith("failed:") and name in x]
         assert len(line) < 300
     assert "RAG_PG_MAX_FILE_BYTES" in done.stderr
@@ -242,8 +249,17 @@ def test_standard_input_patterns_and_chunking(cli: Run, handbook: Path) -> None:
 
 
 def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
-    counts = {"collection": "docs", "changed": 2, "unchanged": 0, "deleted": 0, "failed": 0}
-    assert lines(cli("sync", "handbook", "--json")) == [counts]
+    (report,) = lines(cli("sync", "handbook", "--json"))
+    assert report == {
+        "collection": "docs",
+        "changed": 2,
+        "unchanged": 0,
+        "deleted": 0,
+        "gone": [],
+        "failed": 0,
+        "skipped": {},
+        "failures": [],
+    }
     (handbook / "holidays.txt").unlink()
     done = cli("sync", "handbook")
     assert done.stdout == "0 documents added or updated, 1 unchanged, 1 deleted, 0 failed\n"

@@ -417,9 +417,8 @@ def test_progress_counts_chunks_and_ends_at_their_number(rag: Rag) -> None:
     assert (first.documents, first.of_documents, first.chunks) == (0, 3, 0) and first.of_chunks > 0
     assert (last.documents, last.chunks, last.of_chunks) == (3, docs.stats().chunks, last.chunks)
     within = [step for step in steps if 0 < step.chunks < last.chunks]
-    assert within and {step.documents for step in within} == {
-        0
-    }  # it moves while one document is embedded
+    # It moves while the long document is embedded.
+    assert len([step for step in within if step.documents == 0]) > 1
     assert [step.chunks for step in steps] == sorted(step.chunks for step in steps)
 
 
