@@ -21,10 +21,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from rag_pg.chunk.splitter import Splitter, embedded_text
 from rag_pg.config import Settings
-from rag_pg.embed import MiniLM
-from rag_pg.models import Span
-from rag_pg.split import Splitter, embedded_text
+from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.types import Span
 
 BUDGET = 1280  # tokens
 SETTINGS: dict[str, dict[str, object]] = {

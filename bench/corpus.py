@@ -14,7 +14,7 @@ from typing import Any
 import data
 import psycopg
 
-from rag_pg import schema
+from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Rag
-from rag_pg.collection import Collection
+from rag_pg.client.collection import Collection
 
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import fusion_oracle

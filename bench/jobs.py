@@ -29,8 +29,9 @@ from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import Rag, schema
-from rag_pg.server import EmbeddedServer
+from rag_pg import Rag
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 OUT = Path(__file__).parent / "out"
 ROUNDS = 2

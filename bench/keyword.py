@@ -26,7 +26,7 @@ from clock import Timer, percentile
 from corpus import abstracts, fill, queries
 
 from rag_pg import Settings
-from rag_pg.server import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer
 
 
 def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:

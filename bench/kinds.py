@@ -23,8 +23,9 @@ from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import Settings, schema
-from rag_pg.server import EmbeddedServer
+from rag_pg import Settings
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 KINDS = {
     "exact": {"kind": "exact"},

@@ -29,8 +29,9 @@ from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import Rag, Settings, schema
-from rag_pg.server import EmbeddedServer
+from rag_pg import Rag, Settings
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 DATABASE = "bench_load"
 TARGET = 0.7  # of the rate by hand

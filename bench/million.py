@@ -26,8 +26,9 @@ from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import Settings, schema
-from rag_pg.server import EmbeddedServer
+from rag_pg import Settings
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 SHARES = {"none": {}, "1/10": {"p10": 3}, "1/100": {"p100": 3}, "1/1000": {"p1000": 3}}

@@ -38,7 +38,7 @@ from rich.table import Table
 from sqlalchemy import URL
 
 from rag_pg.config import Settings
-from rag_pg.server import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer
 
 OUT = Path(__file__).parent / "out"
 REQUIREMENTS = (

@@ -31,8 +31,8 @@ from clock import Timer, server_cpu_ms
 from filtered import vectors
 from psycopg.conninfo import make_conninfo
 
-from rag_pg import schema
-from rag_pg.server import EmbeddedServer
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 ROOT = Path(__file__).parents[1]
 Connection = psycopg.Connection[Any]

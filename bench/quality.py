@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Rag
-from rag_pg.collection import Collection
+from rag_pg.client.collection import Collection
 
 MEASURES = (nDCG @ 10, R @ 10, R @ 100)
 MODES = {"keyword": (0.0, 1.0), "vector": (1.0, 0.0), "hybrid": (0.5, 0.5)}

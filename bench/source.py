@@ -22,7 +22,7 @@ from jobs import server
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import schema
+from rag_pg.db import schema
 
 ROWS_PER_BATCH = 500  # what a worker asks for
 REPEATS = 200

@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Collection, Rag
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 from rag_pg.errors import NotFound
 
 OVERHEAD = 0.05  # the target: of the bare embedder's time
@@ -150,7 +150,7 @@ def _instantly(docs: Collection, action: Callable[[], object]) -> Callable[[], o
 def alone(file: str) -> None:
     """What the model needs: load it, embed the batches, keep nothing."""
     from rag_pg.config import Settings
-    from rag_pg.embed import open_embedder
+    from rag_pg.providers.minilm.embedder import open_embedder
 
     embedder = open_embedder("minilm", cache_dir=Settings.from_environment().home / "models")
     with Path(file).open(encoding="utf-8") as lines:

@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import psycopg
 
-from rag_pg import errors, schema
-from rag_pg.server import EmbeddedServer
+from rag_pg import errors
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 TARGET = Path(__file__).parent / "sql-api.md"
 

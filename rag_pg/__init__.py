@@ -16,28 +16,28 @@ from rag_pg import errors
 from rag_pg.errors import *  # noqa: F403
 
 if TYPE_CHECKING:
-    from rag_pg.aio import AsyncCollection, AsyncRag
-    from rag_pg.collection import Collection, Hits
+    from rag_pg.client.aio import AsyncCollection, AsyncRag
+    from rag_pg.client.collection import Collection, Hits
+    from rag_pg.client.rag import Rag
     from rag_pg.config import Settings
-    from rag_pg.load import load_bytes
-    from rag_pg.models import Answer, Citation, Document, Facet, Hit, Loaded, Progress
-    from rag_pg.rag import Rag
+    from rag_pg.load.files import load_bytes
+    from rag_pg.types import Answer, Citation, Document, Facet, Hit, Loaded, Progress
 
 __version__ = "0.1.0"
 _LAZY = {
-    "Answer": "rag_pg.models",
-    "AsyncCollection": "rag_pg.aio",
-    "AsyncRag": "rag_pg.aio",
-    "Citation": "rag_pg.models",
-    "Collection": "rag_pg.collection",
-    "Document": "rag_pg.models",
-    "Facet": "rag_pg.models",
-    "Hit": "rag_pg.models",
-    "Hits": "rag_pg.collection",
-    "Loaded": "rag_pg.models",
-    "Progress": "rag_pg.models",
-    "load_bytes": "rag_pg.load",
-    "Rag": "rag_pg.rag",
+    "Answer": "rag_pg.types",
+    "AsyncCollection": "rag_pg.client.aio",
+    "AsyncRag": "rag_pg.client.aio",
+    "Citation": "rag_pg.types",
+    "Collection": "rag_pg.client.collection",
+    "Document": "rag_pg.types",
+    "Facet": "rag_pg.types",
+    "Hit": "rag_pg.types",
+    "Hits": "rag_pg.client.collection",
+    "Loaded": "rag_pg.types",
+    "Progress": "rag_pg.types",
+    "load_bytes": "rag_pg.load.files",
+    "Rag": "rag_pg.client.rag",
     "Settings": "rag_pg.config",
 }
 __all__ = [

@@ -15,7 +15,7 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
 
-from rag_pg.cli import main
+from rag_pg.cli.app import main
 
 
 def run(

@@ -17,9 +17,10 @@ from places import server_folder
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from rag_pg import Rag, Settings, schema
-from rag_pg.db import Database
-from rag_pg.server import EmbeddedServer
+from rag_pg import Rag, Settings
+from rag_pg.db import schema
+from rag_pg.db.database import Database
+from rag_pg.db.embedded import EmbeddedServer
 
 pytest_plugins = ("accounting",)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_pg.models import Scores, Vectors
+from rag_pg.types import Scores, Vectors
 
 
 class HashEmbedder:

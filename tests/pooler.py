@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from rag_pg.connect import connect
+from rag_pg.db.connect import connect
 
 SERVERS = 3  # server connections for all clients together
 

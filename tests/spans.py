@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from rag_pg.models import Span
-from rag_pg.split import embedded_text
+from rag_pg.chunk.splitter import embedded_text
+from rag_pg.types import Span
 
 Count = Callable[[Sequence[str]], list[int]]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from peer_stores import DIMENSIONS, Documents, Search, Vectors
 from rag_pg import Rag, Settings
-from rag_pg.embed import MiniLM
+from rag_pg.providers.minilm.embedder import MiniLM
 
 PACKAGES = ("rag-pg",)
 

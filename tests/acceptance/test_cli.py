@@ -351,7 +351,7 @@ def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
 def test_help_is_quick_to_import() -> None:
     """`rag-pg --help` loads no library that takes long."""
     code = (
-        "import sys, rag_pg.cli; "
+        "import sys, rag_pg.cli.app; "
         "heavy = {'onnxruntime', 'torch', 'sqlalchemy', 'alembic', 'psycopg', 'numpy', 'tokenizers'}; "
         "print(sorted(heavy & sys.modules.keys()))"
     )

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rag_pg import NotFound, Rag
-from rag_pg.cli import app
+from rag_pg.cli.app import app
 
 Run = Callable[..., Result]
 

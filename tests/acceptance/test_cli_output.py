@@ -10,8 +10,8 @@ import pytest
 from psycopg.types.json import Jsonb
 from typer.testing import CliRunner, Result
 
-from rag_pg.cli import app
-from rag_pg.terminal import visible
+from rag_pg.cli.app import app
+from rag_pg.cli.terminal import visible
 
 ODD = "2001:db8:a:b:1 :date: [bold]x[/bold] [red] 漢字 שלום é 👩‍👩‍👧 \x1b[31mred\x1b[0m \u202eevil"
 WORD = "oddities"  # in the text, to be searched for

@@ -24,8 +24,9 @@ import sys, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
 from fakes import HashEmbedder
-from rag_pg import Rag, Settings, command
-from rag_pg.cli import main
+from rag_pg import Rag, Settings
+from rag_pg.cli import options as command
+from rag_pg.cli.app import main
 
 embedder = HashEmbedder("hash:32")
 embedder.fail = lambda texts: time.sleep({pause} * len(texts))
@@ -133,7 +134,7 @@ def test_an_add_says_what_it_waits_for(
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "text"}, wait=False)
     connection.execute("SELECT rag.take_jobs(9, 4, worker_name => 'gone:1')")
-    with caplog.at_level(logging.WARNING, "rag_pg.searchable"):
+    with caplog.at_level(logging.WARNING, "rag_pg.ingest.wait"):
         assert docs.add({"uri": "a", "content": "text"}).failures == ()
     (said,) = [r.getMessage().rpartition(" in ")[0] for r in caplog.records]
     assert said == "1 jobs are held by worker gone:1; if it is gone, its lease ends"

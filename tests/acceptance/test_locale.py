@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_pg import schema
-from rag_pg.connect import connect
+from rag_pg.db import schema
+from rag_pg.db.connect import connect
 
 LOCALES = {
     "ASCII": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},

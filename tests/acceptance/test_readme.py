@@ -20,7 +20,7 @@ from typer import _click as click
 from typer.testing import CliRunner
 
 from rag_pg import Rag
-from rag_pg.cli import app
+from rag_pg.cli.app import app
 from rag_pg.config import OTHERS, PREFIX, Settings
 
 ROOT = Path(__file__).parents[2]

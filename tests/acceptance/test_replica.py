@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from places import server_folder
 
-from rag_pg import schema
-from rag_pg.db import Database
-from rag_pg.server import EmbeddedServer
+from rag_pg.db import schema
+from rag_pg.db.database import Database
+from rag_pg.db.embedded import EmbeddedServer
 
 SEARCHES = (
     "SELECT uri, score FROM rag.search('r', 'red fish', '[1, 0, 0]')",

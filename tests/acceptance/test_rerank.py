@@ -16,8 +16,8 @@ from fake_gemini import GOOD_KEY, FakeGemini
 from fakes import HashEmbedder, WordReranker
 
 from rag_pg import AsyncRag, InvalidInput, InvalidQuery, ProviderError, Rag, Settings
-from rag_pg.collection import Collection
-from rag_pg.models import Generated
+from rag_pg.client.collection import Collection
+from rag_pg.types import Generated
 
 BIRDS = [f"A blue bird flies over tree number {n}." for n in range(60)]
 FISH = "# Sea\n\n## Animals\n\nA red fish swims with a blue bird above."

@@ -14,9 +14,10 @@ import pytest
 from fakes import HashEmbedder
 from places import server_folder
 
-from rag_pg import DatabaseUnavailable, Rag, Settings, schema
+from rag_pg import DatabaseUnavailable, Rag, Settings
 from rag_pg.config import default_home
-from rag_pg.server import EmbeddedServer, _library
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer, _library
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import CollectionMismatch, InvalidInput, Rag
-from rag_pg.chunking import METHODS
-from rag_pg.ingest import Stream
-from rag_pg.sync import changes
+from rag_pg.chunk.settings import METHODS
+from rag_pg.ingest.add import Stream
+from rag_pg.ingest.sync import changes
 
 CODE = '''class Door:
     """A door."""

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg.server import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 Psql = Callable[[str], "subprocess.CompletedProcess[str]"]

@@ -28,11 +28,11 @@ from rag_pg import (
     SchemaMismatch,
     UnusableReply,
 )
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.health import serve_health
-from rag_pg.models import Embedder, Job, Vectors
-from rag_pg.worker import Worker
+from rag_pg.types import Embedder, Job, Vectors
+from rag_pg.worker.health import serve_health
+from rag_pg.worker.worker import Worker
 
 Connection = psycopg.Connection[Any]
 

@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 

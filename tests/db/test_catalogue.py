@@ -7,8 +7,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from rag_pg.db.schema import sql_files
 from rag_pg.errors import SQLSTATES
-from rag_pg.schema import sql_files
 
 Connection = psycopg.Connection[Any]
 

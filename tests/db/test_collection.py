@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from rag_pg import CollectionMismatch, InvalidInput, NotFound
-from rag_pg.chunking import METHODS, Chunking
-from rag_pg.db import Database
+from rag_pg.chunk.settings import METHODS, Chunking
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -7,7 +7,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import DatabaseUnavailable, RagError, StatementCanceled
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 
 def failed(dsn: str, options: str, statement: str) -> RagError:

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner
 
-from rag_pg.cli import app
+from rag_pg.cli.app import app
 
 Connection = psycopg.Connection[Any]
 

@@ -5,7 +5,7 @@ import psycopg
 import pytest
 
 from rag_pg import InvalidInput
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 GOOD = {"uri": "a", "content": "the first text", "title": "A", "metadata": {"n": 1}}

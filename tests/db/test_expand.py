@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from rag_pg import Rag
-from rag_pg.collection import Collection
+from rag_pg.client.collection import Collection
 
 Connection = psycopg.Connection[Any]
 TEXT = "\n\n".join(

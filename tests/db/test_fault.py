@@ -11,8 +11,8 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import DatabaseUnavailable, InvalidInput, Rag, RagError, StatementCanceled
-from rag_pg.db import Database
-from rag_pg.db_connect import database_errors
+from rag_pg.db.connection import database_errors
+from rag_pg.db.database import Database
 from rag_pg.fault import OF_SQLSTATE, Fault, fault_of, fault_of_sqlstate
 
 Connection = psycopg.Connection[Any]
@@ -146,7 +146,7 @@ COSTS: dict[str, tuple[str, int, type[RagError] | None]] = {
 def test_an_error_at_storing_costs_its_job_alone(
     rag: Rag, connection: Connection, monkeypatch: pytest.MonkeyPatch, state: str
 ) -> None:
-    monkeypatch.setattr("rag_pg.pipeline.RESTART_SECONDS", 0.1)
+    monkeypatch.setattr("rag_pg.worker.pipeline.RESTART_SECONDS", 0.1)
     expected, attempts, ends_with = COSTS[state]
     docs = rag.collection("docs", model="hash:32")
     docs.add(*({"uri": u, "content": f"the text of {u}"} for u in ("a", "bad", "c")), wait=False)
@@ -229,9 +229,9 @@ def test_more_than_one_statement_holds_is_told(
     database: Database, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job, work = held(database, connection, 1)
-    monkeypatch.setattr("rag_pg.db_job.TEXTS_BYTES", 1000)
+    monkeypatch.setattr("rag_pg.db.job.TEXTS_BYTES", 1000)
     with pytest.raises(InvalidInput, match="document 'u' is too large: its 1 chunks have 10"):
         database.store_chunks(job, work, [{"content": "x" * 1000}], {})
-    monkeypatch.setattr("rag_pg.db_job.STATEMENT_BYTES", 2000)
+    monkeypatch.setattr("rag_pg.db.job.STATEMENT_BYTES", 2000)
     with pytest.raises(InvalidInput, match="divide it"):
         database.store_chunks(job, work, [{"content": "x"}], {0: np.zeros(1000, np.float32)})

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from random_filters import DECLARED, Json, filters, metadata
 
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg import schema
+from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 

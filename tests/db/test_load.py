@@ -7,7 +7,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 TEXTS = [

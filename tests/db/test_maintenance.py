@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg.db import Database
-from rag_pg.worker import Worker
+from rag_pg.db.database import Database
+from rag_pg.worker.worker import Worker
 
 Connection = psycopg.Connection[Any]
 RUN = {"function": "SELECT rag.maintain()", "procedure": "CALL rag.maintain_in_steps()"}

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from sql_calls import CALLS, fill
 
-from rag_pg import schema
-from rag_pg.db import Database
-from rag_pg.schema import sql_files
+from rag_pg.db import schema
+from rag_pg.db.database import Database
+from rag_pg.db.schema import sql_files
 
 Connection = psycopg.Connection[Any]
 

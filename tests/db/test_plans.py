@@ -9,7 +9,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 COUNT = 20_000

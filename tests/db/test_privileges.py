@@ -13,7 +13,8 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sql_calls import CALLS, fill, public_names
 
-from rag_pg import Rag, Settings, schema
+from rag_pg import Rag, Settings
+from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 

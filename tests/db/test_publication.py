@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from places import server_folder
 
-from rag_pg import schema
-from rag_pg.server import EmbeddedServer
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 

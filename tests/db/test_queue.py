@@ -6,8 +6,8 @@ import psycopg
 import pytest
 
 from rag_pg import NotFound, SchemaMismatch
-from rag_pg.db import Database
-from rag_pg.models import Job
+from rag_pg.db.database import Database
+from rag_pg.types import Job
 
 Connection = psycopg.Connection[Any]
 

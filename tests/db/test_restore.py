@@ -10,10 +10,11 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from rag_pg import DatabaseUnavailable, RagError, SchemaMismatch, schema
-from rag_pg.connect import connect
-from rag_pg.db import Database
-from rag_pg.server import EmbeddedServer
+from rag_pg import DatabaseUnavailable, RagError, SchemaMismatch
+from rag_pg.db import schema
+from rag_pg.db.connect import connect
+from rag_pg.db.database import Database
+from rag_pg.db.embedded import EmbeddedServer
 
 NewDatabase = Callable[..., str]
 Program = Callable[..., None]

@@ -6,7 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from rag_pg import Rag, schema
+from rag_pg import Rag
+from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 

@@ -14,7 +14,7 @@ from fakes import HashEmbedder
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import InvalidInput, NotFound, NotReady, Rag, Settings, SpaceChanged
-from rag_pg.collection import Collection
+from rag_pg.client.collection import Collection
 
 Connection = psycopg.Connection[Any]
 WORDS = [

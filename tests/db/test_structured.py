@@ -19,7 +19,7 @@ from random_filters import DECLARED, Json, filters, metadata
 from typer.testing import CliRunner
 
 from rag_pg import AsyncRag, Facet, InvalidInput, InvalidQuery, Rag
-from rag_pg.cli import app
+from rag_pg.cli.app import app
 
 Connection = psycopg.Connection[Any]
 

@@ -9,8 +9,9 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from rag_pg import DatabaseUnavailable, SchemaMismatch, schema
-from rag_pg.db import Database
+from rag_pg import DatabaseUnavailable, SchemaMismatch
+from rag_pg.db import schema
+from rag_pg.db.database import Database
 
 
 def run(dsn: str, *statements: str) -> list[Any]:

@@ -9,9 +9,10 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg import DatabaseUnavailable, schema
-from rag_pg.connect import connect
-from rag_pg.db import Database
+from rag_pg import DatabaseUnavailable
+from rag_pg.db import schema
+from rag_pg.db.connect import connect
+from rag_pg.db.database import Database
 
 NewDatabase = Callable[..., str]
 

@@ -9,7 +9,7 @@ import pytest
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 
-from rag_pg.db import Database
+from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
 COUNT = 12_000

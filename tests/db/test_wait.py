@@ -10,7 +10,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import InvalidInput, NotReady, Rag
-from rag_pg.collection import Collection
+from rag_pg.client.collection import Collection
 
 Connection = psycopg.Connection[Any]
 WAIT = "SELECT rag.wait_until_searchable('docs', %s, %s)"

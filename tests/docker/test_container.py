@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_pg import schema
-from rag_pg.db import Database
+from rag_pg.db import schema
+from rag_pg.db.database import Database
 
 IMAGE = os.environ.get("RAG_PG_TEST_IMAGE", "pgvector/pgvector:pg17")
 

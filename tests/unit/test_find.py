@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_pg.find import find_files
+from rag_pg.load.discover import find_files
 
 
 def make(folder: Path, *names: str) -> None:

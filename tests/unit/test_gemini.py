@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 
-from rag_pg import gemini_client
 from rag_pg.errors import (
     AnswerBlocked,
     InvalidInput,
@@ -28,9 +27,10 @@ from rag_pg.errors import (
     ProviderTimeout,
     RateLimited,
 )
-from rag_pg.gemini import CUT, GeminiEmbedder, GeminiLLM, open_embedder
-from rag_pg.gemini_sdk import THOUGHTS, SdkChoice, choose_sdk
-from rag_pg.models import LLM, Embedder, Generated
+from rag_pg.providers.gemini import connection as gemini_client
+from rag_pg.providers.gemini.llm import CUT, GeminiEmbedder, GeminiLLM, open_embedder
+from rag_pg.providers.gemini.sdk import THOUGHTS, SdkChoice, choose_sdk
+from rag_pg.types import LLM, Embedder, Generated
 
 SDKS: list[SdkChoice] = ["genai", "generativeai"]
 
@@ -435,7 +435,7 @@ def test_unknown_sdk_is_refused() -> None:
 
 def test_construction_imports_no_sdk() -> None:
     code = (
-        "import sys; from rag_pg.gemini import GeminiLLM, GeminiEmbedder; GeminiLLM(); "
+        "import sys; from rag_pg.providers.gemini.llm import GeminiLLM, GeminiEmbedder; GeminiLLM(); "
         "GeminiEmbedder(); print([m for m in sys.modules if m.startswith('google.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -446,7 +446,7 @@ def test_construction_imports_no_sdk() -> None:
 def test_legacy_sdk_gives_one_log_line_and_no_warning(
     fake_gemini: FakeGemini, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from rag_pg import gemini_sdk
+    from rag_pg.providers.gemini import sdk as gemini_sdk
 
     gemini_sdk._import_generativeai.cache_clear()
     with warnings.catch_warnings(record=True) as seen, caplog.at_level(logging.INFO, "rag_pg"):

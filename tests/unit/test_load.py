@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_pg.decode import decode_text
 from rag_pg.errors import InvalidInput, UnsupportedFile
-from rag_pg.find import find_files
-from rag_pg.front_matter import split_front_matter
-from rag_pg.load import clean_text, load_documents, load_file
-from rag_pg.load_html import html_to_markdown
-from rag_pg.models import Loaded
+from rag_pg.load.decode import decode_text
+from rag_pg.load.discover import find_files
+from rag_pg.load.files import clean_text, load_documents, load_file
+from rag_pg.load.front_matter import split_front_matter
+from rag_pg.load.html import html_to_markdown
+from rag_pg.types import Loaded
 
 
 def load(folder: Path, name: str, data: bytes | str) -> Loaded:

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_pg.chunk.grammars import CODE, CUT_BY_FUNCTION
+from rag_pg.chunk.pages import pages_of
 from rag_pg.errors import InvalidInput, UnsupportedFile
-from rag_pg.find import SUPPORTED
-from rag_pg.ingest import as_document
-from rag_pg.languages import CODE, CUT_BY_FUNCTION
-from rag_pg.load import load_documents, load_file, read_documents
-from rag_pg.models import Loaded, LoadFailure, Skipped
-from rag_pg.pages import pages_of
+from rag_pg.ingest.add import as_document
+from rag_pg.load.discover import SUPPORTED
+from rag_pg.load.files import load_documents, load_file, read_documents
+from rag_pg.types import Loaded, LoadFailure, Skipped
 
 
 def read(name: str, data: bytes | str) -> Loaded:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from spans import faults, longest, words
 
-from rag_pg.chunking import Chunking
+from rag_pg.chunk.code import outline_code
+from rag_pg.chunk.settings import Chunking
+from rag_pg.chunk.splitter import Splitter
 from rag_pg.errors import InvalidInput
-from rag_pg.outline_code import outline_code
-from rag_pg.split import Splitter
 
 PYTHON = '''\
 """Doc."""

@@ -26,10 +26,9 @@ from rag_pg.errors import (
     ProviderTimeout,
     RateLimited,
 )
-from rag_pg.gemini import CUT, GeminiLLM
-from rag_pg.llm import open_llm
-from rag_pg.models import Generated, Reranker, Scores
-from rag_pg.rerank import (
+from rag_pg.providers.gemini.llm import CUT, GeminiLLM
+from rag_pg.providers.registry import open_llm
+from rag_pg.search.rerank import (
     MAX_RUNNING,
     PASSAGE_CHARACTERS,
     CrossEncoder,
@@ -39,6 +38,7 @@ from rag_pg.rerank import (
     read_order,
     score_texts,
 )
+from rag_pg.types import Generated, Reranker, Scores
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 TEXTS = ["a cat", "how to build an index", "the dog"]
@@ -430,7 +430,7 @@ def test_a_missing_library_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['sentence_transformers'] = None\n"
         "from rag_pg import ModelUnavailable\n"
-        "from rag_pg.rerank import CrossEncoder\n"
+        "from rag_pg.search.rerank import CrossEncoder\n"
         "assert 'torch' not in sys.modules\n"
         "try: CrossEncoder('x')\n"
         "except ModelUnavailable as error: print(error)\n"

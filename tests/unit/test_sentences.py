@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pg.sentences import LONGEST, plain, split_sentences
-from rag_pg.words import content_words, estimate_tokens, same_word, words
+from rag_pg.text.sentences import LONGEST, plain, split_sentences
+from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
 
 MARKUP = st.text(
     alphabet=st.sampled_from("aB1 .!?:;,\n\t`~#-*_|>[](){}<>/=\\$。！中é…\u0000\U0001f600"),

@@ -1,6 +1,6 @@
 """The embedded server's library: what rag_pg takes from it beyond its documented functions.
 
-A new version of the library that fails here needs a look at rag_pg/server.py before it is admitted.
+A new version of the library that fails here needs a look at rag_pg/db/embedded.py before it is admitted.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_pg.server import DEFAULT_VERSION, EmbeddedServer, _library
+from rag_pg.db.embedded import DEFAULT_VERSION, EmbeddedServer, _library
 
 library = _library()
 postgres_server = library.postgres_server

@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from spans import DOCUMENT, Count, faults, letters, longest, size, squares, words
 
-from rag_pg.chunking import Chunking
+from rag_pg.chunk.blocks import Block, outline_markdown
+from rag_pg.chunk.settings import Chunking
+from rag_pg.chunk.splitter import Splitter, embedded_text
 from rag_pg.errors import InvalidInput
-from rag_pg.models import Span
-from rag_pg.outline import Block, outline_markdown
-from rag_pg.split import Splitter, embedded_text
+from rag_pg.types import Span
 
 MARKDOWN, PLAIN = "text/markdown", "text/plain"
 # --- what holds for every text -------------------------------------------------------------------

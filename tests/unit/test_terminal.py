@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from rag_pg import show, terminal
-from rag_pg.models import Answer, Citation, Progress, Usage
-from rag_pg.terminal import Column, copy_field, table_lines, visible
+from rag_pg.cli import console as show
+from rag_pg.cli import terminal
+from rag_pg.cli.terminal import Column, copy_field, table_lines, visible
+from rag_pg.types import Answer, Citation, Progress, Usage
 
 PIECES = (  # what consoles, markup and terminals take for something else
     ":smile:", ":date:", "2001:db8:a:b:1", "[bold]", "[/]", "[red]x[/red]", "[link=x]", "\\[",

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg.server import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer
 
 WORKER = Path(__file__).with_name("worker.py")
 

@@ -19,9 +19,9 @@ from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import schema
-from rag_pg.gemini import GeminiEmbedder
-from rag_pg.server import EmbeddedServer
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.providers.gemini.llm import GeminiEmbedder
 
 WRITERS = 4
 WORKERS = 3

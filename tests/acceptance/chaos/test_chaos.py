@@ -14,7 +14,7 @@ from acceptance.chaos.run import show, storm
 from places import server_folder
 from rich.console import Console
 
-from rag_pg.server import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer
 
 LONG = float(os.environ.get("RAG_PG_TEST_CHAOS", "0"))
 

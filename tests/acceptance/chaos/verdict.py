@@ -12,8 +12,8 @@ from acceptance.chaos.corpus import Version, version_word
 from bm25_oracle import Oracle
 from fake_gemini import _vector
 
-from rag_pg.models import Embedder
-from rag_pg.split import Splitter, embedded_text
+from rag_pg.chunk.splitter import Splitter, embedded_text
+from rag_pg.types import Embedder
 
 Connection = psycopg.Connection[Any]
 

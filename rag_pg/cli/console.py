@@ -1,0 +1,202 @@
+"""How hits, answers, progress and sizes look."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rag_pg.cli.terminal import Part, is_terminal, note, tell, width, write
+
+if TYPE_CHECKING:
+    from rag_pg.ingest.adopt.adopt import AdoptReport
+    from rag_pg.types import Answer, Hit, Progress
+
+
+MINUTE = 60.0  # seconds between two lines about progress
+MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
+
+
+def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] = ()) -> None:
+    """Print hits, three lines each: place; score and both legs' ranks; a passage of the text.
+
+    passages: of each hit, what matched between `MARKS`; without them how its text begins.
+    """
+    room = passage_room()
+    for place, hit in enumerate(hits, first):
+        legs = [
+            "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
+            "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
+        ]
+        if hit.rerank_score is not None:
+            legs.append(f"reranked {hit.rerank_score:.4f}")
+        where = " · ".join(filter(None, (hit.uri, hit.heading, _page(hit))))
+        write(f"{place:2}. ", (where, "bold"))
+        write(f"    score {hit.score:.4f}: {', '.join(legs)}")
+        if passages:
+            write("    ", *_marked(passages[place - first]))
+        else:
+            write("    ", (_beginning(hit.content, room), "dim"))
+
+
+def _page(hit: Hit) -> str:
+    """The pages or slides of a hit whose heading does not name one."""
+    for kind in ("page", "slide"):
+        first, last = (hit.metadata.get(key) for key in (kind, f"last_{kind}"))
+        if first is not None and last is not None and not hit.heading:
+            return f"{kind} {first}" if first == last else f"{kind}s {first} to {last}"
+    return ""
+
+
+def passage_room() -> int:
+    """How many characters of a passage stand on a line of the terminal."""
+    return max(30, min(width(), 140) - 4)
+
+
+def _marked(passage: str) -> list[Part]:
+    """Return a passage on one line, what matched in another style."""
+    line = " ".join(passage.split())
+    pieces = re.split(f"[{''.join(MARKS)}]", line)
+    return [(piece, "mark" if number % 2 else "dim") for number, piece in enumerate(pieces)]
+
+
+def _beginning(content: str, room: int) -> str:
+    """Return how a text begins, on one line."""
+    lines = content.splitlines()
+    if len(lines) > 1 and lines[0].startswith("#"):
+        lines = lines[1:]  # the heading stands in the line above
+    text = " ".join(" ".join(lines).split())
+    return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def print_answer(answer: Answer) -> None:
+    """Print an answer, its sources and how it was made."""
+    write(answer.text)
+    if answer.citations:
+        write()
+    for c in answer.citations:
+        where = c.uri + (f" · {c.heading}" if c.heading else "")
+        write((f"  [{c.number}] {where}", "dim"))
+    for remark in answer.notes:
+        note(remark)
+    tell((f"answered by {answer.model}", "dim"))
+
+
+def print_adopted(report: AdoptReport) -> None:
+    """Print what an adoption found and took, a line each."""
+    skipped = ", ".join(f"{count} {reason}" for reason, count in report.skipped.items())
+    lines = {
+        "layout": report.layout,
+        "rows": report.rows,
+        "skipped": skipped or "none",
+        "documents": report.documents,
+        "chunks": report.chunks,
+        "vectors": f"{report.vectors} of {report.dimensions} dimensions, {count_of(report.without_vector, 'chunk')} without",
+    }
+    if report.overlap is not None:
+        lines["overlap@10"] = f"{report.overlap:.3f}, of {count_of(report.sampled, 'vector')}"
+    for name, value in lines.items():
+        write(f"{name:<11}{value}")
+    if report.queued:
+        note(f"{count_of(report.queued, 'document')} queued for embedding: run rag-pg worker")
+    for remark in report.notes:
+        note(remark)
+
+
+class Told:
+    """What is said of progress, in words; `clock` gives the time in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began: tuple[float, int] | None = (
+            None  # when the first chunks were there, and how many
+        )
+        self._said = clock()
+
+    def sentence(self, progress: Progress) -> str:
+        """Return chunks, documents, rate and the time left."""
+        parts = [f"{progress.chunks} of about {progress.of_chunks} chunks"]
+        if progress.of_documents:
+            parts.append(f"{progress.documents} of {count_of(progress.of_documents, 'document')}")
+        if self._began is None and progress.chunks:
+            self._began = (self._clock(), progress.chunks)
+        elif self._began is not None:
+            seconds, done = self._clock() - self._began[0], progress.chunks - self._began[1]
+            if seconds >= 1 and done > 0:
+                left = (progress.of_chunks - progress.chunks) * seconds / done
+                parts += [f"{done / seconds:.1f} a second", f"{duration_of(max(0, left))} left"]
+        return ", ".join(parts)
+
+    def due(self) -> bool:
+        """Whether a minute is over since it was last so."""
+        if self._clock() - self._said < MINUTE:
+            return False
+        self._said = self._clock()
+        return True
+
+
+@contextmanager
+def show_progress() -> Iterator[Callable[[Progress], None]]:
+    """Tell progress on stderr: a bar on a terminal, else a line a minute; yields what the calls take."""
+    told = Told()
+    if not is_terminal(sys.stderr):
+
+        def line(progress: Progress) -> None:
+            sentence = told.sentence(progress)
+            if told.due():
+                tell(f"embedding: {sentence}")
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("embedding"), BarColumn(20), TextColumn("{task.fields[told]}"))
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, told="")
+
+        def move(progress: Progress) -> None:
+            sentence = told.sentence(progress)
+            bar.update(
+                task, completed=progress.chunks, total=progress.of_chunks or None, told=sentence
+            )
+
+        yield move
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return "1 document" or "2 documents"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def size_of(count: float) -> str:
+    """Return a number of bytes for people: 1 kB is 1000 bytes."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+def duration_of(seconds: float) -> str:
+    """Return a time for people: 45 s, 12 min, 3.5 h."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def print_fields(fields: Mapping[str, object]) -> None:
+    """Print what has a value, a line each; a list of objects has a line for each of them."""
+    longest = max(map(len, fields))
+    for name, value in fields.items():
+        if isinstance(value, list):
+            for item in value:
+                write(f"{name:{longest}}  {' · '.join(map(str, item.values()))}")
+        elif value is not None:
+            write(f"{name:{longest}}  {value}")

@@ -1,0 +1,60 @@
+"""`rag-pg db`: the schema, and the embedded server."""
+
+from __future__ import annotations
+
+import typer
+
+from rag_pg.cli.options import Dsn, Json, embedded, quiet, say, unopened
+from rag_pg.cli.terminal import tell, write
+
+db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
+
+
+@db.command("upgrade")
+def db_upgrade(json_: Json = False, dsn: Dsn = None) -> None:
+    """Install or upgrade schema rag."""
+    with quiet():
+        rag = unopened(dsn)
+        revision = rag.upgrade()
+    say(f"schema rag is at revision {revision}", json_, revision=revision)
+
+
+@db.command("check")
+def db_check(json_: Json = False, dsn: Dsn = None) -> None:
+    """Compare the database with this program; exit 1 when they differ."""
+    from rag_pg.db import schema
+
+    rag = unopened(dsn)
+    problems = schema.check(rag.dsn or embedded().start())
+    for problem in problems:
+        say(problem, json_, problem=problem)
+    if problems:
+        raise SystemExit(1)
+    if not json_:
+        write("schema rag is as this program installs it")
+
+
+@db.command("start")
+def db_start(json_: Json = False) -> None:
+    """Start the embedded server; it runs until `rag-pg db stop`."""
+    dsn = embedded().start()
+    tell("the embedded server is running")
+    say(dsn, json_, dsn=dsn)
+
+
+@db.command("stop")
+def db_stop(json_: Json = False) -> None:
+    """Stop the embedded server."""
+    stopped = embedded().stop()
+    say("stopped" if stopped else "it was not running", json_, stopped=stopped)
+
+
+@db.command("url")
+def db_url(json_: Json = False, dsn: Dsn = None) -> None:
+    """Print the connection string; the embedded server is started for it, with the schema."""
+    with quiet():
+        rag = unopened(dsn)
+        if rag.dsn is None:
+            with rag:  # which brings the schema up to date
+                pass
+    say(str(rag.dsn), json_, dsn=rag.dsn)

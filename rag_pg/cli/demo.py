@@ -1,0 +1,126 @@
+"""`rag-pg demo`: the project's own documentation, ingested, searched and asked."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rag_pg.cli.console import print_answer, print_hits, show_progress
+from rag_pg.cli.terminal import failed, width, write
+from rag_pg.client.collection import Collection
+from rag_pg.client.rag import Rag
+from rag_pg.db import schema
+from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.load.files import MAX_FILE_BYTES, load_file
+
+NAME = "demo"
+LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
+SEARCHES = (
+    ("RG005", "an error code: the keyword leg knows it, meaning does not"),
+    ("recover after sudden shutdown", "not a word of the text: the vector leg finds it"),
+    (
+        "how are keyword and vector rankings combined",
+        "both legs find it, and fusion puts their best first",
+    ),
+)
+QUESTIONS = (
+    "Why is there no foreign key between the partitioned tables?",
+    "What happens to a job when its worker dies?",
+)
+
+
+def run_demo(rag: Rag, *, keep: bool) -> None:
+    """Ingest README and docs/, search three times, ask twice, and show how psql does the same."""
+    started = time.monotonic()
+    docs = rag.collection(NAME)
+    _ingest(docs)
+    _search(docs)
+    _ask(docs)
+    _show_sql(rag, docs)
+    write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
+    if not keep:
+        rag.drop_collection(NAME)
+
+
+def _title(text: str) -> None:
+    write()
+    write((text, "bold"), f" {'─' * max(0, width() - len(text) - 1)}")
+
+
+def _ingest(docs: Collection) -> None:
+    _title("1. Ingest this project's README and docs/")
+    with show_progress() as progress:
+        report = docs.add(*_pages(), progress=progress)
+    stats = docs.stats()
+    write(
+        f"{report.added} documents embedded now, {report.unchanged} unchanged: "
+        f"{stats.documents} documents, {stats.chunks} chunks, all searchable."
+    )
+    for failure in report.failures:
+        failed(str(failure))
+
+
+def _pages() -> Iterator[dict[str, str]]:
+    for path in (schema.share("README.md"), *sorted(schema.share("docs").glob("*.md"))):
+        uri = path.name if path.name == "README.md" else f"docs/{path.name}"
+        loaded = load_file(path, uri, max_bytes=MAX_FILE_BYTES)
+        yield {
+            "uri": uri,
+            "title": loaded.title,
+            "content": loaded.content,
+            "media_type": loaded.media_type,
+        }
+
+
+def _search(docs: Collection) -> None:
+    for number, (query, why) in enumerate(SEARCHES, 2):
+        _title(f"{number}. Search: {query}")
+        write((why, "dim"))
+        for leg, weights in LEGS.items():
+            write("\n", (leg, "green"))
+            vector_weight, keyword_weight = weights
+            hits = docs.search(
+                query, limit=2, vector_weight=vector_weight, keyword_weight=keyword_weight
+            )
+            print_hits(hits)
+            if not hits:
+                write("    nothing")
+
+
+def _ask(docs: Collection) -> None:
+    for number, question in enumerate(QUESTIONS, 2 + len(SEARCHES)):
+        _title(f"{number}. Ask: {question}")
+        print_answer(docs.ask(question))
+
+
+def _show_sql(rag: Rag, docs: Collection) -> None:
+    """Print what psql needs; the file also holds a hybrid search with its query's vector."""
+    _title("The same from psql, or any other program")
+    query = SEARCHES[-1][0]
+    vector = ",".join(f"{x:.4g}" for x in docs.embedder.embed_query(query))
+    path = rag.settings.home / "demo.sql"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(
+        f"""\\df rag.search*
+-- keywords alone need no vector
+SELECT round(score::numeric, 3) AS score, uri, heading
+FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
+-- both legs: the vector is the query's, by the collection's model
+SELECT round(score::numeric, 4) AS score, vector_rank, keyword_rank, uri, heading
+FROM rag.search('{NAME}', '{query}', '[{vector}]', result_limit => 3);
+""",
+        encoding="utf-8",
+    )
+    psql = shutil.which("psql") or str(EmbeddedServer(Path()).program("psql"))
+    write(
+        f"""
+SELECT score, uri, heading FROM rag.search_keyword('{NAME}', '{SEARCHES[0][0]}', result_limit => 3);
+SELECT * FROM rag.collection_stats('{NAME}');
+
+{psql} "{rag.dsn}" -f {path}
+
+The server goes on running (rag-pg db stop ends it). Its connection string:
+{rag.dsn}"""
+    )

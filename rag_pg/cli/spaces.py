@@ -1,0 +1,161 @@
+"""`rag-pg spaces`, `reembed` and `rechunk`: another model or another chunking, without downtime."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rag_pg.cli.console import count_of, show_progress, size_of
+from rag_pg.cli.options import Dsn, Json, open_collection, opened, parsed_object, print_json, say
+from rag_pg.cli.terminal import Column, tell, write, write_table
+from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.types import SpaceComparison
+
+Chosen = Annotated[str, typer.Argument(help="Which collection.")]
+
+
+def reembed(
+    collection: Chosen,
+    model: Annotated[str, typer.Option(help="The embedder to change to.")],
+    wait: Annotated[bool, typer.Option(help="Embed now, or leave it to workers.")] = True,
+    activate: Annotated[
+        bool, typer.Option("--activate", help="Search with it when it is complete.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Build another model's vectors beside the active ones; searches go on meanwhile."""
+    if activate and not wait:
+        raise InvalidInput("--activate needs a complete space: leave out --no-wait")
+    with opened(dsn) as rag:
+        target = open_collection(rag, collection)
+        with show_progress() as progress:
+            space = target.reembed(model, wait=wait, activate=activate, progress=progress)
+    if json_:
+        print_json(space)
+        return
+    write(
+        f"space {space.space_id} ({space.model}) is {space.state}: "
+        f"{space.embedded} of {count_of(space.chunks, 'chunk')} embedded",
+    )
+    if not wait:
+        tell("workers embed it; see rag-pg spaces")
+    elif not activate:
+        tell(
+            f"compare it, then: rag-pg spaces {collection} --activate {space.space_id}",
+        )
+
+
+def rechunk(
+    collection: Chosen,
+    chunking: Annotated[str, typer.Option(help="As JSON: '{\"max_tokens\": 128}'.")],
+    wait: Annotated[bool, typer.Option(help="Work now, or leave it to workers.")] = True,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Cut the documents of a collection anew; they stay searchable, and unchanged chunks keep their vectors."""
+    settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
+    with opened(dsn) as rag, show_progress() as progress:
+        count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
+    state = "cut anew" if wait else "queued"
+    said = f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
+    say(said, json_, collection=collection, documents=count)
+
+
+def spaces(
+    collection: Annotated[str | None, typer.Argument(help="Only this collection.")] = None,
+    activate: Annotated[int | None, typer.Option(help="Search with this space.")] = None,
+    rollback: Annotated[
+        bool, typer.Option("--rollback", help="Search with the space before.")
+    ] = False,
+    drop: Annotated[int | None, typer.Option(help="Remove this space.")] = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(help="Compare by the JSON lines of this file: query, and relevant uris."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Switch though chunks lack vectors.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Embedding spaces: progress, comparing, switching, going back, removing."""
+    actions = [activate is not None, rollback, drop is not None, compare is not None]
+    if sum(actions) > 1 or (any(actions) and collection is None):
+        raise InvalidInput(
+            "name a collection and one of --activate, --rollback, --drop and --compare"
+        )
+    with opened(dsn) as rag:
+        if collection is not None and any(actions):
+            target = open_collection(rag, collection)
+            own = [s.space_id for s in target.spaces()]
+            for wanted in (activate, drop):
+                if wanted is not None and wanted not in own:
+                    raise InvalidInput(
+                        f"collection {collection!r} has no space {wanted}; it has "
+                        + ", ".join(map(str, own))
+                    )
+            if compare is not None:
+                _print_comparison(target.compare_spaces(_queries(compare)), json_)
+                return
+            if activate is not None:
+                missing = target.activate_space(activate, forced=force)
+                tell(f"space {activate} is active; {count_of(missing, 'chunk')} without a vector")
+            elif rollback:
+                tell(f"space {target.rollback_space(forced=force)} is active again")
+            elif drop is not None:
+                target.drop_space(drop)
+                tell(f"space {drop} is gone")
+        found = rag.database.list_spaces(collection)
+    if json_:
+        for space in found:
+            print_json(space)
+        return
+    columns = [
+        Column("collection"),
+        Column("space"),
+        Column("model"),
+        Column("state"),
+        Column("embedded"),
+        Column("waiting", spare=True),
+        Column("failed", spare=True),
+        Column("index"),
+        Column("size", size_of),
+    ]
+    rows = []
+    for one in found:
+        embedded = f"{one.embedded}/{one.chunks}"
+        row = (one.collection_name, one.space_id, one.model, one.state, embedded, one.waiting)
+        rows.append((*row, one.failed, one.index_state, one.bytes))
+    write_table(columns, rows)
+
+
+def _print_comparison(rows: list[SpaceComparison], as_json: bool) -> None:
+    if as_json:
+        for row in rows:
+            print_json(row)
+        return
+    names = ("overlap@10", "ranks apart", "recall@10", "nDCG@10")
+    columns = [Column("space"), Column("model"), Column("state")]
+    columns += [Column(name, lambda number: f"{number:.3f}") for name in names]
+    known = [(one.space_id, one.model, one.state) for one in rows]
+    numbers = [(one.overlap, one.rank_difference, one.recall, one.ndcg) for one in rows]
+    write_table(columns, [a + b for a, b in zip(known, numbers, strict=True)])
+
+
+def _queries(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"cannot read {path}: {exc}") from exc
+    shown = """'{"query": "reset my password", "relevant": ["password.md"]}'"""
+    return [
+        parsed_object(line, f"line {number} of {path}", shown)
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]

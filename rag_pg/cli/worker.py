@@ -1,0 +1,70 @@
+"""`rag-pg worker`: work the queue."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from contextlib import ExitStack
+from typing import Annotated
+
+import typer
+
+from rag_pg.cli.console import count_of
+from rag_pg.cli.options import Dsn, Json, opened, say
+from rag_pg.cli.terminal import tell
+
+
+def worker(
+    collections: Annotated[
+        list[str] | None,
+        typer.Option("--collection", "--collections", "-c", help="Only these; repeatable."),
+    ] = None,
+    concurrency: Annotated[
+        int,
+        typer.Option(help="Batches embedded side by side: more for a provider over the network."),
+    ] = 1,
+    once: Annotated[
+        bool, typer.Option("--once", help="Work until nothing is due, then exit.")
+    ] = False,
+    lease: Annotated[float, typer.Option(help="Seconds a job is held without a heartbeat.")] = 60.0,
+    health: Annotated[
+        int | None, typer.Option(help="Serve GET /health on this port; 0 takes a free one.")
+    ] = None,
+    health_host: Annotated[
+        str, typer.Option(help="Where it listens; 0.0.0.0 for every network.")
+    ] = "127.0.0.1",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    for noisy in ("alembic", "httpx", "psycopg.pool"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    done = {"documents": 0, "chunks": 0}
+
+    def stored(documents: int, chunks: int) -> None:
+        done["documents"] += documents
+        done["chunks"] += chunks
+
+    with opened(dsn) as rag, ExitStack() as stack:
+        runner = rag.worker(
+            collections or None, concurrency=concurrency, lease_seconds=lease, on_progress=stored
+        )
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: runner.stop.set())
+        if health is not None:
+            from rag_pg.worker.health import serve_health
+
+            host, port = stack.enter_context(serve_health(runner.health, health_host, health))
+            tell(f"health is at http://{host}:{port}/health")
+        if once:
+            runner.drain()
+        else:
+            tell(f"worker {runner.name} is waiting for jobs")
+            runner.run()
+    say(
+        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",
+        json_,
+        **done,
+    )

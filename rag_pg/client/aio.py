@@ -1,0 +1,170 @@
+"""The client for asyncio: the same calls, run in threads, as many at once as the pool has connections.
+
+A call is one statement and an embedding that is bound by the processor, so threads are the right tool.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial, update_wrapper
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+from rag_pg.client.collection import Collection
+from rag_pg.client.rag import Rag
+from rag_pg.types import CollectionInfo, Document, Embedder
+from rag_pg.worker.worker import Worker
+
+P = ParamSpec("P")
+T = TypeVar("T")
+S = TypeVar("S")
+S_co = TypeVar("S_co", covariant=True)
+
+
+class _Wrapper(Protocol[S_co]):
+    """What stands for an object of the synchronous client, and runs its calls."""
+
+    @property
+    def _sync(self) -> S_co: ...
+
+    async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+
+
+class Threaded(Generic[S, P, T]):
+    """A method of the synchronous client as one that is awaited, with the same parameters."""
+
+    def __init__(self, call: Callable[Concatenate[S, P], T]) -> None:
+        self._call = call
+        update_wrapper(self, call)  # type: ignore[arg-type]
+
+    def __get__(
+        self, wrapper: _Wrapper[S], owner: type | None = None
+    ) -> Callable[P, Coroutine[Any, Any, T]]:
+        if wrapper is None:
+            return self
+
+        async def awaited(*args: P.args, **kwargs: P.kwargs) -> T:
+            return await wrapper.run(partial(self._call, wrapper._sync), *args, **kwargs)
+
+        return update_wrapper(awaited, self._call)
+
+
+class AsyncRag:
+    """As `Rag`, with the same arguments: `async with AsyncRag(dsn) as rag:`. `run` takes any other call."""
+
+    def __init__(self, dsn: str | None = None, **options: Any) -> None:
+        self._sync = Rag(dsn, **options)
+        self._threads = ThreadPoolExecutor(self._sync.settings.pool_size, "rag-pg")
+
+    async def __aenter__(self) -> AsyncRag:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+        self._threads.shutdown(wait=False)
+
+    async def run(self, call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run any call of the synchronous client in one of the threads."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, partial(call, *args, **kwargs))
+
+    async def collection(
+        self,
+        name: str,
+        *,
+        model: str | None = None,
+        language: str | None = None,
+        distance: str | None = None,
+        dimensions: int | None = None,
+        chunking: Mapping[str, Any] | None = None,
+        index_options: Mapping[str, Any] | None = None,
+    ) -> AsyncCollection:
+        """See Rag.collection."""
+        opened = await self.run(
+            self._sync.collection,
+            name,
+            model=model,
+            language=language,
+            distance=distance,
+            dimensions=dimensions,
+            chunking=chunking,
+            index_options=index_options,
+        )
+        return AsyncCollection(self, opened)
+
+    async def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
+        """See Rag.worker."""
+        return await self.run(self._sync.worker, collections, **options)
+
+    open = Threaded(Rag.open)
+    close = Threaded(Rag.close)
+    upgrade = Threaded(Rag.upgrade)
+    collections = Threaded(Rag.collections)
+    drop_collection = Threaded(Rag.drop_collection)
+    adopt = Threaded(Rag.adopt)
+    embedder = Threaded(Rag.embedder)
+    embedder_of = Threaded(Rag.embedder_of)
+    reranker = Threaded(Rag.reranker)
+    info = Threaded(Rag.info)
+
+
+class AsyncCollection:
+    """As `Collection`. Made by `AsyncRag.collection`. `progress=` is called in the thread that works."""
+
+    def __init__(self, rag: AsyncRag, collection: Collection) -> None:
+        self.run = rag.run
+        self._sync = collection
+        self.rag = rag
+        self.name = collection.name
+
+    @property
+    def info(self) -> CollectionInfo:
+        """The collection's settings, as they were when it was opened or refreshed."""
+        return self._sync.info
+
+    @property
+    def embedder(self) -> Embedder:
+        """See Collection.embedder. Its first use opens the model: `await docs.run(lambda: docs.embedder)`."""
+        return self._sync.embedder
+
+    async def documents(
+        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
+    ) -> AsyncIterator[Document]:
+        """See Collection.documents."""
+        found = self._sync.documents(filter=filter, limit=limit)
+        while (document := await self.run(next, found, None)) is not None:
+            yield document
+
+    refresh = Threaded(Collection.refresh)
+    add = Threaded(Collection.add)
+    sync = Threaded(Collection.sync)
+    add_chunks = Threaded(Collection.add_chunks)
+    adopt = Threaded(Collection.adopt)
+    delete = Threaded(Collection.delete)
+    spaces = Threaded(Collection.spaces)
+    reembed = Threaded(Collection.reembed)
+    rechunk = Threaded(Collection.rechunk)
+    compare_spaces = Threaded(Collection.compare_spaces)
+    activate_space = Threaded(Collection.activate_space)
+    rollback_space = Threaded(Collection.rollback_space)
+    drop_space = Threaded(Collection.drop_space)
+    index_field = Threaded(Collection.index_field)
+    unindex_field = Threaded(Collection.unindex_field)
+    fields = Threaded(Collection.fields)
+    wait_until_searchable = Threaded(Collection.wait_until_searchable)
+    search = Threaded(Collection.search)
+    snippets = Threaded(Collection.snippets)
+    ask = Threaded(Collection.ask)
+    count = Threaded(Collection.count)
+    facets = Threaded(Collection.facets)
+    select = Threaded(Collection.select)
+    document = Threaded(Collection.document)
+    stats = Threaded(Collection.stats)

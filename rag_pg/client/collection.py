@@ -1,0 +1,581 @@
+"""A collection: documents that are searched together."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from rag_pg.answer.single_pass import answer_extractive, answer_with_llm
+from rag_pg.db.arguments import plain_arguments
+from rag_pg.errors import (
+    InvalidQuery,
+    ModelUnavailable,
+    NotFound,
+    ProviderError,
+    RagError,
+    SpaceChanged,
+)
+from rag_pg.ingest.add import Reading, Remarks, Source, checked_chunks, compare_sources, put_sources
+from rag_pg.ingest.adopt.adopt import SAMPLE, AdoptReport
+from rag_pg.ingest.reindex import (
+    Query,
+    build_space,
+    compare_spaces,
+    create_space,
+    find_space,
+    rechunk,
+)
+from rag_pg.ingest.sync import SyncReport, sync_folder
+from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
+from rag_pg.load.files import clean_text
+from rag_pg.providers.registry import open_llm
+from rag_pg.search.rerank import SECONDS, LLMReranker, rerank_hits, reranked_limit
+from rag_pg.types import (
+    LLM,
+    AddReport,
+    Answer,
+    CollectionInfo,
+    CollectionStats,
+    Document,
+    Embedder,
+    Facet,
+    Hit,
+    Reranker,
+    Space,
+    SpaceComparison,
+    Vectors,
+)
+
+if TYPE_CHECKING:
+    from rag_pg.client.rag import Rag
+
+QUERIES_CACHED = 1024
+NO_VECTORS = "vector search was skipped"
+
+
+class Hits(list[Hit]):
+    """Search results, best first. `notes` says what was degraded, e.g. a leg that was skipped."""
+
+    def __init__(self, hits: Iterable[Hit] = (), notes: Sequence[str] = ()) -> None:
+        super().__init__(hits)
+        self.notes = tuple(notes)
+
+
+class Collection:
+    """Documents that are searched together. Made by `Rag.collection`."""
+
+    def __init__(self, rag: Rag, info: CollectionInfo) -> None:
+        self.rag = rag
+        self.info = info
+        self.name = info.name
+        self._embed_query = lru_cache(QUERIES_CACHED)(self._embed_uncached)
+        self._embedder: Embedder | None = None
+        self._status: str | None = None
+        self._status_at = float("-inf")
+
+    def __repr__(self) -> str:
+        return f"Collection({self.name!r}, model={self.info.model!r})"
+
+    @property
+    def embedder(self) -> Embedder:
+        """What embeds this collection's documents and queries. Raises CollectionMismatch, ModelUnavailable."""
+        if self._embedder is None:
+            self._embedder = self.rag.embedder_of(self.name)
+        return self._embedder
+
+    def refresh(self) -> None:
+        """Read the settings again, after another embedding space was activated."""
+        self.info = self.rag.info(self.name)
+        self._embedder = None
+        self._embed_query.cache_clear()
+
+    def _embed_uncached(self, query: str) -> Vectors:
+        return self.embedder.embed_query(query)
+
+    # --- writing
+
+    def add(
+        self,
+        *sources: Source,
+        wait: bool = True,
+        progress: Report | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        exclude: Sequence[str] = (),
+        keys: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+    ) -> AddReport:
+        """Put documents and work the queue until they are searchable.
+
+        Args:
+            sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
+                and optionally title, metadata, media_type, language; other keys are metadata. What `load_bytes` returns.
+            wait: False only queues them, for a worker.
+            progress: called with a `Progress`: documents searchable of those to do, chunks embedded of about so many.
+            metadata: of every document, beside its own, which goes first.
+            exclude: what to leave out of folders and patterns, as in a .gitignore.
+            keys: what records in JSON, CSV and TSV files call the keys above, e.g. {"id": "uri", "text": "content"}.
+            dry_run: read and compare only; the report says what would be added.
+        Returns: counts, and what failed with its reason: one bad document does not stop the others.
+        """
+        database = self.rag.database
+        reading = Reading(
+            max_bytes=self.rag.settings.max_file_bytes,
+            keys=keys or {},
+            metadata=metadata or {},
+            exclude=exclude,
+        )
+        remarks = Remarks()
+        if dry_run:
+            compared = compare_sources(database, self.info, sources, reading, remarks)
+            return AddReport(
+                added=sum(compared.values()),
+                unchanged=len(compared) - sum(compared.values()),
+                uris=tuple(compared),
+                failures=tuple(remarks.failures),
+                removed_characters=remarks.removed,
+                skipped=remarks.skipped,
+                notes=tuple(remarks.notes),
+            )
+        ids = put_sources(database, self.name, sources, reading, remarks)
+        todo = {d.document_id for d in database.unfinished(self.name, list(ids))}
+        failures = remarks.failures
+        if wait and todo:
+            characters = sum(remarks.sizes[ids[i]] for i in todo)
+            failures += work_queue(self.rag, self.name, todo, progress, characters)
+        failed = {f.uri for f in failures}
+        return AddReport(
+            added=sum(1 for i in todo if ids[i] not in failed),
+            unchanged=len(ids) - len(todo),
+            uris=tuple(ids.values()),
+            failures=tuple(failures),
+            removed_characters=remarks.removed,
+            skipped=remarks.skipped,
+            notes=tuple(remarks.notes),
+            document_ids=tuple(ids),
+        )
+
+    def sync(
+        self,
+        folder: str | Path,
+        *,
+        wait: bool = True,
+        progress: Report | None = None,
+        exclude: Sequence[str] = (),
+        dry_run: bool = False,
+    ) -> SyncReport:
+        """Bring the collection in step with a folder: add and update what changed, and delete the
+        documents of that folder whose files are gone; see `sync_folder`."""
+        return sync_folder(
+            self, Path(folder), wait=wait, progress=progress, exclude=exclude, dry_run=dry_run
+        )
+
+    def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
+        """Bulk-load chunks that are ready-made, by COPY, in one transaction.
+
+        Args:
+            chunks: mappings with uri, content and optionally embedding (dimensions of the collection), title,
+                heading, metadata. Rows with the same uri make one document, in the order given.
+            wait: embed those that came without an embedding before returning; False leaves them to a worker.
+        Returns: the number of chunks loaded.
+        Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
+        """
+        self.refresh()
+        counts = self.rag.database.load_chunks(
+            self.name, checked_chunks(chunks), self.info.dimensions
+        )
+        if wait and counts.queued:
+            failures = work_queue(self.rag, self.name, set(counts.queued))
+            if failures:
+                raise RagError(
+                    f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could not be "
+                    f"embedded; {failures[0]}"
+                )
+        return counts.loaded_chunks
+
+    def adopt(
+        self,
+        table: str,
+        *,
+        layout: str,
+        source_dsn: str | None = None,
+        langchain_collection: str | None = None,
+        uri_key: str | None = None,
+        sample: int = SAMPLE,
+    ) -> AdoptReport:
+        """Take over a table that another program filled, with its embeddings; see `Rag.adopt`."""
+        return self.rag.adopt(
+            table,
+            self.name,
+            layout=layout,
+            source_dsn=source_dsn,
+            langchain_collection=langchain_collection,
+            uri_key=uri_key,
+            sample=sample,
+        )
+
+    def delete(self, uri: str) -> bool:
+        """Delete a document. False when there is none with that uri."""
+        return self.rag.database.delete_document(self.name, uri)
+
+    # --- embedding spaces
+
+    def spaces(self) -> list[Space]:
+        """The collection's embedding spaces, with their progress."""
+        return self.rag.database.list_spaces(self.name)
+
+    def reembed(
+        self,
+        model: str,
+        *,
+        distance: str | None = None,
+        index_options: Mapping[str, Any] | None = None,
+        wait: bool = True,
+        activate: bool = False,
+        progress: Report | None = None,
+    ) -> Space:
+        """Build the vectors of another model in a space beside the active one, which is searched meanwhile.
+
+        Args:
+            distance: as the active space's by default.
+            wait: work the queue until the space is complete; False leaves it to workers.
+            activate: then search with it, see `activate_space`; implies waiting.
+            progress: called with a `Progress`: chunks embedded, of all.
+        Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active one),
+            NotReady when chunks cannot be embedded.
+        """
+        space_id = create_space(
+            self.rag, self.name, model, distance or self.info.distance, index_options or {}
+        )
+        if wait or activate:
+            build_space(self.rag, self.name, space_id, progress)
+        if activate:
+            self.activate_space(space_id)
+        return find_space(self.rag, self.name, space_id)
+
+    def rechunk(
+        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
+    ) -> int:
+        """Cut the documents anew; unchanged chunks keep their vectors, and all stay searchable meanwhile.
+
+        Returns: how many documents there are, 0 when they are cut like this already.
+        """
+        count = rechunk(self.rag, self.name, chunking, wait, progress)
+        self.refresh()
+        return count
+
+    def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
+        """What each embedding space finds for the same queries, by exact vector search.
+
+        Args:
+            queries: texts, or mappings with query and relevant: uris, or grades by uri.
+        """
+        return compare_spaces(self.rag, self.name, queries, limit)
+
+    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
+        """Search with that space from now on; return how many chunks have no vector in it.
+
+        Raises: NotReady while chunks lack vectors, unless `forced`; NotFound.
+        """
+        missing = self.rag.database.activate_space(space_id, forced=forced)
+        self.refresh()
+        return missing
+
+    def rollback_space(self, *, forced: bool = False) -> int:
+        """Search with the space that was active before; return its id. Raises: NotFound, NotReady."""
+        space_id = self.rag.database.rollback_space(self.name, forced=forced)
+        self.refresh()
+        return space_id
+
+    def drop_space(self, space_id: int) -> None:
+        """Remove a space that is not active. Raises: InvalidInput, NotFound."""
+        self.rag.database.drop_space(space_id)
+
+    # --- metadata fields
+
+    def index_field(self, field: str, type: str) -> None:
+        """Declare a metadata field, so that an index serves ranges and prefixes of it in filters.
+
+        Args:
+            field: a path as in filters, e.g. "year" or "author.name".
+            type: text, numeric, timestamptz or boolean.
+        Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
+        """
+        self.rag.database.index_field(self.name, field, type)
+
+    def unindex_field(self, field: str) -> bool:
+        """Take back a declaration. False when there was none."""
+        return self.rag.database.unindex_field(self.name, field)
+
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types."""
+        return self.rag.database.list_fields(self.name)
+
+    # --- reading
+
+    def wait_until_searchable(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
+        """Return when these documents are searchable in the version they have now or a later one.
+
+        Raises: NotReady after `timeout` seconds, or at once for a document that failed.
+        """
+        wait_until_searchable(self.rag.database, self.name, document_ids, timeout)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        offset: int = 0,
+        filter: Mapping[str, Any] | None = None,
+        vector_weight: float | None = None,
+        keyword_weight: float | None = None,
+        fusion: str | None = None,
+        rrf_k: int | None = None,
+        candidate_limit: int | None = None,
+        diversity: float | None = None,
+        per_document: int | None = None,
+        boosts: Sequence[Mapping[str, Any]] | None = None,
+        duplicates: bool | None = None,
+        rerank: str | Reranker | None = None,
+        rerank_timeout: float | None = SECONDS,
+        wait_for: Iterable[UUID] = (),
+        timeout: float = 30,
+    ) -> Hits:
+        """Return the chunks that best answer `query`, best first.
+
+        Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
+        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` says so.
+
+        Args:
+            limit: 1 to 1000 hits.
+            offset: how many hits to leave out, as the pages before had; limit + offset is at most 10,000, with rerank at
+                most the candidate_limit.
+            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
+                be dates, decimals, UUIDs and sets. See docs/filters.md.
+            vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
+            fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
+            candidate_limit: how many each leg contributes, and how many are reranked; default the larger of
+                4 * limit and 40.
+            diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
+            per_document: at most so many chunks of a document.
+            boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
+            duplicates: keep chunks whose text was found before.
+            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
+                llm:<language model>, or an object with `name` and `rerank`.
+            rerank_timeout: seconds, without loading the model; None: as long as it takes.
+            wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
+            timeout: seconds to wait for them.
+        Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
+        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, NotReady, SchemaMismatch,
+            DatabaseUnavailable.
+        """
+        if not isinstance(query, str):
+            raise InvalidQuery(f"the query is a text, not {query!r:.100}")
+        plain_arguments({"limit": limit, "offset": offset, "candidate_limit": candidate_limit})
+        query, _ = clean_text(query)
+        if not query.strip():
+            raise InvalidQuery("the query is empty; ask for something")
+        if wait_for := list(wait_for):
+            self.wait_until_searchable(wait_for, timeout=timeout)
+        page = slice(limit)
+        if rerank is not None:
+            page = slice(offset, offset + limit)
+            limit = candidate_limit = reranked_limit(limit, candidate_limit, rerank_timeout)
+            if not 0 <= offset < limit:
+                raise InvalidQuery(
+                    f"offset {offset} is out of range: {limit} candidates are reranked; raise candidate_limit"
+                )
+            offset = 0
+        for attempt in range(3):
+            notes: list[str] = []
+            embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
+            try:
+                hits = self.rag.database.search(
+                    self.name,
+                    query,
+                    embedding,
+                    limit=limit,
+                    metadata_filter=filter or {},
+                    vector_weight=vector_weight if embedding is not None else 0.0,
+                    keyword_weight=keyword_weight,
+                    fusion=fusion,
+                    rrf_k=rrf_k,
+                    candidate_limit=candidate_limit,
+                    diversity=diversity,
+                    per_document=per_document,
+                    boosts=boosts,
+                    duplicates=duplicates,
+                    offset=offset,
+                    space_id=None if embedding is None else self.info.space_id,
+                )
+            except SpaceChanged:  # activated by another program: embed by its model
+                if attempt == 2:
+                    raise
+                self.refresh()
+                continue
+            break
+        if rerank is not None:
+            try:
+                reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
+                hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
+            except (ProviderError, ModelUnavailable) as exc:
+                notes.append(f"reranking was skipped: {exc}")
+        if note := self._waiting(len(hits) < limit):
+            notes.append(note)
+        return Hits(hits[page], notes)
+
+    def snippets(
+        self,
+        query: str,
+        hits: Sequence[Hit],
+        *,
+        max_length: int = 200,
+        start_mark: str = "<b>",
+        stop_mark: str = "</b>",
+        ellipsis: str = "…",
+    ) -> list[str]:
+        """Return the passage of each hit that best matches the query's words, which stand between marks.
+
+        The text is as it is stored: for HTML pass marks that no text holds, escape, then replace them.
+
+        Args:
+            max_length: 10 to 10,000 characters of the chunk, cut between words; `ellipsis` stands where it was cut.
+        Returns: a text for each hit; the chunk's beginning, unmarked, where no word matches, and "" where the
+            chunk was deleted meanwhile. Raises: InvalidQuery.
+        """
+        query, _ = clean_text(query)
+        found = self.rag.database.snippets(
+            self.name, query, [hit.chunk_id for hit in hits], max_length=max_length,
+            start_mark=start_mark, stop_mark=stop_mark, ellipsis=ellipsis,
+        )  # fmt: skip
+        return [text or "" for text in found]
+
+    def _waiting(self, short: bool) -> str | None:
+        """That documents wait and no worker lives; asked for at most once a second, or, when a search
+        found all that it wanted, once in ten."""
+        now = time.monotonic()
+        if now - self._status_at > (1 if short else 10):
+            self._status, self._status_at = self.rag.database.search_note(self.name), now
+        return self._status
+
+    def _query_vector(
+        self,
+        query: str,
+        vector_weight: float | None,
+        keyword_weight: float | None,
+        notes: list[str],
+    ) -> Vectors | None:
+        """Embed a query; None where that is not wanted or, which is noted, not possible."""
+        if vector_weight == 0 or len(query) > 100_000:
+            return None
+        try:
+            return self._embed_query(query)
+        except (ProviderError, ModelUnavailable) as exc:
+            if keyword_weight == 0:
+                raise
+            notes.append(f"{NO_VECTORS}: {exc}")
+            return None
+
+    def ask(
+        self,
+        question: str,
+        *,
+        limit: int = 8,
+        filter: Mapping[str, Any] | None = None,
+        llm: str | LLM | None = None,
+        rerank: str | Reranker | None = None,
+    ) -> Answer:
+        """Answer from the documents, with citations, or say that they do not answer.
+
+        Args:
+            limit: how many hits are shown to the model.
+            llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
+                object with `name` and `generate`.
+            rerank: see `search`; llm is the model that answers.
+        Raises: as `search`, and ProviderError and its kinds when the model fails.
+        """
+        model = open_llm(llm or self.rag.settings.llm) if isinstance(llm, str | None) else llm
+        if rerank == "llm" and model is not None:
+            rerank = LLMReranker(model)
+        hits = self.search(question, limit=limit, filter=filter, rerank=rerank)
+        if model is None:
+            working = None if any(n.startswith(NO_VECTORS) for n in hits.notes) else self.embedder
+            answer = answer_extractive(question, hits, embedder=working)
+        else:
+            answer = answer_with_llm(question, hits, model)
+        if not hits.notes:
+            return answer
+        return replace(answer, notes=(*hits.notes, *answer.notes))
+
+    def documents(
+        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
+    ) -> Iterator[Document]:
+        """Yield documents by uri, without their content, a page at a time."""
+        after = ""
+        left = limit
+        while left is None or left > 0:
+            page = self.rag.database.list_documents(
+                self.name,
+                metadata_filter=filter or {},
+                limit=min(500, left or 500),
+                after_uri=after,
+            )
+            yield from page
+            if len(page) < 500:
+                return
+            after = page[-1].uri
+            left = None if left is None else left - len(page)
+
+    def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
+        """How many documents there are whose metadata pass the filter."""
+        return self.rag.database.count_documents(self.name, metadata_filter=filter or {})
+
+    def facets(
+        self, field: str, *, filter: Mapping[str, Any] | None = None, limit: int = 20
+    ) -> list[Facet]:
+        """The values of a metadata field and how many documents hold each, the most frequent first.
+
+        Of an array each element counts, once per document; documents without the field do not.
+        """
+        return self.rag.database.facets(self.name, field, metadata_filter=filter or {}, limit=limit)
+
+    def select(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        order_by: str = "uri",
+        descending: bool = False,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Return the first documents in some order, without their content; `documents` yields them all.
+
+        Args:
+            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by value, ISO dates
+                by time, texts by code point; documents without the field come last, descending or not.
+            limit: 1 to 1000 documents.
+            offset: how many to leave out, as the pages before had.
+        """
+        return self.rag.database.select_documents(
+            self.name,
+            metadata_filter=filter or {},
+            order_by=order_by,
+            descending=descending,
+            limit=limit,
+            offset=offset,
+        )
+
+    def document(self, uri: str) -> Document:
+        """Return a document with its content. Raises NotFound."""
+        found = self.rag.database.get_document(self.name, uri)
+        if found is None:
+            raise NotFound(f"collection {self.name!r} has no document {uri!r}")
+        return found
+
+    def stats(self) -> CollectionStats:
+        """Counts, size and lag."""
+        return self.rag.database.collection_stats(self.name)[0]

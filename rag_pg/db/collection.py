@@ -1,0 +1,89 @@
+"""Statements about collections and their metadata fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Connected
+from rag_pg.types import CollectionInfo, CollectionStats
+
+
+class Collections(Connected):
+    """Collections: made, listed, dropped."""
+
+    def create_collection(
+        self,
+        name: str,
+        *,
+        model: str,
+        dimensions: int,
+        distance: str,
+        language: str,
+        chunking: Mapping[str, Any],
+        index_options: Mapping[str, Any],
+    ) -> int:
+        return int(
+            self._scalar(
+                """SELECT rag.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
+                   %(language)s::regconfig, %(chunking)s, %(index_options)s)""",
+                name=name,
+                model=model,
+                dimensions=dimensions,
+                distance=distance,
+                language=language,
+                chunking=Jsonb(chunking),
+                index_options=Jsonb(index_options),
+            )
+        )
+
+    def list_collections(self) -> list[CollectionInfo]:
+        return self._rows(CollectionInfo, "SELECT * FROM rag.list_collections()")
+
+    def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
+        return self._rows(
+            CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
+        )
+
+    def set_chunking(self, collection: str, chunking: Mapping[str, Any]) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.set_chunking(%(collection)s, %(chunking)s)",
+                collection=collection,
+                chunking=Jsonb(chunking),
+            )
+        )
+
+    def drop_collection(self, name: str) -> None:
+        self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)
+
+    def remove_dropped(self) -> int:
+        return int(self._scalar("SELECT rag.remove_dropped()"))
+
+    def index_field(self, collection: str, field: str, type: str) -> None:
+        self._scalar(
+            "SELECT rag.index_field(%(collection)s, %(field)s, %(type)s)",
+            collection=collection,
+            field=field,
+            type=type,
+        )
+
+    def unindex_field(self, collection: str, field: str) -> bool:
+        return bool(
+            self._scalar(
+                "SELECT rag.unindex_field(%(collection)s, %(field)s)",
+                collection=collection,
+                field=field,
+            )
+        )
+
+    def list_fields(self, collection: str) -> dict[str, str]:
+        with self.connection() as connection:
+            return dict(
+                connection.execute(
+                    "SELECT field, type FROM rag.list_fields(%(collection)s)",
+                    {"collection": collection},
+                ).fetchall()
+            )

@@ -1,0 +1,240 @@
+"""Connections to the database, and what their errors mean.
+
+They come from a pool, are in autocommit mode and keep no session state, so transaction poolers work. So they have no
+search_path of their own either: each statement names the schema of what it calls, for a function or operator of another
+role's that fits better would run with the rights of this one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, LiteralString, TypeVar
+
+import psycopg
+from pgvector.psycopg.halfvec import register_halfvec_info
+from psycopg import sql
+from psycopg.rows import class_row, dict_row, scalar_row
+from psycopg.types import TypeInfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from rag_pg.db.arguments import plain_arguments
+from rag_pg.db.connect import (
+    CONNECT_SECONDS,
+    check_encoding,
+    connect,
+    connection_options,
+    settle_dates,
+)
+from rag_pg.errors import (
+    SQLSTATES,
+    DatabaseUnavailable,
+    InvalidInput,
+    RagError,
+    SchemaMismatch,
+    StatementCanceled,
+)
+from rag_pg.fault import Fault, fault_of_sqlstate
+
+API_VERSION = 1
+PING_SECONDS = 2
+POOL_SIZE = 4
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class Connected:
+    """A pool of connections, and statements on them. Opens nothing until `open`."""
+
+    def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
+        self.dsn = dsn
+        self._pool = ConnectionPool(
+            dsn,
+            min_size=1,
+            max_size=pool_size,
+            open=False,
+            timeout=CONNECT_SECONDS,
+            reconnect_timeout=CONNECT_SECONDS,  # then whoever asks begins anew: its pauses double
+            configure=_configure,
+            kwargs={"autocommit": True, **connection_options(dsn)},
+        )
+        self._opened = False
+
+    def open(self) -> None:
+        """Connect and compare versions.
+
+        Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer.
+        """
+        if self._opened:
+            return
+        with database_errors(), connect(self.dsn) as connection:
+            check_encoding(connection)
+            found = _api_version(connection)
+        check_api_version(found)
+        self._pool.open(wait=False)
+        self._opened = True
+
+    def close(self) -> None:
+        if self._opened:
+            self._pool.close()
+            self._opened = False
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """A pooled connection; its errors are translated."""
+        with database_errors(), self._pool.connection() as connection:
+            yield connection
+
+    def reserve(self, connections: int) -> None:
+        """Let the pool hold at least so many connections."""
+        if connections > self._pool.max_size:
+            self._pool.resize(self._pool.min_size, connections)
+
+    def answers(self) -> bool:
+        """Whether the database can be reached now, by a connection of its own."""
+        try:
+            with connect(self.dsn, seconds=PING_SECONDS) as connection:
+                connection.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    @contextmanager
+    def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
+        """A connection of its own that hears of new jobs, or of other channels.
+
+        Behind a pooler it hears nothing: NOTIFY does not pass, and LISTEN would stay with a connection of others.
+        """
+        channels = channels or ("rag_jobs",)
+        with database_errors(), connect(self.dsn, autocommit=True) as connection:
+            if is_pooled(connection):
+                log.warning(
+                    "a pooler stands before the database, which passes no NOTIFY: %s is looked for every few "
+                    "seconds instead; give workers a direct connection when that is too slow",
+                    ", ".join(channels),
+                )
+            else:
+                for channel in channels:
+                    connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            yield connection
+
+    def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=class_row(cls)) as cursor,
+        ):
+            return cursor.execute(statement, plain_arguments(values)).fetchall()
+
+    def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
+        with (
+            self.connection() as connection,
+            connection.cursor(row_factory=dict_row) as cursor,
+        ):
+            return cursor.execute(statement, plain_arguments(values)).fetchall()
+
+    def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
+        with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            return cursor.execute(statement, plain_arguments(values)).fetchone()
+
+
+def is_pooled(connection: psycopg.Connection[Any]) -> bool:
+    """Whether a pooler stands between: the process that answers is not the one that was greeted."""
+    row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
+    return row is not None and row[0] != connection.info.backend_pid
+
+
+def vector_schema(connection: psycopg.Connection[Any]) -> str:
+    row = connection.execute(
+        "SELECT n.nspname FROM pg_catalog.pg_extension AS e "
+        "JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace "
+        "WHERE e.extname OPERATOR(pg_catalog.=) 'vector'"
+    ).fetchone()
+    if row is None:
+        raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
+    return str(row[0])
+
+
+def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
+    """In one statement: TypeInfo.fetch would open a transaction, however short."""
+    row = connection.execute(
+        "SELECT y.oid, y.typarray FROM pg_catalog.pg_type AS y "
+        "WHERE y.oid OPERATOR(pg_catalog.=) pg_catalog.to_regtype(%s)",
+        [sql.Identifier(vector_schema(connection), "halfvec").as_string(connection)],
+    ).fetchone()
+    assert row is not None
+    return TypeInfo("halfvec", row[0], row[1])
+
+
+def _configure(connection: psycopg.Connection[Any]) -> None:
+    settle_dates(connection)
+    register_halfvec_info(connection, halfvec_type(connection))
+
+
+def _api_version(connection: psycopg.Connection[Any]) -> int:
+    try:
+        row = connection.execute("SELECT rag.api_version()").fetchone()
+    except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
+        raise SchemaMismatch(
+            'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'
+        ) from exc
+    assert row is not None
+    return int(row[0])
+
+
+def check_api_version(found: int) -> None:
+    if found != API_VERSION:
+        remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
+        raise SchemaMismatch(
+            f"schema rag has api version {found}, this program needs {API_VERSION}: {remedy}"
+        )
+
+
+@contextmanager
+def database_errors() -> Iterator[None]:
+    """Turn what psycopg raises into rag_pg's errors: the message, then the remedy."""
+    try:
+        yield
+    except PoolTimeout as exc:
+        raise DatabaseUnavailable(
+            "no database connection became free in time; check that the server runs and accepts connections"
+        ) from exc
+    except psycopg.Error as exc:
+        raise _translated(exc) from exc
+    except UnicodeEncodeError as exc:  # raised before anything is sent
+        raise InvalidInput(
+            f"{exc.object[exc.start : exc.end]!a} in {exc.object!a:.100} cannot be stored as "
+            f"{exc.encoding}: take it out, or decode the text by its own encoding"
+        ) from exc
+    except RecursionError as exc:  # by the encoder of JSON
+        raise InvalidInput("a value is nested too deeply; 100 levels are plenty") from exc
+
+
+def _translated(exc: psycopg.Error) -> RagError:
+    message = exc.diag.message_primary or (str(exc).strip().splitlines() or ["no message"])[0]
+    hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
+    if exc.sqlstate in SQLSTATES:
+        return SQLSTATES[exc.sqlstate](f"{message}{hint}")
+    fault = fault_of_sqlstate(exc.sqlstate or "")
+    if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
+        return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
+    if fault is Fault.CANCELED:
+        return StatementCanceled(message)
+    if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
+        return DatabaseUnavailable(
+            f"the database takes no writes: {message}; is it a replica? target_session_attrs=read-write in RAG_PG_DSN "
+            "finds the primary"
+        )
+    if fault is Fault.BUSY:
+        return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
+    if fault is Fault.AWAY or (exc.sqlstate is None and isinstance(exc, psycopg.OperationalError)):
+        return DatabaseUnavailable(
+            f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
+        )
+    if isinstance(exc, psycopg.ProgrammingError) and exc.sqlstate is None:
+        return InvalidInput(
+            f"not a connection string: {message}; set RAG_PG_DSN like postgresql://user@host/database"
+        )
+    if (exc.sqlstate or "").startswith(("22", "54", "42704")):
+        return InvalidInput(f"{message}{hint}")
+    return RagError(f"{message}{hint}")

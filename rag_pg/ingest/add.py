@@ -1,0 +1,242 @@
+"""What `Collection.add` and `add_chunks` do before the queue: read, check, put."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import UUID
+
+from rag_pg.db.database import Database
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.fault import Fault, fault_of
+from rag_pg.load.discover import find_files
+from rag_pg.load.files import clean_text, load_documents, read_documents
+from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """What is read to its end, such as standard input; the suffix of `uri` says what it is."""
+
+    file: BinaryIO
+    uri: str
+
+
+DOCUMENTS_PER_PUT = 64
+CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
+CHARACTERS_PER_PUT = 4_000_000
+
+Source = str | Path | Mapping[str, Any] | Loaded | Stream
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """How sources are read; see `Collection.add`."""
+
+    max_bytes: int
+    keys: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    exclude: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        names = ("uri", "content", "title", "media_type", "language")
+        wrong = [own for own in self.keys.values() if own not in names]
+        if wrong or len(set(self.keys.values())) < len(self.keys):
+            raise InvalidInput(
+                f"cannot map to {(wrong or ['the same name twice'])[0]}: the names are {', '.join(names)}, "
+                "each once; all other keys become metadata"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Remarks:
+    """What is told of sources while they are read."""
+
+    failures: list[LoadFailure] = field(default_factory=list)
+    removed: dict[str, int] = field(default_factory=dict)
+    skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
+
+
+def put_sources(
+    database: Database,
+    collection: str,
+    sources: Sequence[Source],
+    reading: Reading,
+    remarks: Remarks,
+) -> dict[UUID, str]:
+    """Put what the sources hold, in batches; return the documents' uris by id."""
+    check_sources(sources)
+    ids: dict[UUID, str] = {}
+    pending: list[Mapping[str, Any]] = []
+    size = 0
+    for document in read_sources(sources, reading, remarks):
+        pending.append(document)
+        remarks.sizes[str(document["uri"])] = len(document["content"])
+        size += len(document["content"])
+        if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
+            put(database, collection, pending, ids, remarks.failures)
+            pending, size = [], 0
+    put(database, collection, pending, ids, remarks.failures)
+    return ids
+
+
+def compare_sources(
+    database: Database,
+    info: CollectionInfo,
+    sources: Sequence[Source],
+    reading: Reading,
+    remarks: Remarks,
+) -> dict[str, bool]:
+    """Read what the sources hold, and return by uri whether putting it would change the text."""
+    check_sources(sources)
+    compared = {}
+    for document in read_sources(sources, reading, remarks):
+        uri = str(document["uri"])
+        stored = database.get_document(info.name, uri)
+        compared[uri] = stored is None or _text_of(document, info) != (
+            stored.content,
+            stored.title,
+            stored.media_type,
+            stored.language or info.language,
+        )
+    return compared
+
+
+def _text_of(document: Mapping[str, Any], info: CollectionInfo) -> tuple[str, ...]:
+    """What a change of makes work: as the database keeps it."""
+    title = " ".join(str(document.get("title") or "").split())[:200]
+    media_type = document.get("media_type") or "text/plain"
+    return (document["content"], title, media_type, document.get("language") or info.language)
+
+
+def check_sources(sources: Sequence[Source]) -> None:
+    for source in sources:
+        if not isinstance(source, str | Path | Mapping | Loaded | Stream):
+            raise InvalidInput(
+                f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with uri and content"
+            )
+
+
+def read_sources(
+    sources: Iterable[Source], reading: Reading, remarks: Remarks
+) -> Iterator[Mapping[str, Any]]:
+    """Yield documents ready to put; note what failed, was skipped and left out on the way."""
+    for source in sources:
+        if isinstance(source, Mapping):
+            document = dict(source)
+            for key in ("content", "title", "uri"):
+                if isinstance(document.get(key), str):
+                    document[key], count = clean_text(document[key])
+                    if count:
+                        remarks.removed[str(document.get("uri"))] = count
+            if isinstance(document.get("content"), str) and document.get("uri"):
+                yield _described(document, reading)
+                continue
+            remarks.failures.append(
+                LoadFailure(
+                    uri=str(document.get("uri") or "?"),
+                    error="a document needs uri and content, both text: this one has "
+                    f"{', '.join(sorted(map(str, source))) or 'no keys'}",
+                )
+            )
+            continue
+        for loaded in _load(source, reading, remarks):
+            if isinstance(loaded, LoadFailure):
+                remarks.failures.append(loaded)
+                continue
+            if isinstance(loaded, Skipped):
+                remarks.skipped[loaded.reason] += 1
+                continue
+            if loaded.removed:
+                remarks.removed[loaded.uri] = loaded.removed
+            remarks.notes.extend(f"{loaded.uri}: {note}" for note in loaded.notes)
+            yield _described(as_document(loaded), reading)
+
+
+def _described(document: Mapping[str, Any], reading: Reading) -> Mapping[str, Any]:
+    """Return a document with the metadata that all get; what it says itself goes first."""
+    if not reading.metadata:
+        return document
+    return {**document, "metadata": {**reading.metadata, **(document.get("metadata") or {})}}
+
+
+def _load(
+    source: str | Path | Loaded | Stream, reading: Reading, remarks: Remarks
+) -> Iterator[Loaded | LoadFailure | Skipped]:
+    if isinstance(source, Loaded):
+        yield source
+        return
+    options: dict[str, Any] = {"max_bytes": reading.max_bytes, "keys": reading.keys}
+    if isinstance(source, Stream):
+        data = source.file.read(reading.max_bytes + 1)
+        yield from read_documents(Path(source.uri), source.uri, data, **options)
+        return
+    found = find_files([Path(source)], exclude=reading.exclude)
+    remarks.failures.extend(found.failures)
+    remarks.skipped.update(found.skipped)
+    for path, uri in found.files:
+        yield from load_documents(path, uri, **options)
+
+
+def as_document(loaded: Loaded) -> Mapping[str, Any]:
+    """Return a loaded file as rag.put_documents takes it."""
+    document = {
+        "uri": loaded.uri,
+        "title": loaded.title,
+        "content": loaded.content,
+        "media_type": loaded.media_type,
+        "metadata": dict(loaded.metadata),
+    }
+    return document | ({"language": loaded.language} if loaded.language else {})
+
+
+def put(
+    database: Database,
+    collection: str,
+    documents: Sequence[Mapping[str, Any]],
+    ids: dict[UUID, str],
+    failures: list[LoadFailure],
+) -> None:
+    """Put a batch; when the database refuses it, put its halves, down to the document at fault."""
+    if not documents:
+        return
+    try:
+        stored = database.put_documents(collection, documents)
+    except RagError as exc:
+        if fault_of(exc) not in (Fault.REFUSED, Fault.DOCUMENT):
+            raise
+        if len(documents) == 1:
+            failures.append(LoadFailure(uri=str(documents[0]["uri"]), error=str(exc)))
+            return
+        middle = len(documents) // 2
+        put(database, collection, documents[:middle], ids, failures)
+        put(database, collection, documents[middle:], ids, failures)
+        return
+    ids.update(zip(stored, (str(d["uri"]) for d in documents), strict=True))
+
+
+def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield chunks as load_chunks takes them: keys that are not a chunk's own are metadata, as everywhere.
+
+    Raises: InvalidInput (no text, no uri, nothing in it).
+    """
+    for place, chunk in enumerate(chunks):
+        if not isinstance(chunk.get("uri"), str) or not isinstance(chunk.get("content"), str):
+            raise InvalidInput(
+                f"chunk {place} needs uri and content, both text: {', '.join(sorted(chunk)) or 'no keys'}"
+            )
+        others = {key: value for key, value in chunk.items() if key not in CHUNK_KEYS}
+        cleaned = {key: value for key, value in chunk.items() if key in CHUNK_KEYS}
+        if others:
+            cleaned["metadata"] = {**others, **(chunk.get("metadata") or {})}
+        for key in ("uri", "content", "title", "heading"):
+            if isinstance(chunk.get(key), str):
+                cleaned[key], _ = clean_text(chunk[key])
+        if not cleaned["content"].strip():
+            raise InvalidInput(f"chunk {place} ({chunk['uri']}) is empty")
+        yield cleaned

@@ -1,0 +1,161 @@
+"""Embedding spaces of a collection: build one with another model, compare, switch, go back; cut again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from rag_pg.chunk.settings import Chunking
+from rag_pg.db.space import Compared
+from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
+from rag_pg.types import Progress, Space, SpaceComparison
+
+if TYPE_CHECKING:
+    from rag_pg.client.rag import Rag
+    from rag_pg.worker.worker import Worker
+
+LONGEST = 8192  # tokens of a chunk
+Report = Callable[[Progress], None]
+Query = str | Mapping[str, Any]
+
+
+def create_space(
+    rag: Rag, name: str, model: str, distance: str, index_options: Mapping[str, Any]
+) -> int:
+    """Begin a space for `model`, when that reads the collection's chunks whole and is not the active one."""
+    info = rag.info(name)
+    longest = LONGEST
+    with suppress(InvalidInput, ModelUnavailable):  # vectors may be brought ready-made
+        longest = rag.embedder(info.model).max_tokens
+    tokens = Chunking.read(info.chunking, longest).max_tokens
+    embedder = rag.check_chunking(model, {**info.chunking, "max_tokens": tokens})
+    if info.model == model and info.fingerprint == embedder.fingerprint:
+        raise InvalidInput(
+            f"collection {name!r} has the vectors of {model!r} already: name another model"
+        )
+    return rag.database.create_space(
+        name,
+        model=model,
+        dimensions=embedder.dimensions,
+        distance=distance,
+        index_options=index_options,
+    )
+
+
+def find_space(rag: Rag, name: str, space_id: int) -> Space:
+    for space in rag.database.list_spaces(name):
+        if space.space_id == space_id:
+            return space
+    raise NotFound(f"collection {name!r} has no embedding space {space_id}; it was dropped")
+
+
+def build_space(rag: Rag, name: str, space_id: int, progress: Report | None) -> Space:
+    """Work the collection's queue until every chunk has its vector in the space, and make its index.
+
+    Raises: NotReady when chunks could not be embedded for good.
+    """
+    space = find_space(rag, name, space_id)
+    embedded = 0
+
+    def on_progress(documents: int, chunks: int) -> None:
+        nonlocal embedded
+        embedded += chunks
+        if progress:
+            chunks = min(space.embedded + embedded, space.chunks)
+            progress(Progress(chunks=chunks, of_chunks=space.chunks))
+
+    on_progress(0, 0)
+    worker = rag.worker([name], on_progress=on_progress)
+    while True:
+        worker.drain()
+        space = find_space(rag, name, space_id)
+        embedded = 0
+        on_progress(0, 0)
+        if space.embedded == space.chunks:
+            rag.database.build_indexes([name])
+            return find_space(rag, name, space_id)
+        if space.failed and not space.waiting and not rag.database.queue_backlog([name]):
+            jobs = rag.database.list_jobs(name, "dead", 1)
+            reason = f": {jobs[0]['last_error']}" if jobs else ""
+            raise NotReady(
+                f"{space.chunks - space.embedded} of {space.chunks} chunks have no vector in space {space_id}, "
+                f"{space.failed} embed jobs failed{reason}; mend the cause, then run "
+                f'"rag-pg jobs -c {name} --retry" and this again'
+            )
+        time.sleep(0.2)  # another worker has it, or it waits for its next attempt
+
+
+def rechunk(
+    rag: Rag, name: str, chunking: Mapping[str, Any], wait: bool, progress: Report | None
+) -> int:
+    """Set the chunking of a collection and, if `wait`, work its queue until every document is cut again."""
+    info = rag.info(name)
+    for space in rag.database.list_spaces(name):
+        rag.check_chunking(space.model, chunking)
+    total = rag.database.set_chunking(name, chunking)
+    done = embedded = 0
+    worker: Worker | None = None
+
+    def on_progress(documents: int, chunks: int) -> None:
+        nonlocal done, embedded
+        done, embedded = min(done + documents, total), embedded + chunks
+        if progress:
+            planned = max(embedded, worker.planned[0] if worker else 0)
+            progress(
+                Progress(documents=done, of_documents=total, chunks=embedded, of_chunks=planned)
+            )
+
+    on_progress(0, 0)
+    worker = rag.worker([info.name], on_progress=on_progress)
+    while wait:
+        worker.drain()
+        (counts,) = rag.database.job_stats(name)
+        if not counts.waiting + counts.running and not rag.database.queue_backlog([name]):
+            break
+        time.sleep(0.2)
+    return total
+
+
+def compare_spaces(
+    rag: Rag, name: str, queries: Sequence[Query], limit: int
+) -> list[SpaceComparison]:
+    """Embed each query by the model of each space and compare what the spaces find."""
+    if not queries:
+        raise InvalidQuery("there is no query to compare by: pass texts, or mappings with query")
+    spaces = rag.database.list_spaces(name)
+    asked: list[dict[str, Any]] = [{"query": q} if isinstance(q, str) else dict(q) for q in queries]
+    for place, query in enumerate(asked):
+        if not isinstance(query.get("query"), str) or query.keys() - {"query", "relevant"}:
+            raise InvalidQuery(
+                f"query {place} has the keys {', '.join(sorted(query)) or 'none'}: pass query, a text, "
+                "and optionally relevant, uris or grades by uri"
+            )
+        query["embeddings"] = {}
+    for space in spaces:
+        embedder = rag.embedder_of(name, space.space_id)
+        for query in asked:
+            vector = embedder.embed_query(query["query"])
+            query["embeddings"][str(space.space_id)] = vector.tolist()
+    rows = rag.database.compare_spaces(name, asked, limit)
+    return [_summary(s, [r for r in rows if r.space_id == s.space_id]) for s in spaces]
+
+
+def _summary(space: Space, rows: Sequence[Compared]) -> SpaceComparison:
+    return SpaceComparison(
+        space_id=space.space_id,
+        model=space.model,
+        state=space.state,
+        share=space.share,
+        overlap=_mean([r.overlap for r in rows]),
+        rank_difference=_mean([r.rank_difference for r in rows]),
+        recall=_mean([r.recall for r in rows]),
+        ndcg=_mean([r.ndcg for r in rows]),
+        hits=[tuple(r.chunk_ids) for r in rows],
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,112 @@
+"""Keeps a collection in step with a folder: what changed goes in, what vanished goes out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rag_pg.errors import InvalidInput
+from rag_pg.load.discover import find_files, shown, uri_of
+from rag_pg.types import LoadFailure, Progress
+
+if TYPE_CHECKING:
+    from rag_pg.client.collection import Collection
+
+POLL_SECONDS = 2.0
+
+State = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncReport:
+    """What a sync did: counts of documents; `changed` are new or have a new text."""
+
+    changed: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    failures: Sequence[LoadFailure] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    gone: Sequence[str] = ()  # the uris deleted
+
+
+def sync_folder(
+    collection: Collection,
+    folder: Path,
+    *,
+    wait: bool = True,
+    progress: Callable[[Progress], None] | None = None,
+    exclude: Sequence[str] = (),
+    dry_run: bool = False,
+) -> SyncReport:
+    """Add what is in `folder`, and delete the documents below its uri that are not there any more.
+
+    A document stays while its file, or a folder above that, cannot be read: so does all when the
+    folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has no
+    document.
+
+    dry_run: say what would be done, and do nothing.
+    Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
+    """
+    prefix = _prefix(folder)
+    stored = [one.uri for one in collection.documents() if one.uri.startswith(prefix)]
+    report = collection.add(folder, wait=wait, progress=progress, exclude=exclude, dry_run=dry_run)
+    present = set(report.uris)
+    if not present:  # all are empty, as after a disk was full
+        stored = []
+    unread = [failure.uri for failure in report.failures]
+    gone = [
+        uri
+        for uri in stored
+        if uri not in present and not any(uri == one or uri.startswith(f"{one}/") for one in unread)
+    ]
+    return SyncReport(
+        changed=report.added,
+        unchanged=report.unchanged,
+        deleted=len(gone) if dry_run else sum(collection.delete(uri) for uri in gone),
+        failures=report.failures,
+        skipped=report.skipped,
+        notes=report.notes,
+        gone=gone,
+    )
+
+
+def changes(
+    folder: Path, *, seconds: float = POLL_SECONDS, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[None]:
+    """Yield at once, and then whenever a file below `folder` was changed, added or removed; it is
+    looked at every few seconds."""
+    before: State | None = None
+    while True:
+        now = _state(folder)
+        if now != before:
+            yield
+            before = now
+        sleep(seconds)
+
+
+def _prefix(folder: Path) -> str:
+    if not folder.is_dir():
+        raise InvalidInput(f"{shown(folder)} is not a folder; name the folder to keep in step with")
+    uri = uri_of(folder)
+    if uri == ".":
+        raise InvalidInput(
+            "the documents of the working folder cannot be told from others by their uris; "
+            f"go to the folder above it and name it: cd .. and then {folder.resolve().name}"
+        )
+    return uri.rstrip("/") + "/"
+
+
+def _state(folder: Path) -> State:
+    """Return when each file was written last, and its size."""
+    state: State = {}
+    for path, uri in find_files([folder]).files:
+        try:
+            status = path.stat()
+        except OSError:  # it vanished just now
+            continue
+        state[uri] = (status.st_mtime_ns, status.st_size)
+    return state

@@ -1,0 +1,130 @@
+"""Until documents are searchable: work the queue here, or wait for the workers that do."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from rag_pg.db.database import Database
+from rag_pg.errors import NotReady
+from rag_pg.types import LoadFailure, Progress
+
+if TYPE_CHECKING:
+    from rag_pg.client.rag import Rag
+
+PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
+SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
+
+log = logging.getLogger(__name__)
+
+CHARACTERS_PER_CHUNK = 800  # until the first documents are cut
+
+Report = Callable[[Progress], None]
+
+
+def work_queue(
+    rag: Rag,
+    collection: str,
+    todo: set[UUID],
+    progress: Report | None = None,
+    characters: int = 0,
+) -> list[LoadFailure]:
+    """Work a collection's queue until none of `todo` is pending; return what failed for good.
+
+    characters: of all of them, by which their chunks are estimated.
+    Raises: NotReady (its provider may not be asked for long), ProviderAuth, ModelUnavailable, DatabaseUnavailable.
+    """
+    done = embedded = 0
+
+    def report() -> None:
+        if progress:
+            texts, claimed = worker.planned
+            count = min(done, len(todo))
+            estimated = _estimated(texts, claimed, characters) if count < len(todo) else 0
+            chunks = max(embedded, estimated)
+            progress(
+                Progress(documents=count, of_documents=len(todo), chunks=embedded, of_chunks=chunks)
+            )
+
+    def on_progress(documents: int, chunks: int) -> None:
+        nonlocal done, embedded
+        done, embedded = done + documents, embedded + chunks
+        report()
+
+    worker = rag.worker([collection], on_progress=on_progress)
+    report()
+    told = ""
+    moved, moved_at = (0, 0), time.monotonic()
+    while True:
+        worker.drain()
+        states = rag.database.unfinished(collection, list(todo))
+        done = len(todo) - len(states)
+        report()
+        if not any(s.state == "pending" for s in states):
+            return [
+                LoadFailure(
+                    uri=s.uri,
+                    error=f"{s.error or 'unknown'}; to try again: rag-pg jobs --retry",
+                )
+                for s in states
+            ]
+        if (done, embedded) != moved:
+            moved, moved_at = (done, embedded), time.monotonic()
+        elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+            (stats,) = rag.database.job_stats(collection)
+            if stats.reason:
+                raise NotReady(
+                    f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
+                )
+        if time.monotonic() - moved_at > SILENT_SECONDS:
+            waits, seconds = _waits_for(rag.database, collection)
+            if waits and waits != told:
+                told = waits
+                log.warning("%s in %.0f s", waits, seconds)
+        time.sleep(0.2)  # another worker has it, or it waits for its next attempt
+
+
+def _estimated(texts: int, claimed: int, characters: int) -> int:
+    """How many chunks there will be, from those of the jobs claimed and the characters of all."""
+    per_chunk = claimed / texts if texts else CHARACTERS_PER_CHUNK
+    return texts + round(max(0, characters - claimed) / per_chunk)
+
+
+def _waits_for(database: Database, collection: str) -> tuple[str, float]:
+    """What a collection's queue waits for, a worker's lease or a next attempt, and when that ends."""
+    now = datetime.now(UTC)
+    if held := database.list_jobs(collection, "running", 1000):
+        ends_at = max(job["lease_expires_at"] for job in held)
+        what = f"{len(held)} jobs are held by worker {held[0]['worker']}; if it is gone, its lease ends"
+        return what, max(0.0, (ends_at - now).total_seconds())
+    if late := [j for j in database.list_jobs(collection, "waiting", 1000) if j["run_at"] > now]:
+        due = min(late, key=lambda job: job["run_at"])
+        what = f"{len(late)} jobs wait ({due['last_error']}); the next attempt is"
+        return what, (due["run_at"] - now).total_seconds()
+    return "", 0.0
+
+
+def wait_until_searchable(
+    database: Database, collection: str, document_ids: Iterable[UUID], timeout: float
+) -> None:
+    """See Collection.wait_until_searchable."""
+    left = {d.document_id: d for d in database.unfinished(collection, list(document_ids))}
+    deadline = time.monotonic() + timeout
+    pause = 0.005
+    while left:
+        if failed := [d for d in left.values() if d.state == "failed"]:
+            raise NotReady(f"{failed[0].uri} cannot be made searchable: {failed[0].error}")
+        if time.monotonic() >= deadline:
+            names = ", ".join(sorted(d.uri for d in left.values())[:5])
+            raise NotReady(
+                f"{len(left)} documents are not searchable after {timeout} s: {names}; "
+                'is a worker running ("rag-pg worker")?'
+            )
+        time.sleep(pause)
+        pause = min(0.1, pause * 1.5)
+        versions = [d.wanted_version for d in left.values()]
+        left = {d.document_id: d for d in database.unfinished(collection, list(left), versions)}

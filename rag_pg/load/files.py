@@ -1,0 +1,277 @@
+"""Turns files into text: reads and decodes them, takes out what cannot be stored.
+
+    .md .markdown    text/markdown; front matter gives title and metadata
+    .html .htm       text/markdown, made from the main content of the page
+    .rst             text/x-rst, as it is
+    .txt             text/plain
+    .pdf .docx .pptx .xlsx   text/markdown, with a section for each page, slide or sheet
+    .csv .tsv        text/markdown, a list of rows that say their columns' names
+    .json .jsonl     records with uri and content are documents; anything else is one, as it is; keys of
+                     other names can be said, and then the rows of .csv and .tsv are records, too
+    .eml             the body; subject, sender and so on are title and metadata
+    .py .js .sql …   source code, as it is (languages.py)
+
+Nothing here aborts a batch: each bad file has one error, which says what to do about it.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from rag_pg.chunk.blocks import first_title
+from rag_pg.chunk.grammars import CODE
+from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
+from rag_pg.load.decode import Decoded, decode_text
+from rag_pg.load.decode import clean_text as clean_text
+from rag_pg.load.discover import OFFICE, SUPPORTED, reason, shown, unsupported
+from rag_pg.load.front_matter import split_front_matter
+from rag_pg.types import Loaded, LoadFailure, Skipped
+
+MAX_FILE_BYTES = 20_000_000
+
+_HTML = (".html", ".htm")
+_TITLE_LENGTH = 120  # characters, which leaves room for content in any script
+_RST_HEAD = 20_000  # characters in which a title is looked for
+
+
+def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
+    """Read a file and return its text, with \\n as line end.
+
+    Text is UTF-8, or UTF-16 or UTF-32 with a byte order mark; an HTML page may also have the
+    encoding it declares. A few NUL and invalid bytes, up to 4 or 1 %, are taken out and counted in
+    `removed`. The title is that of the front matter, the page or the document, else the first top
+    heading, else the name of the file; at most 120 characters.
+
+    Args:
+        max_bytes: the largest size that is read.
+    Raises: UnsupportedFile (type, binary, encoding, a library that is missing), InvalidInput
+        (missing, unreadable, too large, empty). The message is one line: what is wrong, and what to
+        do.
+    """
+    return _loaded(path, uri, _bytes(path, max_bytes))
+
+
+def load_bytes(name: str, data: bytes, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
+    """Return the text of an upload: as `load_file`, of bytes; the suffix of `name`, its uri, gives the type.
+
+    `Collection.add` takes what is returned; `dataclasses.replace` changes its uri or metadata.
+    Raises: as load_file.
+    """
+    _check(Path(name), len(data), max_bytes)
+    return _loaded(Path(name), name, data)
+
+
+def load_documents(
+    path: Path,
+    uri: str,
+    *,
+    max_bytes: int = MAX_FILE_BYTES,
+    keys: Mapping[str, str] | None = None,
+) -> Iterator[Loaded | LoadFailure | Skipped]:
+    """Yield the documents of a file, one unless it holds several records, and what failed.
+
+    keys: what a record's own keys are called here, e.g. {"id": "uri", "text": "content"}; a table's
+    rows are records then.
+    """
+    try:
+        data = _bytes(path, max_bytes)
+    except InvalidInput as exc:
+        yield LoadFailure(uri=uri, path=path, error=str(exc))
+    else:
+        yield from read_documents(path, uri, data, max_bytes=max_bytes, keys=keys)
+
+
+def read_documents(
+    path: Path,
+    uri: str,
+    data: bytes,
+    *,
+    max_bytes: int = MAX_FILE_BYTES,
+    keys: Mapping[str, str] | None = None,
+) -> Iterator[Loaded | LoadFailure | Skipped]:
+    """Yield the documents in the bytes of a file; `path` gives its type, and its name in errors."""
+    try:
+        _check(path, len(data), max_bytes)
+        if not data.strip():
+            yield Skipped(uri=uri, reason="empty")
+            return
+        records = _records(path, data, keys or {})
+        if records is None:
+            yield _loaded(path, uri, data)
+            return
+        for record in records:
+            if isinstance(record, str):
+                yield LoadFailure(uri=uri, path=path, error=f"{shown(path)}, {record}")
+            else:
+                yield replace(record, title=_short(record.title))
+    except InvalidInput as exc:
+        yield LoadFailure(uri=uri, path=path, error=str(exc))
+
+
+def _records(path: Path, data: bytes, keys: Mapping[str, str]) -> Iterator[Loaded | str] | None:
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".json", ".jsonl"):
+            from rag_pg.load.records import json_documents
+
+            text, _, note = decode_text(data)
+            return _noted(json_documents(text, suffix, keys), note)
+        if suffix in (".csv", ".tsv") and keys:
+            from rag_pg.load.records import table_documents
+
+            text, _, note = decode_text(data)
+            return _noted(table_documents(text, suffix, keys), note)
+    except InvalidInput as exc:
+        raise type(exc)(f"{shown(path)} {exc}") from exc
+    return None
+
+
+def _noted(records: Iterator[Loaded | str] | None, note: str) -> Iterator[Loaded | str] | None:
+    """The records of a file, the first with a note about the file."""
+    if records is None or not note:
+        return records
+    return _with_note(records, note)
+
+
+def _with_note(records: Iterator[Loaded | str], note: str) -> Iterator[Loaded | str]:
+    for record in records:
+        if note and isinstance(record, Loaded):
+            record, note = replace(record, notes=(note, *record.notes)), ""
+        yield record
+
+
+def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
+    suffix = path.suffix.lower()
+    try:
+        loaded = _parse(uri, suffix, data)
+    except InvalidInput as exc:
+        raise type(exc)(f"{shown(path)} {exc}") from exc
+    if not loaded.content.strip():
+        raise InvalidInput(f"{shown(path)} is empty: it has no text; write some, or leave it out")
+    return replace(loaded, title=_short(loaded.title or PurePath(uri).stem))
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def _bytes(path: Path, max_bytes: int) -> bytes:
+    try:
+        status = path.stat()
+        if stat.S_ISDIR(status.st_mode):
+            raise InvalidInput(f"{shown(path)} is a folder; give the files in it")
+        if not stat.S_ISREG(status.st_mode):
+            raise UnsupportedFile(
+                f"{shown(path)} is a device or a pipe; copy what it gives to a file"
+            )
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except RagError:
+        raise
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(reason(path, exc)) from exc
+    _check(path, max(len(data), status.st_size), max_bytes)
+    return data
+
+
+def _check(path: Path, size: int, max_bytes: int) -> None:
+    if path.suffix.lower() not in SUPPORTED:
+        raise UnsupportedFile(unsupported(path))
+    if size > max_bytes:
+        raise InvalidInput(
+            f"{shown(path)} has {size:,} bytes, the limit is {max_bytes:,}; split the file or "
+            "raise RAG_PG_MAX_FILE_BYTES"
+        )
+
+
+def _text(data: bytes, suffix: str) -> Decoded:
+    if suffix not in _HTML:
+        return decode_text(data)
+    from rag_pg.load.html import declared_encoding  # its libraries take long to import
+
+    return decode_text(data, declared=declared_encoding(data))
+
+
+# --- content -------------------------------------------------------------------------------------
+
+
+def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
+    if suffix in OFFICE:
+        from rag_pg.load.office import load_office
+
+        office = load_office(data, suffix)
+        content, removed = clean_text(office.content)
+        return Loaded(
+            uri=uri,
+            title=clean_text(office.title)[0],
+            content=content,
+            media_type="text/markdown",
+            metadata=office.metadata,
+            removed=removed,
+        )
+    if suffix == ".eml":
+        from rag_pg.load.records import load_mail
+
+        return load_mail(data, uri)
+    text, removed, note = _text(data, suffix)
+    title, media_type = "", "text/plain"
+    metadata: Mapping[str, object] = {}
+    notes: Sequence[str] = (note,) if note else ()
+    if suffix in _HTML:
+        from rag_pg.load.html import html_to_markdown
+
+        media_type, (title, text) = "text/markdown", html_to_markdown(text)
+    elif suffix in (".md", ".markdown"):
+        front = split_front_matter(text)
+        media_type, text, metadata = "text/markdown", front.body, front.metadata
+        notes = (*notes, *front.notes)
+        title = front.title or first_title(text)
+    elif suffix == ".rst":
+        media_type, title = "text/x-rst", _rst_title(text[:_RST_HEAD])
+    elif suffix in (".csv", ".tsv"):
+        from rag_pg.load.records import table_as_list
+
+        media_type, text = "text/markdown", table_as_list(text, suffix)
+    elif suffix in (".json", ".jsonl"):
+        media_type = "application/json"
+    elif suffix in CODE:
+        media_type, title = CODE[suffix], PurePath(uri).name
+    return Loaded(
+        uri=uri,
+        title=title,
+        content=text,
+        media_type=media_type,
+        metadata=metadata,
+        removed=removed,
+        notes=notes,
+    )
+
+
+def _rst_title(text: str) -> str:
+    """Return the first section's title, "" if there is none. Nothing the text names is opened."""
+    from docutils import nodes
+    from docutils.core import publish_doctree
+
+    settings = {
+        "_disable_config": True,
+        "file_insertion_enabled": False,
+        "raw_enabled": False,
+        "report_level": 5,
+        "halt_level": 5,
+    }
+    try:
+        document = publish_doctree(text, settings_overrides=settings)
+    except Exception:  # a directive that fails on odd input: the file's name is title enough
+        return ""
+    for title in document.findall(nodes.title):
+        if isinstance(title.parent, (nodes.document, nodes.section)):
+            return " ".join(title.astext().split())
+    return ""
+
+
+def _short(title: str) -> str:
+    if len(title) <= _TITLE_LENGTH:
+        return title
+    return title[:_TITLE_LENGTH].rsplit(" ", 1)[0]

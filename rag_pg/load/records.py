@@ -1,0 +1,217 @@
+"""Tables, JSON and e-mail, by the standard library."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from typing import Any
+
+from rag_pg.errors import InvalidInput
+from rag_pg.load.decode import clean_text, decode_text
+from rag_pg.load.office import rows_as_list
+from rag_pg.types import Loaded
+
+_SNIFFED = 20_000  # characters in which the separator of a table is looked for
+_OWN = ("uri", "content", "title", "media_type", "language", "metadata")
+
+
+def table_as_list(text: str, suffix: str) -> str:
+    """Return a CSV or TSV file as a list of its rows, each with the names of its columns.
+
+    Raises: InvalidInput (it cannot be read as a table).
+    """
+    try:
+        return rows_as_list(csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix)))
+    except csv.Error as exc:
+        raise InvalidInput(f"is no table that can be read: {exc}; check its quotes") from exc
+
+
+def _dialect(text: str, suffix: str) -> type[csv.Dialect]:
+    if suffix == ".tsv":
+        return csv.excel_tab
+    try:
+        dialect = csv.Sniffer().sniff(text[:_SNIFFED].partition("\n")[0], ",;\t|")
+    except csv.Error:
+        return csv.excel  # one column
+    dialect.doublequote = True
+    return dialect
+
+
+def json_documents(
+    text: str, suffix: str, keys: Mapping[str, str]
+) -> Iterator[Loaded | str] | None:
+    """Return the documents of a JSON array or of JSON lines, None if it does not hold documents.
+
+    It does when its first record is an object with the texts uri and content, or keys that `keys`
+    calls so. Other keys become metadata. A record that is no document gives a message instead.
+    Raises: InvalidInput (the first record lacks the keys that `keys` names).
+    """
+    records: Iterator[tuple[str, Any]]
+    if suffix == ".jsonl":
+        records = _lines(text)
+        first = next(_lines(text), ("", None))[1]
+    else:
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        first = values[0] if isinstance(values, list) and values else None
+        records = ((f"record {number}", value) for number, value in enumerate(values or (), 1))
+    if keys and isinstance(first, Mapping):
+        _check_keys(first, keys)
+    if not isinstance(first, dict) or not (keys or {"uri", "content"} <= first.keys()):
+        return None
+    return (_document(place, _renamed(record, keys)) for place, record in records)
+
+
+def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator[Loaded | str]:
+    """Return a document for each row of a CSV or TSV file, whose columns `keys` names.
+
+    Raises: InvalidInput (it cannot be read as a table, or lacks the columns).
+    """
+    table = csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix), strict=True)
+    names = next(table, [])
+    _check_keys(dict.fromkeys(names), keys)
+    return _rows(table, names, keys)
+
+
+def _rows(table: Any, names: list[str], keys: Mapping[str, str]) -> Iterator[Loaded | str]:
+    try:
+        for row in table:
+            place = f"line {table.line_num}"
+            if len(row) > len(names):
+                yield f"{place} has {len(row)} fields for {len(names)} columns; mend it"
+            elif row:
+                record = {name: cell for name, cell in zip(names, row, strict=False) if cell}
+                yield _document(place, _renamed(record, keys))
+    except csv.Error as exc:
+        yield f"line {table.line_num} is no row of a table: {exc}; check its quotes"
+
+
+def _check_keys(first: Mapping[str, Any], keys: Mapping[str, str]) -> None:
+    if missing := [key for key in keys if key not in first]:
+        raise InvalidInput(
+            f"has no {', '.join(missing)} to map in its first record; it has {', '.join(map(str, first))}"
+        )
+    renamed = _renamed(first, keys)
+    if isinstance(renamed, Mapping) and not {"uri", "content"} <= renamed.keys():
+        raise InvalidInput(
+            f"has no uri and content after mapping; its first record has {', '.join(map(str, first))}: map those"
+        )
+
+
+def _renamed(record: Any, keys: Mapping[str, str]) -> Any:
+    """Return a record with its keys as `keys` calls them; a number that names a document is its text.
+    One that has a key of both names is an error instead."""
+    if not keys or not isinstance(record, Mapping):
+        return record
+    renamed = {key: value for key, value in record.items() if key not in keys}
+    for key, own in keys.items():
+        if own in renamed:
+            return InvalidInput(
+                f"it has both {key} and {own}, which would be the same: rename one of them"
+            )
+        if key in record:
+            value = record[key]
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            renamed[own] = str(value) if number else value
+    return renamed
+
+
+def _lines(text: str) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield f"line {number}", json.loads(line)
+            except (ValueError, RecursionError) as exc:
+                yield f"line {number}", exc
+
+
+def _document(place: str, record: Any) -> Loaded | str:
+    if isinstance(record, InvalidInput):
+        return f"{place}: {record}"
+    if isinstance(record, Exception):
+        return f"{place} is not JSON: {record}; mend it"
+    if not isinstance(record, Mapping):
+        return f"{place} is a {type(record).__name__}; write an object with uri and content"
+    texts = {key: record.get(key) or "" for key in _OWN if key != "metadata"}
+    wrong = [key for key, value in texts.items() if not isinstance(value, str)]
+    wrong += [key for key in ("uri", "content") if not texts[key]]
+    extra = record.get("metadata") or {}
+    if wrong or not isinstance(extra, Mapping):
+        return f"{place}: {(wrong or ['metadata'])[0]} is missing or of the wrong type; mend it"
+    metadata = {key: value for key, value in record.items() if key not in _OWN}
+    (uri, a), (content, b), (title, c) = map(
+        clean_text, (texts["uri"], texts["content"], texts["title"])
+    )
+    return Loaded(
+        uri=uri,
+        title=title,
+        content=content,
+        media_type=texts["media_type"] or "text/plain",
+        language=texts["language"] or None,
+        metadata={**metadata, **extra},
+        removed=a + b + c,
+    )
+
+
+def load_mail(data: bytes, uri: str) -> Loaded:
+    """Return an e-mail: its subject as title, its body as content, who wrote to whom as metadata.
+
+    Attachments are named in the metadata, not read. Raises: UnsupportedFile (an HTML body).
+    """
+    message = message_from_bytes(data, EmailMessage, policy=policy.default)
+    headers = {key: _header(message, key) for key in ("from", "to", "cc", "message-id")}
+    metadata: dict[str, Any] = {
+        key.replace("-", "_"): value for key, value in headers.items() if value
+    }
+    if sent := _sent(message):
+        metadata["date"] = sent
+    if names := [name for part in message.iter_attachments() if (name := part.get_filename())]:
+        metadata["attachments"] = names
+    subject = _header(message, "subject")
+    content, media_type, removed = _body(message)
+    return replace(
+        Loaded(uri=uri, title=subject, content=content, media_type=media_type),
+        content=content if content.strip() else subject,
+        metadata=metadata,
+        removed=removed,
+    )
+
+
+def _body(message: EmailMessage) -> tuple[str, str, int]:
+    part = message.get_body(("plain", "html"))
+    if part is None:
+        return "", "text/plain", 0
+    raw = part.get_payload(decode=True)
+    charset = part.get_content_charset("utf-8")
+    try:
+        text = raw.decode(charset) if isinstance(raw, bytes) else ""
+        text, removed = clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+    except (LookupError, UnicodeDecodeError):
+        text, removed, _ = decode_text(raw if isinstance(raw, bytes) else b"", declared="cp1252")
+    if part.get_content_subtype() == "html":
+        from rag_pg.load.html import html_to_markdown  # its libraries take long to import
+
+        return html_to_markdown(text)[1], "text/markdown", removed
+    return text, "text/plain", removed
+
+
+def _header(message: EmailMessage, key: str) -> str:
+    try:
+        return clean_text(" ".join(str(message.get(key, "")).split()))[0]
+    except Exception:  # the standard library fails on some malformed headers in many ways
+        return ""
+
+
+def _sent(message: EmailMessage) -> str:
+    try:
+        when = message["date"].datetime
+        return when.isoformat() if when else ""
+    except Exception:  # missing or malformed: see above
+        return ""

@@ -1,0 +1,387 @@
+"""The pipeline: three stages side by side, so that the model stays busy while the database is read and written.
+
+A feeder thread claims jobs and prepares their tasks, the calling thread embeds, a storer thread writes what is embedded.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+from rag_pg.errors import (
+    DatabaseUnavailable,
+    ModelUnavailable,
+    ProviderAuth,
+    RagError,
+    RateLimited,
+    StatementCanceled,
+)
+from rag_pg.fault import Fault, fault_of
+from rag_pg.types import Embedder, Job, Vectors
+from rag_pg.worker.handlers import KINDS, Task, Tools
+from rag_pg.worker.leases import Heartbeat
+from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
+
+log = logging.getLogger(__name__)
+
+JOBS_PER_BATCH = 32
+TEXTS_PER_PART = (
+    128  # embedded together and stored at once: what a worker that dies has done in vain
+)
+STORES_IN_FLIGHT = 64
+RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
+UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model, key or right for
+BUSY_SECONDS = 30.0  # until one is due again that the database could not store
+
+T = TypeVar("T")
+
+
+class Pipeline:
+    """One batch after the other: claimed, embedded, stored. A worker has as many as its concurrency."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        heartbeat: Heartbeat,
+        stop: threading.Event,
+        on_progress: Callable[[int, int], None],
+    ) -> None:
+        self.tools = tools
+        self.database = tools.database
+        self.heartbeat = heartbeat
+        self.stop = stop
+        self.on_progress = on_progress
+        self._throttle = Throttle(tools.database, stop)
+        self._storing: deque[tuple[Task, Future[None]]] = deque()
+        self._batch: list[Task] = []
+        self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
+        self._given_up: list[Job] = []
+        self._unable: RagError | None = None
+
+    def drain(self) -> int:
+        """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
+
+        Raises DatabaseUnavailable or StatementCanceled; what was in hand is handed back when it can be, by the
+        next call at the latest. Interrupted (by Ctrl-C), it hands everything back first.
+        Raises at its end what kept this worker from storing some: a model, a key or a right that it lacks, a
+        database that is full.
+        """
+        self._unable = None
+        self._release_given_up()
+        try:
+            claimed = self._drain()
+        except (DatabaseUnavailable, StatementCanceled):
+            raise
+        except BaseException:
+            with suppress(RagError):
+                self._release_given_up()
+            raise
+        if self._unable is not None:
+            raise self._unable
+        return claimed
+
+    def _release_given_up(self) -> None:
+        """Hand back what was in hand when a round broke off, where nobody took it since."""
+        while self._given_up:
+            self.database.release_job(self._given_up[-1])
+            self._given_up.pop()
+
+    def _drain(self) -> int:
+        claimed = 0
+        with (
+            ThreadPoolExecutor(1, "rag-pg-feed") as feeder,
+            ThreadPoolExecutor(1, "rag-pg-store") as storer,
+        ):
+            feeding = feeder.submit(self._claim)
+            try:
+                while True:
+                    self._batch = feeding.result()
+                    if self.stop.is_set():
+                        self._hand_back(self._batch)
+                        break
+                    if not self._batch and not self._storing:
+                        break
+                    alone = any(task.job.attempts > 2 for task in self._batch)
+                    if not self._batch or alone:  # what is being stored may queue more
+                        self._wait_for_stores(0)
+                    if not alone:
+                        feeding = feeder.submit(self._claim)
+                    claimed += len(self._batch)
+                    self._embed_batch(self._batch, storer)
+                    if alone:  # it may be what kills workers: nothing else is in hand
+                        self._wait_for_stores(0)
+                        feeding = feeder.submit(self._claim)
+                self._wait_for_stores(0)
+            except BaseException:  # what is held is not worked
+                storer.shutdown(wait=False, cancel_futures=True)
+                self._forget(feeding)
+                raise
+        return claimed
+
+    def _through_restart(self, action: Callable[[], T]) -> T:
+        """Do it again while the database is away or cancels it, for as long as it takes to restart one.
+
+        Raises: DatabaseUnavailable, StatementCanceled, and what the action raises.
+        """
+        ends_at = time.monotonic() + RESTART_SECONDS
+        while True:
+            try:
+                return action()
+            except (DatabaseUnavailable, StatementCanceled):
+                if self.stop.is_set() or time.monotonic() > ends_at:
+                    raise
+                self.stop.wait(0.25)
+
+    def _forget(self, feeding: Future[list[Task]]) -> None:
+        tasks = [*self._batch, *(task for task, _ in self._storing)]
+        if feeding.exception() is None:
+            tasks += feeding.result()
+        for task in tasks:
+            self.heartbeat.release(task.job)
+        self._given_up += [task.job for task in tasks]
+        self._storing.clear()
+
+    def _hand_back(
+        self, tasks: Sequence[Task], reason: str | None = None, delay: float = 0
+    ) -> None:
+        """Return to the queue what was claimed and is not at fault: it costs no attempt."""
+        for task in self._still_held(tasks):
+            self._release(task.job, delay, reason)
+
+    def _release(self, job: Job, delay: float, reason: str | None) -> None:
+        self.heartbeat.release(job)
+        self._through_restart(partial(self.database.release_job, job, delay, reason))
+
+    def _still_held(self, tasks: Sequence[Task]) -> list[Task]:
+        """Leave out what may be another's by now, or whose document was deleted."""
+        held = []
+        for task in tasks:
+            if self.heartbeat.holds(task.job):
+                held.append(task)
+            else:
+                self.heartbeat.release(task.job)
+        return held
+
+    def _cannot(self, tasks: Sequence[Task], exc: RagError) -> None:
+        """This worker has no model or key for these; another may have."""
+        log.warning("%s", exc)
+        self._unable = exc
+        self._hand_back(tasks, str(exc), UNABLE_SECONDS)
+
+    # --- feeding
+
+    def _claim(self) -> list[Task]:
+        while not self.stop.is_set():
+            began = time.monotonic()
+            jobs = self._through_restart(self._take)
+            self.heartbeat.hold(jobs, began)
+            try:
+                tasks = [task for job in jobs if (task := self._prepare(job))]
+            except BaseException:
+                for job in jobs:
+                    self.heartbeat.release(job)
+                self._given_up += jobs
+                raise
+            for task in tasks:
+                self.planned += len(task.texts)
+                self.planned_characters += sum(map(len, task.texts))
+            if tasks:
+                return tasks
+            if not jobs and not self._through_restart(self._queue_backlog):
+                return []
+        return []
+
+    def _take(self) -> list[Job]:
+        return self.database.take_jobs(
+            limit=JOBS_PER_BATCH,
+            lease_seconds=self.heartbeat.lease_seconds,
+            collections=self.heartbeat.collections,
+            worker=self.heartbeat.name,
+            kinds=list(KINDS),
+        )
+
+    def _queue_backlog(self) -> int:
+        return self.database.queue_backlog(self.heartbeat.collections)
+
+    def _prepare(self, job: Job) -> Task | None:
+        """None when there is nothing to do, or it failed and that is recorded."""
+        try:
+            task = self._through_restart(lambda: KINDS[job.kind](self.tools, job))
+            if task is None:
+                self._through_restart(lambda: self.database.finish_job(job))
+                self.heartbeat.release(job)
+            return task
+        except Exception as exc:
+            self._settle(job, exc)
+        return None
+
+    # --- embedding
+
+    def _embed_batch(self, batch: Sequence[Task], storer: ThreadPoolExecutor) -> None:
+        """Embed a batch's texts, those of collections with the same model together."""
+        spaces: dict[tuple[str, int | None], list[Task]] = {}
+        for task in batch:
+            spaces.setdefault((task.job.collection_name, task.space_id), []).append(task)
+        groups: dict[int, tuple[Embedder, list[Task]]] = {}
+        for (name, space_id), tasks in spaces.items():
+            try:
+                embedder = self.tools.embedder(name, space_id)
+            except (DatabaseUnavailable, StatementCanceled):
+                raise
+            except ModelUnavailable as exc:
+                self._cannot(tasks, exc)
+                continue
+            except Exception as exc:
+                for task in tasks:
+                    self._settle(task.job, exc)
+                continue
+            groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
+        for embedder, tasks in groups.values():
+            for part in _parts(tasks):
+                texts = (text for task in part for text in task.texts)
+                self._embed(embedder, part, self.tools.spare.of(embedder, texts), storer)
+
+    def _embed(
+        self,
+        embedder: Embedder,
+        tasks: Sequence[Task],
+        known: dict[str, Vectors],
+        storer: ThreadPoolExecutor,
+    ) -> None:
+        """Embed the texts of several documents together; a failing batch is halved to the culprit.
+
+        known: vectors by text, kept from half to half so that nothing is embedded twice.
+        """
+        tasks = self._still_held(tasks)
+        if not tasks:
+            return
+        texts = [text for task in tasks for text in task.texts]
+        error: Exception | None = None
+        try:
+            self._through_restart(
+                lambda: self._throttle.embed(embedder, texts, known, self._embedded)
+            )
+        except DatabaseUnavailable:  # not the batch's fault
+            raise
+        except Exception as exc:
+            error = exc
+        finally:
+            self.tools.spare.keep(embedder, {text: known[text] for text in texts if text in known})
+        done = [task for task in tasks if all(text in known for text in task.texts)]
+        for task in done:
+            vectors = [known[text] for text in task.texts]
+            self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
+            self._wait_for_stores(STORES_IN_FLIGHT)
+        if error is not None:
+            self._despair(embedder, [t for t in tasks if t not in done], error, known, storer)
+
+    def _despair(
+        self,
+        embedder: Embedder,
+        tasks: Sequence[Task],
+        exc: Exception,
+        known: dict[str, Vectors],
+        storer: ThreadPoolExecutor,
+    ) -> None:
+        """What becomes of tasks that could not be embedded: whose fault is it?"""
+        match exc:
+            case Stopping():
+                self._hand_back(tasks)
+            case ProviderAuth() | ModelUnavailable():
+                self._cannot(tasks, exc)
+            case RateLimited():
+                for task in tasks:
+                    self._settle(task.job, exc)
+            case _ if may_be_an_outage(exc) and self._is_down(embedder):
+                log.warning("%s; its jobs wait", exc)
+                self._hand_back(tasks, str(exc))
+            case _ if len(tasks) > 1:
+                middle = len(tasks) // 2
+                self._embed(embedder, tasks[:middle], known, storer)
+                self._embed(embedder, tasks[middle:], known, storer)
+            case _:
+                for task in tasks:
+                    self._settle(task.job, exc)
+
+    def _is_down(self, embedder: Embedder) -> bool:
+        try:
+            return self._through_restart(lambda: self._throttle.is_down(embedder))
+        except DatabaseUnavailable:
+            raise
+        except Exception:  # it answers, if only with an error
+            return False
+
+    def _embedded(self, chunks: int) -> None:
+        self.heartbeat.progress()
+        self.on_progress(0, chunks)
+
+    # --- storing
+
+    def _wait_for_stores(self, left: int) -> None:
+        while len(self._storing) > left:
+            self._storing[0][1].result()
+            self._storing.popleft()
+
+    def _store(self, task: Task, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
+        try:
+            stored = self._through_restart(lambda: task.store(vectors))
+            self.tools.spare.drop(embedder, task.texts)
+            self.heartbeat.count(task.job)
+            if stored:
+                self.on_progress(stored, 0)
+        except Exception as exc:
+            self._settle(task.job, exc)
+        finally:
+            self.heartbeat.release(task.job)
+
+    # --- failures
+
+    def _settle(self, job: Job, exc: Exception) -> None:
+        """Let an error cost a job what it costs by the table in rag_pg.fault. Raises: it, when the database is away."""
+        fault = fault_of(exc)
+        if fault is Fault.AWAY:
+            raise exc
+        self.heartbeat.release(job)
+        error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+        match fault:
+            case Fault.LEASE:
+                log.info("job %s: %s", job.job_id, exc, extra={"job_id": job.job_id})
+                return
+            case Fault.BUSY | Fault.WORKER:
+                assert isinstance(exc, RagError)
+                self._unable = exc
+                delay = BUSY_SECONDS if fault is Fault.BUSY else UNABLE_SECONDS
+                self._release(job, delay, error)
+                state = f"handed back for {delay:.0f} s"
+            case Fault.PROVIDER:
+                delay = getattr(exc, "retry_after", None) or PATIENCE
+                self._release(job, delay, error)
+                state = f"handed back for {delay:.0f} s"
+            case _:
+                if not isinstance(exc, RagError):
+                    log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
+                state = self._through_restart(
+                    lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
+                )
+        log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
+
+
+def _parts(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+    """Divide tasks into parts of at most TEXTS_PER_PART texts; a longer document is a part of its own."""
+    part: list[Task] = []
+    count = 0
+    for task in tasks:
+        if part and count + len(task.texts) > TEXTS_PER_PART:
+            yield part
+            part, count = [], 0
+        part.append(task)
+        count += len(task.texts)
+    if part:
+        yield part

@@ -1,0 +1,120 @@
+"""The throttle: no provider is asked for more than its budget, by all workers together.
+
+The budget is a row in the database (rag.set_budget). Models that run here have no provider, and cost no look-up.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from rag_pg.db.database import Database
+from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
+from rag_pg.providers.checks import fitting
+from rag_pg.types import Embedder, Vectors
+
+TEXTS_PER_CALL = 64  # between calls progress is reported
+GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
+LOCAL = frozenset({"minilm", "sentence-transformers"})
+PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
+PAUSE = 5.0  # after a first refusal without Retry-After; it doubles with each further one
+REFUSALS = 5  # in a row, of the same texts
+LONGEST_OUTAGE = 60.0  # seconds: a provider that is down is tried again at least so often
+
+
+class Stopping(Exception):
+    """The worker was told to stop before all texts were embedded."""
+
+
+def may_be_an_outage(exc: BaseException) -> bool:
+    """Whether an embedder that fails so may fail on every text: also by an exception that is not rag_pg's."""
+    return isinstance(exc, ProviderUnavailable | UnusableReply) or not isinstance(
+        exc, RagError | Stopping
+    )
+
+
+class Throttle:
+    """Calls embedders within their budgets; a refusal (429) blocks the provider for every worker."""
+
+    def __init__(self, database: Database, stop: threading.Event) -> None:
+        self.database = database
+        self.stop = stop
+        self._ends_at: float | None = None
+        self._outages: dict[str, int] = {}  # in a row, by provider
+
+    def embed(
+        self,
+        embedder: Embedder,
+        texts: Sequence[str],
+        known: dict[str, Vectors],
+        done: Callable[[int], None],
+    ) -> None:
+        """Put the vector of each text into `known`, where it is not there yet. Texts of like length go together.
+
+        done: called after each call of the embedder with its number of texts.
+        Raises: RateLimited (it may not be asked for long), Stopping, and what the embedder raises.
+        """
+        todo = sorted((t for t in dict.fromkeys(texts) if t not in known), key=len)
+        for start in range(0, len(todo), TEXTS_PER_CALL):
+            if self._must_end():
+                raise Stopping
+            part = todo[start : start + TEXTS_PER_CALL]
+            known.update(zip(part, self._call(embedder, part), strict=True))
+            done(len(part))
+
+    def is_down(self, embedder: Embedder) -> bool:
+        """After what may be an outage: is the provider down for everybody, or is it these texts?
+
+        Asks it for one word. When that fails too, every worker leaves the provider alone for a while,
+        which doubles with each further outage. Raises: what else the embedder raises.
+        """
+        provider = embedder.name.partition(":")[0]
+        if provider in LOCAL:
+            return False
+        try:
+            self._call(embedder, ["word"])
+        except Exception as exc:
+            if not may_be_an_outage(exc):
+                raise
+            pause = min(LONGEST_OUTAGE, PAUSE * 2 ** self._outages.get(provider, 0))
+            self._outages[provider] = self._outages.get(provider, 0) + 1
+            said = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+            self.database.block_provider(provider, pause, f"it is down: {said}")
+            return True
+        return False
+
+    def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
+        provider = embedder.name.partition(":")[0]
+        if provider in LOCAL:
+            return fitting(embedder, embedder.embed_documents(texts), len(texts))
+        refusals = 0
+        while True:
+            self._wait(provider, sum(embedder.count_tokens(texts)))
+            try:
+                vectors = fitting(embedder, embedder.embed_documents(texts), len(texts))
+                self._outages.pop(provider, None)
+                return vectors
+            except RateLimited as exc:
+                pause = PAUSE * 2**refusals if exc.retry_after is None else exc.retry_after
+                self.database.block_provider(provider, min(pause, 86_400.0), str(exc))
+                refusals += 1
+                if pause > PATIENCE or refusals == REFUSALS:
+                    raise
+
+    def _wait(self, provider: str, tokens: int) -> None:
+        while wait := self.database.take_budget(provider, 1, tokens):
+            if wait > PATIENCE:
+                raise RateLimited(
+                    f"{provider} may not be asked now; see rag.list_budgets()", PATIENCE
+                )
+            if self.stop.wait(wait + random.uniform(0, 0.1)):
+                raise Stopping
+
+    def _must_end(self) -> bool:
+        if not self.stop.is_set():
+            return False
+        if self._ends_at is None:
+            self._ends_at = time.monotonic() + GRACE_SECONDS
+        return time.monotonic() > self._ends_at

@@ -1,0 +1,214 @@
+"""The worker: claims jobs, chunks and embeds with no transaction open, stores with its lease."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from rag_pg import __version__
+from rag_pg.db.database import Database
+from rag_pg.errors import (
+    DatabaseUnavailable,
+    InvalidInput,
+    RagError,
+    StatementCanceled,
+)
+from rag_pg.types import Embedder
+from rag_pg.worker.handlers import Tools
+from rag_pg.worker.leases import Heartbeat
+from rag_pg.worker.pipeline import Pipeline
+from rag_pg.worker.requests import Answerer, Attendant
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 5.0
+MAINTAIN_SECONDS = 60.0
+LONGEST_DELAY = 10.0  # seconds between attempts to reach a database that is gone
+
+
+class Worker:
+    """Works the queue of some or all collections with the embedders it is handed.
+
+    Args:
+        embedder_of: returns the embedder of a collection's space (by name and space id; None: the active
+            one), checked against what it stores.
+        concurrency: how many pipelines embed side by side; more than one helps where a provider is waited for.
+        lease_seconds: how long a job is held without a heartbeat.
+        on_progress: called with (documents stored, chunks embedded) since the last call.
+        answerers: what answers requests, by their kind; `run` attends to them beside the queue.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        embedder_of: Callable[[str, int | None], Embedder],
+        *,
+        collections: Sequence[str] | None = None,
+        concurrency: int = 1,
+        lease_seconds: float = 60.0,
+        on_progress: Callable[[int, int], None] | None = None,
+        answerers: Mapping[str, Answerer] | None = None,
+    ) -> None:
+        if not 1 <= concurrency <= 64:
+            raise InvalidInput(f"concurrency {concurrency} is out of range; use 1 to 64")
+        if lease_seconds <= 0:
+            raise InvalidInput(f"lease_seconds {lease_seconds:g} is out of range; use more than 0")
+        self.database = database
+        self.concurrency = concurrency
+        self.lease_seconds = lease_seconds
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+        self.stop = threading.Event()
+        self.attendant = Attendant(
+            database, answerers or {}, name=self.name, collections=collections
+        )
+        self._report = on_progress or (lambda documents, chunks: None)
+        self._reporting = threading.Lock()
+        self._heartbeat = Heartbeat(
+            database,
+            self.name,
+            version=__version__,
+            collections=collections,
+            concurrency=concurrency,
+            lease_seconds=lease_seconds,
+            stop=self.stop,
+        )
+        tools = Tools(database, embedder_of)
+        self._pipelines = [
+            Pipeline(tools, self._heartbeat, self.stop, self._on_progress)
+            for _ in range(concurrency)
+        ]
+        self._wakes = [threading.Event() for _ in self._pipelines]
+
+    def run(self) -> None:
+        """Work until `stop` is set: woken by NOTIFY, polling every few seconds beside it.
+
+        A database that goes away is waited for; everything else that fails is recorded with its job.
+        Raises SchemaMismatch when the schema is upgraded beyond this program meanwhile.
+        """
+        self._reserve()
+        with (
+            self._heartbeat.beating(at_once=True),
+            ThreadPoolExecutor(self.concurrency + 1, "rag-pg-pipeline") as threads,
+        ):
+            running = [
+                threads.submit(self._work, pipeline, wake)
+                for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
+            ]
+            running.append(threads.submit(self._maintain))
+            self.database.reserve(2 * self.concurrency + 5)  # the attendant's answers and follower
+            self.attendant.start()
+            try:
+                self._listen(running)
+            finally:
+                self.stop.set()
+                self.attendant.close()
+                self._wake()
+            for thread in running:
+                thread.result()
+        self._raise_mismatch()
+
+    def drain(self) -> int:
+        """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
+
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
+        jobs are taken again. Interrupted (by Ctrl-C), it hands them back first.
+        Raises at its end what kept it from storing some, which stay queued: ProviderAuth, ModelUnavailable, a right
+        that it lacks, a database that is full.
+        """
+        self._reserve()
+        self.attendant.follow()
+        with self._heartbeat.beating(at_once=False):
+            if self.concurrency == 1:
+                claimed = self._pipelines[0].drain()
+            else:
+                with ThreadPoolExecutor(self.concurrency, "rag-pg-pipeline") as threads:
+                    claimed = sum(threads.map(lambda pipeline: pipeline.drain(), self._pipelines))
+        self._raise_mismatch()
+        return claimed
+
+    @property
+    def planned(self) -> tuple[int, int]:
+        """How many texts the jobs claimed so far had embedded or will have, and their characters."""
+        texts = sum(one.planned for one in self._pipelines)
+        return texts, sum(one.planned_characters for one in self._pipelines)
+
+    def health(self) -> dict[str, Any]:
+        """Whether it lives, in its own words: ok, when the database answers and the heart beats."""
+        beat = self._heartbeat.age
+        database = self.database.answers()
+        return {
+            "ok": database and beat < max(self.lease_seconds, 2 * POLL_SECONDS),
+            "worker": self.name,
+            "database": database,
+            "held": self._heartbeat.held,
+            "heartbeat_age": round(beat, 1),
+            "progress_age": round(self._heartbeat.progress_age, 1),
+        }
+
+    def _work(self, pipeline: Pipeline, wake: threading.Event) -> None:
+        delay = 1.0
+        while not self.stop.is_set():
+            wake.clear()
+            try:
+                pipeline.drain()
+                delay = 1.0
+            except (DatabaseUnavailable, StatementCanceled) as exc:
+                log.warning("%s; trying again in %.0f s at most", exc, delay)
+                wake.wait(delay)  # it is woken when the database can be listened to again
+                delay = min(LONGEST_DELAY, delay * 2)
+                continue
+            except RagError as exc:  # a model, a key or a right that this worker lacks
+                log.warning("%s; other workers may be able to", exc)
+            if not self.stop.is_set():
+                wake.wait(POLL_SECONDS)
+
+    def _listen(self, running: Sequence[Future[None]]) -> None:
+        """Wake the pipelines at each NOTIFY, until `stop` is set or one of them broke."""
+        delay = 1.0
+        while not self.stop.is_set():
+            try:
+                with self.database.listen() as connection:
+                    delay = 1.0
+                    self._wake()  # for what came while nobody listened
+                    while not self.stop.is_set():
+                        if any(thread.done() for thread in running):
+                            return
+                        for _ in connection.notifies(timeout=0.5, stop_after=1):
+                            self._wake()
+            except DatabaseUnavailable as exc:
+                log.warning("cannot listen for new jobs: %s", exc)
+                self.stop.wait(delay)
+                delay = min(LONGEST_DELAY, delay * 2)
+
+    def _wake(self) -> None:
+        for wake in self._wakes:
+            wake.set()
+
+    def _maintain(self) -> None:
+        while not self.stop.is_set():
+            for act in (
+                lambda: self.database.maintain(lambda: not self.stop.is_set()),
+                lambda: self.database.build_indexes(self._heartbeat.collections),
+            ):
+                try:
+                    act()
+                except RagError as exc:
+                    log.warning("maintenance was put off: %s", exc)
+            self.stop.wait(MAINTAIN_SECONDS)
+
+    def _on_progress(self, documents: int, chunks: int) -> None:
+        with self._reporting:
+            self._report(documents, chunks)
+
+    def _reserve(self) -> None:
+        self.database.reserve(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
+
+    def _raise_mismatch(self) -> None:
+        if self._heartbeat.error is not None:
+            raise self._heartbeat.error
