@@ -150,7 +150,7 @@ def _instantly(docs: Collection, action: Callable[[], object]) -> Callable[[], o
 def alone(file: str) -> None:
     """What the model needs: load it, embed the batches, keep nothing."""
     from rag_pg.config import Settings
-    from rag_pg.providers.minilm.embedder import open_embedder
+    from rag_pg.providers.registry import open_embedder
 
     embedder = open_embedder("minilm", cache_dir=Settings.from_environment().home / "models")
     with Path(file).open(encoding="utf-8") as lines:

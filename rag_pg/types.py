@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
+
+if TYPE_CHECKING:
+    pass
+
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
@@ -19,51 +31,12 @@ Scores = NDArray[np.float64]
 # --- protocols: what a plug-in has to offer ------------------------------------------------
 
 
-class Embedder(Protocol):
-    """Turns text into L2-normalised vectors. `name` is what a collection stores as its model."""
-
-    name: str
-    dimensions: int
-    max_tokens: int
-    fingerprint: str  # model, weights, precision, length, pooling: vectors mix only when equal
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), dimensions), in the order of `texts`."""
-        ...
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dimensions,)."""
-        ...
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return the length of each text in this model's tokens, special tokens included."""
-        ...
-
-
 @runtime_checkable
 class Checked(Protocol):
     """What can tell beforehand whether it will work: a provider with its key and model."""
 
     def check(self) -> None:
         """Raises: ProviderAuth, ProviderError."""
-        ...
-
-
-class LLM(Protocol):
-    """A language model that answers a prompt. `name` is shown with every answer."""
-
-    name: str
-
-    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated: ...
-
-
-class Reranker(Protocol):
-    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails."""
-
-    name: str
-
-    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
-        """Return a float array (len(texts),) in the order of `texts`; larger is better."""
         ...
 
 
@@ -329,3 +302,67 @@ class Answer:
     model: str
     usage: Usage
     notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SyncReport:
+    """What a sync did: counts of documents; `changed` are new or have a new text."""
+
+    changed: int = 0
+    unchanged: int = 0
+    deleted: int = 0
+    failures: Sequence[LoadFailure] = ()
+    skipped: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    gone: Sequence[str] = ()  # the uris deleted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdoptReport:
+    """What was found in the table, and what became of it.
+
+    skipped: how many rows were left out, by reason. vectors: chunks that came with their vector; without_vector:
+    those that did not; queued: documents that wait for a worker to embed such chunks. overlap: of the ten nearest rows of `sampled` stored vectors, the part that is
+    among the ten nearest chunks too; None when nothing was compared.
+    """
+
+    layout: str
+    table: str
+    collection: str
+    dimensions: int
+    rows: int
+    skipped: Mapping[str, int]
+    documents: int
+    chunks: int
+    vectors: int
+    without_vector: int
+    queued: int
+    sampled: int = 0
+    overlap: float | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobCounts:
+    """Jobs of a collection; lag: seconds since the oldest unfinished one was due; delayed: waiting
+    and not due yet; reason: why none is taken; rate: jobs a second of late; eta: seconds to the end."""
+
+    collection_name: str
+    waiting: int
+    running: int
+    dead: int
+    lag: float
+    delayed: int
+    reason: str | None
+    rate: float
+    eta: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
+
+    check_name: str
+    status: str
+    detail: str
+    remedy: str | None

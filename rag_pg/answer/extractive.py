@@ -10,9 +10,11 @@ import numpy as np
 
 from rag_pg.answer.prompt import cite, distinct_hits
 from rag_pg.answer.sentence_scores import Numbers, coverage, similarity
-from rag_pg.text.sentences import FENCES, LONGEST, Sentence, plain, split_sentences
+from rag_pg.protocols import Embedder
+from rag_pg.text.plain import plain
+from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
 from rag_pg.text.tokens import words
-from rag_pg.types import Answer, Embedder, Hit, Usage
+from rag_pg.types import Answer, Hit, Usage
 
 MODEL = "extractive"
 NOT_FOUND = "The documents do not answer this question."
@@ -45,7 +47,7 @@ class _Candidate:
 def answer_extractive(question: str, hits: Sequence[Hit], *, embedder: Embedder | None) -> Answer:
     """Return the 1 to 4 sentences of `hits` that best answer, grouped by source, each cited [n].
 
-    Sentences are shown without Markdown's markup (rag_pg.text.sentences.plain); a citation's quote is
+    Sentences are shown without Markdown's markup (rag_pg.text.plain.plain); a citation's quote is
     the untouched text from the first to the last of them. A sentence that introduces a list or a
     code block brings it along. When nothing fits, `found` is False and the text names the nearest
     document. Without an embedder, or while it fails (then noted), the words alone decide.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_pg.errors import InvalidInput
+from rag_pg.text.fence import fence_mark
 from rag_pg.text.sentences import split_sentences
 from rag_pg.text.tokens import estimate_tokens
 from rag_pg.types import Citation, Hit
@@ -74,11 +74,6 @@ def build_prompt(
         f"{blocks}\n\nEnd of the sources.\n\nQuestion: {question.strip()}\n"
     )
     return Prompt(system=SYSTEM, text=text, sources=sources)
-
-
-def fence_mark(said: Iterable[str]) -> str:
-    """Return a mark that ends quotations and that none of them can hold: a hash of what all of them say."""
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
 
 
 def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:

@@ -9,30 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Literal
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from rag_pg.text.markdown import (
+    Kind,
+    _Node,
+    _parser,
+    _plain,
+    _tree,
+)
 
-Kind = Literal["heading", "prose", "rigid", "group"]
-
-_KINDS: dict[str, Kind] = {
-    "heading_open": "heading",
-    "paragraph_open": "prose",
-    "hr": "prose",
-    "fence": "rigid",
-    "code_block": "rigid",
-    "html_block": "rigid",
-    "table_open": "rigid",
-    "list_item_open": "group",
-    "blockquote_open": "group",
-}
-_GROUP_ENDS = {"list_item_close", "blockquote_close"}
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
-_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
-_HEADING_LENGTH = 1_000  # characters; the rest of a longer heading is of no use as a path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,14 +71,6 @@ def outline_markdown(text: str) -> list[Block]:
     return blocks
 
 
-def first_title(text: str) -> str:
-    """Return the first level-1 heading of a Markdown text as plain text, "" when there is none."""
-    for node in _tree(_parser().parse(text)):
-        if node.kind == "heading" and node.level == 1 and (title := _plain(node.heading)):
-            return title
-    return ""
-
-
 def split_lines(text: str, start: int, stop: int) -> list[tuple[int, int]]:
     """Return (start, stop) of each line of text[start:stop] that is not blank."""
     ends = [match.end() for match in _LINE_END.finditer(text, start, stop)]
@@ -100,39 +79,6 @@ def split_lines(text: str, start: int, stop: int) -> list[tuple[int, int]]:
 
 
 # --- markdown-it's tokens ------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Node:
-    """Lines [first, last) of the text."""
-
-    first: int
-    last: int
-    kind: Kind
-    children: list[_Node]
-    level: int = 0
-    heading: str = ""
-
-
-def _tree(tokens: Sequence[Token]) -> list[_Node]:
-    root: list[_Node] = []
-    stack = [root]
-    for index, token in enumerate(tokens):
-        if token.type in _GROUP_ENDS:
-            stack.pop()
-            continue
-        if token.map is None or not (kind := _KINDS.get(token.type)):
-            continue
-        node = _Node(token.map[0], token.map[1], kind, [])
-        stack[-1].append(node)
-        if kind == "group":
-            stack.append(node.children)
-        elif kind == "heading":
-            if len(stack) == 1:
-                node.level, node.heading = int(token.tag[1:]), tokens[index + 1].content
-            else:
-                node.kind = "prose"
-    return root
 
 
 class _Lines:
@@ -174,32 +120,3 @@ class _Lines:
 
     def _has_text(self, first: int, last: int) -> bool:
         return first < last and bool(self._text[self._starts[first] : self._starts[last]].strip())
-
-
-@cache
-def _parser() -> MarkdownIt:
-    """A parser of blocks only: what is inside paragraphs does not matter here, and costs most."""
-    parser = MarkdownIt("commonmark").enable("table")
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
-@cache
-def _inline_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark")
-
-
-def _plain(heading: str) -> str:
-    """Return a heading's text without markup and without attributes such as { #id }."""
-    source = _ATTRIBUTES.sub("", heading[:_HEADING_LENGTH])
-    return " ".join("".join(_words(_inline_parser().parseInline(source))).split())
-
-
-def _words(tokens: Sequence[Token]) -> Iterator[str]:
-    for token in tokens:
-        if token.children:
-            yield from _words(token.children)
-        elif token.type in ("text", "code_inline", "text_special"):
-            yield token.content
-        elif token.type in ("softbreak", "hardbreak"):
-            yield " "

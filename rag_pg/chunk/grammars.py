@@ -4,33 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Media type -> the suffixes of its files.
-_SUFFIXES = {
-    "text/x-python": (".py", ".pyi"),
-    "text/javascript": (".js", ".mjs", ".cjs", ".jsx"),
-    "text/x-typescript": (".ts", ".mts", ".cts"),
-    "text/x-tsx": (".tsx",),
-    "text/x-go": (".go",),
-    "text/x-rust": (".rs",),
-    "text/x-java": (".java",),
-    "text/x-c": (".c", ".h"),
-    "text/x-c++": (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
-    "text/x-sql": (".sql",),
-    # Without a grammar here: cut as text.
-    "text/x-csharp": (".cs",),
-    "text/x-kotlin": (".kt", ".kts"),
-    "text/x-lua": (".lua",),
-    "text/x-php": (".php",),
-    "text/x-ruby": (".rb",),
-    "text/x-scala": (".scala",),
-    "text/x-sh": (".sh", ".bash", ".zsh"),
-    "text/x-swift": (".swift",),
-    "text/x-toml": (".toml",),
-    "text/x-yaml": (".yaml", ".yml"),
-}
-
-CODE = {suffix: media_type for media_type, all_ in _SUFFIXES.items() for suffix in all_}
-
 # Media type -> the package of its grammar, and the function in it that gives the grammar.
 GRAMMARS = {
     "text/x-python": ("tree_sitter_python", "language"),

@@ -6,18 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.chunk.sections import HeadingPath
 from rag_pg.errors import InvalidInput
-
-
-def embedded_text(title: str, heading: str, content: str) -> str:
-    """Return what is embedded for a chunk: title, heading path and content, a line each.
-
-    The title is left out where the heading path begins with it. In SQL: concat_ws(E'\\n',
-    CASE WHEN title <> '' AND heading <> title AND NOT starts_with(heading, title || ' > ')
-    THEN title END, nullif(heading, ''), nullif(content, '')).
-    """
-    if heading == title or heading.startswith(f"{title} > "):
-        title = ""
-    return "\n".join(part for part in (title, heading, content) if part)
+from rag_pg.text.embedded import embedded_text
 
 
 class Header:

@@ -22,11 +22,11 @@ from rag_pg.chunk.code import outline_code, require_grammar
 from rag_pg.chunk.conversation import outline_turns
 from rag_pg.chunk.grammars import CUT_BY_FUNCTION, GRAMMARS
 from rag_pg.chunk.header import Header
-from rag_pg.chunk.header import embedded_text as embedded_text
 from rag_pg.chunk.packer import Chunk, Packer
 from rag_pg.chunk.sections import HeadingPath, Section, divide, join, shared
 from rag_pg.chunk.settings import OVERLAPPING, Chunking
 from rag_pg.errors import InvalidInput
+from rag_pg.text.embedded import embedded_text as embedded_text
 from rag_pg.types import Span, Vectors
 
 log = logging.getLogger(__name__)

@@ -43,8 +43,7 @@ from rag_pg.errors import InvalidInput, RagError
 
 if TYPE_CHECKING:
     from rag_pg.ingest.add import Source
-    from rag_pg.ingest.sync import SyncReport
-    from rag_pg.types import AddReport
+    from rag_pg.types import AddReport, SyncReport
 
 app = typer.Typer(
     name="rag-pg",

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from rag_pg.cli.terminal import Part, is_terminal, note, tell, width, write
 
 if TYPE_CHECKING:
-    from rag_pg.ingest.adopt.adopt import AdoptReport
-    from rag_pg.types import Answer, Hit, Progress
+    from rag_pg.types import AdoptReport, Answer, Hit, Progress
 
 
 MINUTE = 60.0  # seconds between two lines about progress

@@ -14,7 +14,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
-from rag_pg.types import CollectionInfo, Document, Embedder
+from rag_pg.protocols import Embedder
+from rag_pg.types import CollectionInfo, Document
 from rag_pg.worker.worker import Worker
 
 P = ParamSpec("P")

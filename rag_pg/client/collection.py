@@ -21,7 +21,7 @@ from rag_pg.errors import (
     SpaceChanged,
 )
 from rag_pg.ingest.add import Reading, Remarks, Source, checked_chunks, compare_sources, put_sources
-from rag_pg.ingest.adopt.adopt import SAMPLE, AdoptReport
+from rag_pg.ingest.adopt.adopt import SAMPLE
 from rag_pg.ingest.reindex import (
     Query,
     build_space,
@@ -30,24 +30,25 @@ from rag_pg.ingest.reindex import (
     find_space,
     rechunk,
 )
-from rag_pg.ingest.sync import SyncReport, sync_folder
+from rag_pg.ingest.sync import sync_folder
 from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
 from rag_pg.load.files import clean_text
+from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.registry import open_llm
-from rag_pg.search.rerank import SECONDS, LLMReranker, rerank_hits, reranked_limit
+from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
 from rag_pg.types import (
-    LLM,
     AddReport,
+    AdoptReport,
     Answer,
     CollectionInfo,
     CollectionStats,
     Document,
-    Embedder,
     Facet,
     Hit,
-    Reranker,
     Space,
     SpaceComparison,
+    SyncReport,
     Vectors,
 )
 

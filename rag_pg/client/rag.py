@@ -15,11 +15,10 @@ from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, NotFound
-from rag_pg.ingest.adopt.adopt import SAMPLE, AdoptReport, adopt_table
-from rag_pg.providers.minilm.embedder import open_embedder
-from rag_pg.providers.registry import open_llm
-from rag_pg.search.rerank import open_reranker
-from rag_pg.types import Checked, CollectionInfo, Embedder, Reranker
+from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
+from rag_pg.protocols import Embedder, Reranker
+from rag_pg.providers.registry import open_embedder, open_llm, open_reranker
+from rag_pg.types import AdoptReport, Checked, CollectionInfo
 from rag_pg.worker.worker import Worker
 
 DEFAULT_MODEL = "minilm"

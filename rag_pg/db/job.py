@@ -12,7 +12,7 @@ from pgvector.psycopg.halfvec import HalfVector
 
 from rag_pg.db.connection import Connected
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Job, Vectors
+from rag_pg.types import Job, JobCounts, Vectors
 
 TEXTS_BYTES = 200_000_000  # of one document's chunks as JSON; a jsonb array holds 256 MB
 STATEMENT_BYTES = 1_000_000_000  # with their vectors; a message to the server holds 1 GB
@@ -31,22 +31,6 @@ class IngestWork:
     chunking: Mapping[str, Any]
     embedded_hashes: Sequence[bytes]
     space_id: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobCounts:
-    """Jobs of a collection; lag: seconds since the oldest unfinished one was due; delayed: waiting
-    and not due yet; reason: why none is taken; rate: jobs a second of late; eta: seconds to the end."""
-
-    collection_name: str
-    waiting: int
-    running: int
-    dead: int
-    lag: float
-    delayed: int
-    reason: str | None
-    rate: float
-    eta: float | None
 
 
 class Jobs(Connected):

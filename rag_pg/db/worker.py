@@ -10,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Connected, check_api_version
 from rag_pg.errors import StatementCanceled
+from rag_pg.types import Finding
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,16 +21,6 @@ class Request:
     kind: str
     collection_name: str
     arguments: Mapping[str, Any]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Finding:
-    """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
-
-    check_name: str
-    status: str
-    detail: str
-    remedy: str | None
 
 
 class Workers(Connected):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pg.errors import InvalidInput
-from rag_pg.load.discover import find_files, shown, uri_of
-from rag_pg.types import LoadFailure, Progress
+from rag_pg.load.discover import find_files, uri_of
+from rag_pg.load.formats import shown
+from rag_pg.types import Progress, SyncReport
 
 if TYPE_CHECKING:
     from rag_pg.client.collection import Collection
@@ -18,19 +18,6 @@ if TYPE_CHECKING:
 POLL_SECONDS = 2.0
 
 State = dict[str, tuple[int, int]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SyncReport:
-    """What a sync did: counts of documents; `changed` are new or have a new text."""
-
-    changed: int = 0
-    unchanged: int = 0
-    deleted: int = 0
-    failures: Sequence[LoadFailure] = ()
-    skipped: Mapping[str, int] = field(default_factory=dict)
-    notes: Sequence[str] = ()
-    gone: Sequence[str] = ()  # the uris deleted
 
 
 def sync_folder(

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.text.clean import clean_text
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -23,13 +24,6 @@ _FOREIGN_IN_WORD = re.compile(
 )
 _OF_UTF8 = re.compile(rb"[\xc2-\xf4][\x80-\xbf]")  # hardly ever two characters of another encoding
 _ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-def clean_text(text: str) -> tuple[str, int]:
-    """Return `text` without NUL and lone surrogates, which PostgreSQL cannot store, and how many
-    there were."""
-    return _UNSTORABLE.subn("", text)
 
 
 class Decoded(NamedTuple):

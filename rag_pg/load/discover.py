@@ -14,16 +14,16 @@ from pathlib import Path, PurePosixPath
 
 from pathspec import GitIgnoreSpec
 
-from rag_pg.chunk.grammars import CODE
-from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
-from rag_pg.load.decode import clean_text
+from rag_pg.errors import InvalidInput, UnsupportedFile
+from rag_pg.load.formats import (
+    _LISTED,
+    SUPPORTED,
+    reason,
+    shown,
+    unsupported,
+)
+from rag_pg.text.clean import clean_text
 from rag_pg.types import LoadFailure
-
-TEXTS = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
-OFFICE = (".pdf", ".docx", ".pptx", ".xlsx")  # of the extra rag-pg[files]
-DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
-SUPPORTED = (*TEXTS, *OFFICE, *DATA, *CODE)
-_LISTED = f"{', '.join((*TEXTS, *OFFICE, *DATA))} and source code (.py, .js, .sql, …)"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -208,25 +208,3 @@ class _Ignore:
 
 
 # --- messages ------------------------------------------------------------------------------------
-
-
-def unsupported(path: Path) -> str:
-    kind = f"the type {path.suffix}" if path.suffix else "a file without a suffix"
-    return f"{shown(path)}: {kind} cannot be loaded; supported: {_LISTED}"
-
-
-def reason(path: Path, exc: Exception) -> str:
-    """Return what is wrong with a file in one line that names it."""
-    if isinstance(exc, RagError):
-        return str(exc)
-    if isinstance(exc, FileNotFoundError):
-        return f"{shown(path)} does not exist (any more); check the path"
-    if isinstance(exc, PermissionError):
-        return f"{shown(path)} cannot be read: permission denied; allow this user to read it"
-    problem = exc.strerror if isinstance(exc, OSError) else str(exc)
-    return f"{shown(path)} cannot be read: {problem}; check the path and the disk"
-
-
-def shown(path: Path) -> str:
-    """Return the path in a form that can be printed and stored."""
-    return str(path).encode("utf-8", "backslashreplace").decode().replace("\n", "\\n")

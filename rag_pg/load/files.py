@@ -21,13 +21,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from rag_pg.chunk.blocks import first_title
-from rag_pg.chunk.grammars import CODE
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.load.decode import Decoded, decode_text
-from rag_pg.load.decode import clean_text as clean_text
-from rag_pg.load.discover import OFFICE, SUPPORTED, reason, shown, unsupported
+from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, reason, shown, unsupported
 from rag_pg.load.front_matter import split_front_matter
+from rag_pg.text.clean import clean_text as clean_text
+from rag_pg.text.markdown import first_title
 from rag_pg.types import Loaded, LoadFailure, Skipped
 
 MAX_FILE_BYTES = 20_000_000
@@ -212,7 +211,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
             removed=removed,
         )
     if suffix == ".eml":
-        from rag_pg.load.records import load_mail
+        from rag_pg.load.mail import load_mail
 
         return load_mail(data, uri)
     text, removed, note = _text(data, suffix)
@@ -231,7 +230,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
     elif suffix == ".rst":
         media_type, title = "text/x-rst", _rst_title(text[:_RST_HEAD])
     elif suffix in (".csv", ".tsv"):
-        from rag_pg.load.records import table_as_list
+        from rag_pg.load.tables import table_as_list
 
         media_type, text = "text/markdown", table_as_list(text, suffix)
     elif suffix in (".json", ".jsonl"):

@@ -9,10 +9,10 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
 from typing import Any
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.load.tables import _cell, _line, rows_as_list
 
 _EXPANSION = 50  # times the file: what a zip file larger than this holds is not read
 _EXPANDED = 100_000_000  # bytes; smaller ones are not asked for their expansion
@@ -161,41 +161,12 @@ _READERS: dict[str, Callable[[io.BytesIO], Office]] = {
 # --- tables --------------------------------------------------------------------------------------
 
 
-def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
-    """Return the rows of a sheet as a list: each says its columns' names, from the first row that
-    has any, so that a row can be understood without the others."""
-    names: list[str] | None = None
-    items = []
-    for row in rows:
-        cells = [_cell(value) for value in row]
-        if not any(cells):
-            continue
-        if names is None:
-            names = cells
-            continue
-        named = zip([*names, *[""] * len(cells)], cells, strict=False)
-        items.append("- " + "; ".join(f"{n}: {c}" if n else c for n, c in named if c))
-    if names and not items:
-        items = ["- " + "; ".join(filter(None, names))]
-    return "\n".join(items)
-
-
 def _table(rows: Sequence[Sequence[str]]) -> str:
     lines = [" | ".join(_cell(cell).replace("|", "\\|") for cell in row) for row in rows]
     if not any(line.strip(" |") for line in lines):
         return ""
     rule = " | ".join("---" for _ in rows[0])
     return "\n".join(f"| {line} |" for line in (lines[0], rule, *lines[1:]))
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    if isinstance(value, datetime) and value.time() == time():
-        return value.date().isoformat()
-    if isinstance(value, date | datetime):
-        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    return "" if value is None else _line(value)
 
 
 # --- shared --------------------------------------------------------------------------------------
@@ -209,10 +180,6 @@ def _described(content: str, about: Any) -> Office:
 
 def _kept(values: Mapping[str, object]) -> dict[str, str]:
     return {key: line for key, value in values.items() if (line := _line(value))}
-
-
-def _line(value: object) -> str:
-    return " ".join(str(value or "").split()) if not isinstance(value, int) else str(value)
 
 
 def _check_size(data: bytes) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_pg.errors import InvalidInput, UnusableReply
-from rag_pg.types import Embedder, Vectors
+from rag_pg.protocols import Embedder
+from rag_pg.types import Vectors
 
 
 def valid(texts: Sequence[str]) -> list[str]:

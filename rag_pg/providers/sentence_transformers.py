@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from rag_pg.errors import ModelUnavailable, ProviderError
+from rag_pg.errors import (
+    ModelUnavailable,
+    ProviderError,
+)
 from rag_pg.providers.checks import checked, valid
-from rag_pg.types import Vectors
+from rag_pg.types import Scores, Vectors
 
 _NO_LIMIT = 1_000_000  # tokens, of a model that takes texts of any length
 
@@ -119,3 +122,37 @@ def _weights_checksum(folder: Path) -> str:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "sha256").digest())
     return f"sha256:{digest.hexdigest()[:16]}"
+
+
+class CrossEncoder:
+    """A cross-encoder of the sentence-transformers library, by its name or folder.
+
+    Constructing it loads the model. Calls run one at a time. Raises: ModelUnavailable.
+    """
+
+    def __init__(self, model: str, *, batch_size: int = 16) -> None:
+        self.name = f"cross-encoder:{model}"
+        self._model = load_model("CrossEncoder", model, self.name)
+        self._batch_size = batch_size
+        self._lock = threading.Lock()  # transformers' tokenizers must not be shared by threads
+        if self._model.num_labels != 1:
+            raise ModelUnavailable(
+                f"{self.name} gives {self._model.num_labels} numbers for each pair; "
+                "use a cross-encoder with one"
+            )
+        # The library would put an untrained head on any encoder, and its scores would be noise.
+        kind = (getattr(self._model.config, "architectures", None) or [""])[0]
+        if len(self._model) == 1 and kind.endswith(("Model", "ForMaskedLM")):
+            raise ModelUnavailable(
+                f"{self.name} is no cross-encoder: a {kind} has no trained head that scores pairs; "
+                "use a model made for reranking"
+            )
+
+    def rerank(self, query: str, texts: Sequence[str]) -> Scores:
+        """Return a score per text, larger is better. What is too long for the model is cut."""
+        pairs = [(query, text) for text in texts]
+        with self._lock:
+            scores = self._model.predict(
+                pairs, batch_size=self._batch_size, show_progress_bar=False
+            )
+        return np.asarray(scores, dtype=np.float64)

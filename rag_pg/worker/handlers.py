@@ -17,7 +17,8 @@ import numpy as np
 from rag_pg.chunk.pages import pages_of
 from rag_pg.chunk.splitter import Splitter, embedded_text
 from rag_pg.db.database import Database, IngestWork
-from rag_pg.types import Embedder, Job, Span, Vectors
+from rag_pg.protocols import Embedder
+from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.vector_cache import Spare
 
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored

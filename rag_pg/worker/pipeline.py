@@ -24,7 +24,8 @@ from rag_pg.errors import (
     StatementCanceled,
 )
 from rag_pg.fault import Fault, fault_of
-from rag_pg.types import Embedder, Job, Vectors
+from rag_pg.protocols import Embedder
+from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import KINDS, Task, Tools
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage

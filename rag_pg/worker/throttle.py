@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.db.database import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
+from rag_pg.protocols import Embedder
 from rag_pg.providers.checks import fitting
-from rag_pg.types import Embedder, Vectors
+from rag_pg.types import Vectors
 
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back

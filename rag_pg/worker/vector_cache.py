@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 
-from rag_pg.types import Embedder, Vectors
+from rag_pg.protocols import Embedder
+from rag_pg.types import Vectors
 
 LIMIT = 2048  # vectors: 25 MB of 3,072 dimensions
 

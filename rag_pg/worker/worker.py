@@ -19,7 +19,7 @@ from rag_pg.errors import (
     RagError,
     StatementCanceled,
 )
-from rag_pg.types import Embedder
+from rag_pg.protocols import Embedder
 from rag_pg.worker.handlers import Tools
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.pipeline import Pipeline

@@ -30,7 +30,8 @@ from rag_pg import (
 )
 from rag_pg.db.database import Database
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.types import Embedder, Job, Vectors
+from rag_pg.protocols import Embedder
+from rag_pg.types import Job, Vectors
 from rag_pg.worker.health import serve_health
 from rag_pg.worker.worker import Worker
 

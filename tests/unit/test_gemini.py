@@ -27,10 +27,12 @@ from rag_pg.errors import (
     ProviderTimeout,
     RateLimited,
 )
+from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers.gemini import connection as gemini_client
-from rag_pg.providers.gemini.llm import CUT, GeminiEmbedder, GeminiLLM, open_embedder
+from rag_pg.providers.gemini.embedder import GeminiEmbedder, open_embedder
+from rag_pg.providers.gemini.llm import CUT, GeminiLLM
 from rag_pg.providers.gemini.sdk import THOUGHTS, SdkChoice, choose_sdk
-from rag_pg.types import LLM, Embedder, Generated
+from rag_pg.types import Generated
 
 SDKS: list[SdkChoice] = ["genai", "generativeai"]
 

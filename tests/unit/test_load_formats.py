@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_pg.chunk.grammars import CODE, CUT_BY_FUNCTION
+from rag_pg.chunk.grammars import CUT_BY_FUNCTION
 from rag_pg.chunk.pages import pages_of
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.ingest.add import as_document
-from rag_pg.load.discover import SUPPORTED
 from rag_pg.load.files import load_documents, load_file, read_documents
+from rag_pg.load.formats import CODE, SUPPORTED
 from rag_pg.types import Loaded, LoadFailure, Skipped
 
 

@@ -26,19 +26,13 @@ from rag_pg.errors import (
     ProviderTimeout,
     RateLimited,
 )
+from rag_pg.protocols import Reranker
 from rag_pg.providers.gemini.llm import CUT, GeminiLLM
-from rag_pg.providers.registry import open_llm
-from rag_pg.search.rerank import (
-    MAX_RUNNING,
-    PASSAGE_CHARACTERS,
-    CrossEncoder,
-    LLMReranker,
-    build_prompt,
-    open_reranker,
-    read_order,
-    score_texts,
-)
-from rag_pg.types import Generated, Reranker, Scores
+from rag_pg.providers.llm_reranker import PASSAGE_CHARACTERS, LLMReranker, build_prompt, read_order
+from rag_pg.providers.registry import open_llm, open_reranker
+from rag_pg.providers.sentence_transformers import CrossEncoder
+from rag_pg.search.rerank import MAX_RUNNING, score_texts
+from rag_pg.types import Generated, Scores
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 TEXTS = ["a cat", "how to build an index", "the dog"]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_pg.text.sentences import LONGEST, plain, split_sentences
+from rag_pg.text.plain import plain
+from rag_pg.text.sentences import LONGEST, split_sentences
 from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
 
 MARKUP = st.text(

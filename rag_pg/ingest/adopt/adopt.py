@@ -6,7 +6,7 @@ import contextlib
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.ingest.adopt.layouts import PROGRAMS, Layout, find_layout
 from rag_pg.ingest.adopt.table import NOT_METADATA, ForeignTable, Row, Selection, open_table
 from rag_pg.load.files import clean_text
-from rag_pg.types import Vectors
+from rag_pg.types import AdoptReport, Vectors
 
 if TYPE_CHECKING:
     from rag_pg.client.rag import Rag
@@ -24,31 +24,6 @@ SAMPLE = 20
 NEIGHBOURS = 10
 URI_BYTES = 2000
 HALF_MAX = float(np.finfo(np.float16).max)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AdoptReport:
-    """What was found in the table, and what became of it.
-
-    skipped: how many rows were left out, by reason. vectors: chunks that came with their vector; without_vector:
-    those that did not; queued: documents that wait for a worker to embed such chunks. overlap: of the ten nearest rows of `sampled` stored vectors, the part that is
-    among the ten nearest chunks too; None when nothing was compared.
-    """
-
-    layout: str
-    table: str
-    collection: str
-    dimensions: int
-    rows: int
-    skipped: Mapping[str, int]
-    documents: int
-    chunks: int
-    vectors: int
-    without_vector: int
-    queued: int
-    sampled: int = 0
-    overlap: float | None = None
-    notes: Sequence[str] = ()
 
 
 def adopt_table(

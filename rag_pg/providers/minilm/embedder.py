@@ -12,17 +12,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
+from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.providers.checks import checked, valid
 from rag_pg.providers.minilm.weights import FILES, converted
-from rag_pg.providers.sentence_transformers import SentenceTransformers
-from rag_pg.types import Embedder, Vectors
+from rag_pg.types import Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -149,34 +148,3 @@ def _usable_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def open_embedder(
-    name: str,
-    *,
-    cache_dir: Path,
-    weights: Path | None = None,
-    extra: Mapping[str, Callable[[str], Embedder]] | None = None,
-) -> Embedder:
-    """Return the embedder called `name`.
-
-    Args:
-        cache_dir: where minilm keeps its converted graph (87 MB).
-        weights: folder with minilm's weights; other embedders do not use it.
-        extra: more embedders, prefix -> factory. {"hash": f} makes "hash:32" call f("hash:32").
-    Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers).
-    """
-    prefix, _, model = name.partition(":")
-    if extra and prefix in extra:
-        return extra[prefix](name)
-    if name == MiniLM.name:
-        return MiniLM(cache_dir=cache_dir, weights=weights)
-    if prefix == "sentence-transformers" and model:
-        return SentenceTransformers(model)
-    if prefix == "gemini":
-        from rag_pg.providers.gemini import llm as gemini
-
-        return gemini.open_embedder(name)
-    supported = ["minilm", "sentence-transformers:<model>", "gemini:<model>[:<dimensions>]"]
-    supported += [f"{key}:…" for key in sorted(extra or ())]
-    raise InvalidInput(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
-from rag_pg.providers.gemini.llm import GeminiEmbedder
+from rag_pg.providers.gemini.embedder import GeminiEmbedder
 
 WRITERS = 4
 WORKERS = 3

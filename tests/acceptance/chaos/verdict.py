@@ -13,7 +13,7 @@ from bm25_oracle import Oracle
 from fake_gemini import _vector
 
 from rag_pg.chunk.splitter import Splitter, embedded_text
-from rag_pg.types import Embedder
+from rag_pg.protocols import Embedder
 
 Connection = psycopg.Connection[Any]
 

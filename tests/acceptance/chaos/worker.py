@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rag_pg import DatabaseUnavailable, Rag, Settings
-from rag_pg.providers.gemini.llm import GeminiEmbedder
+from rag_pg.providers.gemini.embedder import GeminiEmbedder
 
 dsn, home, url, key, dimensions, timeout, lease = sys.argv[1:]
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)

@@ -1,0 +1,72 @@
+"""Which files can be read, by their suffix."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rag_pg.errors import RagError
+
+# Media type -> the suffixes of its files.
+_SUFFIXES = {
+    "text/x-python": (".py", ".pyi"),
+    "text/javascript": (".js", ".mjs", ".cjs", ".jsx"),
+    "text/x-typescript": (".ts", ".mts", ".cts"),
+    "text/x-tsx": (".tsx",),
+    "text/x-go": (".go",),
+    "text/x-rust": (".rs",),
+    "text/x-java": (".java",),
+    "text/x-c": (".c", ".h"),
+    "text/x-c++": (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
+    "text/x-sql": (".sql",),
+    # Without a grammar here: cut as text.
+    "text/x-csharp": (".cs",),
+    "text/x-kotlin": (".kt", ".kts"),
+    "text/x-lua": (".lua",),
+    "text/x-php": (".php",),
+    "text/x-ruby": (".rb",),
+    "text/x-scala": (".scala",),
+    "text/x-sh": (".sh", ".bash", ".zsh"),
+    "text/x-swift": (".swift",),
+    "text/x-toml": (".toml",),
+    "text/x-yaml": (".yaml", ".yml"),
+}
+
+
+CODE = {suffix: media_type for media_type, all_ in _SUFFIXES.items() for suffix in all_}
+
+
+TEXTS = (".md", ".markdown", ".html", ".htm", ".rst", ".txt")
+
+
+OFFICE = (".pdf", ".docx", ".pptx", ".xlsx")  # of the extra rag-pg[files]
+
+
+DATA = (".csv", ".tsv", ".json", ".jsonl", ".eml")
+
+
+SUPPORTED = (*TEXTS, *OFFICE, *DATA, *CODE)
+
+
+_LISTED = f"{', '.join((*TEXTS, *OFFICE, *DATA))} and source code (.py, .js, .sql, …)"
+
+
+def unsupported(path: Path) -> str:
+    kind = f"the type {path.suffix}" if path.suffix else "a file without a suffix"
+    return f"{shown(path)}: {kind} cannot be loaded; supported: {_LISTED}"
+
+
+def reason(path: Path, exc: Exception) -> str:
+    """Return what is wrong with a file in one line that names it."""
+    if isinstance(exc, RagError):
+        return str(exc)
+    if isinstance(exc, FileNotFoundError):
+        return f"{shown(path)} does not exist (any more); check the path"
+    if isinstance(exc, PermissionError):
+        return f"{shown(path)} cannot be read: permission denied; allow this user to read it"
+    problem = exc.strerror if isinstance(exc, OSError) else str(exc)
+    return f"{shown(path)} cannot be read: {problem}; check the path and the disk"
+
+
+def shown(path: Path) -> str:
+    """Return the path in a form that can be printed and stored."""
+    return str(path).encode("utf-8", "backslashreplace").decode().replace("\n", "\\n")

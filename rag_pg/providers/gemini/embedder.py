@@ -1,0 +1,97 @@
+"""Embeddings by Gemini."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from rag_pg.errors import InvalidInput, UnusableReply
+from rag_pg.providers.gemini.connection import Connection
+from rag_pg.providers.gemini.sdk import SdkChoice
+from rag_pg.text.tokens import estimate_tokens
+from rag_pg.types import Vectors
+
+BATCH = 100  # texts: the API's limit per request
+
+
+DIMENSIONS = 768
+
+
+class GeminiEmbedder:
+    """A Gemini embedding model: L2-normalised vectors of 1 to 3072 dimensions, as the model allows.
+
+    Longer texts than `max_tokens` are cut by the API. `timeout`: seconds per request of at most 100
+    texts. Raises: InvalidInput (dimensions).
+    """
+
+    max_tokens = 2048
+
+    def __init__(
+        self,
+        model: str = "gemini-embedding-001",
+        *,
+        dimensions: int = DIMENSIONS,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        sdk: SdkChoice = "auto",
+        timeout: float = 60.0,
+    ) -> None:
+        if dimensions < 1:
+            raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")
+        self.name = f"gemini:{model}" + ("" if dimensions == DIMENSIONS else f":{dimensions}")
+        self.dimensions = dimensions
+        self.fingerprint = f"gemini/{model}/dimensions={dimensions}/task=retrieval/l2"  # no SDK
+        self._model = model
+        self._connection = Connection(api_key, base_url, sdk, timeout)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (len(texts), dimensions). Raises: as GeminiLLM.generate."""
+        batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
+        vectors = [self._embed(batch, "RETRIEVAL_DOCUMENT") for batch in batches]
+        return np.concatenate([np.empty((0, self.dimensions), np.float32), *vectors])
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dimensions,). Raises: as GeminiLLM.generate."""
+        query: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
+        return query
+
+    def check(self) -> None:
+        """Embed a word: the key, the model and its dimensions are right. Raises: as GeminiLLM.generate."""
+        self.embed_query("check")
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        """Return an estimate that errs on the high side (rag_pg.text.tokens.estimate_tokens): the
+        tokenizer is not public, and asking the API would be a request per chunk."""
+        return estimate_tokens(texts)
+
+    def _embed(self, texts: Sequence[str], task: str) -> Vectors:
+        rows = self._connection.call(
+            lambda sdk: sdk.embed(texts, model=self._model, task=task, dimensions=self.dimensions)
+        )
+        if len(rows) != len(texts):
+            raise UnusableReply(f"{self.name} gave {len(rows)} vectors for {len(texts)} texts")
+        for row in rows:
+            if len(row) != self.dimensions:
+                raise UnusableReply(
+                    f"{self.name} gave {len(row)} dimensions, {self.dimensions} were asked for; "
+                    "choose a number the model offers"
+                )
+        vectors = np.asarray(rows, dtype=np.float64)
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.all(np.isfinite(norms) & (norms > 0)):
+            raise UnusableReply(f"{self.name} gave a vector that is zero or not a number")
+        unit: Vectors = (vectors / norms).astype(np.float32)
+        return unit
+
+
+def open_embedder(name: str, *, sdk: SdkChoice = "auto") -> GeminiEmbedder:
+    """Return the embedder called "gemini:<model>" or "gemini:<model>:<dimensions>".
+
+    Raises: InvalidInput.
+    """
+    match = re.fullmatch(r"gemini:([\w./-]+)(?::(\d{1,5}))?", name)
+    if match is None:
+        raise InvalidInput(f"{name!r} is not gemini:<model> or gemini:<model>:<dimensions>")
+    return GeminiEmbedder(match[1], dimensions=int(match[2] or DIMENSIONS), sdk=sdk)

@@ -1,0 +1,56 @@
+"""Markdown as plain text."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_CLEANING = [
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        # Reference numbers would pass for citations of our own.
+        (r"\s?[\[［【]\^?\d{1,3}(?:\s*[,–-]\s*\d{1,3})*[\]］】](?!\()", ""),
+        # Images, links and references keep their text.
+        (r"!\[([^\]]*)\]\([^)]*\)", r"\1"),
+        (r"\[([^\]]+)\]\([^()\s]*(?:\([^)]*\)[^()\s]*)?(?:\s+[\"'][^)]*)?\)", r"\1"),
+        (r"\[([^\]]+)\]\[[^\]]*\]", r"\1"),
+        (r"<(https?://[^>\s]+)>", r"\1"),
+        (r"</?(?:td|th|tr|li|p|br|div|h\d)\b[^>]*>", " "),
+        (r"</?[A-Za-z][^>]*>", ""),
+        (r"\{ ?[#.:][^}]*\}", ""),  # attributes of a heading
+        (r"(\*\*|__)(?=\S)(.+?)(?<=\S)\1", r"\2"),
+        (r"(?<![\w*])([*_])(?=\S)([^*_]+?)(?<=\S)\1(?![\w*])", r"\2"),
+        (r"(?m)^[ \t]*(?:>[ \t]*)+", ""),
+        (r"^\s*\|\s*|\s*\|\s*$", ""),  # outer bars of a table row
+    )
+]
+
+
+_CODE_SPAN = re.compile(r"(`+)(?:.+?)\1", re.DOTALL)
+
+
+_FENCE_LINE = re.compile(r"^[ \t]*(?:`{3,}|~{3,})", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Return prose as one line without markup, code blocks as they are below it.
+
+    Links become their text; emphasis, tags and bracketed reference numbers go, which would pass for
+    citations; code in backticks stays. A code block that is not closed is closed.
+    """
+    fence = _FENCE_LINE.search(text)
+    prose, code = (text[: fence.start()], text[fence.start() :]) if fence else (text, "")
+    spans: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        spans.append(match[0])
+        return f"\0{len(spans) - 1}\0"
+
+    prose = _CODE_SPAN.sub(keep, prose.replace("\0", ""))
+    for pattern, replacement in _CLEANING:
+        prose = pattern.sub(replacement, prose)
+    prose = re.sub("\0(\\d+)\0", lambda match: spans[int(match[1])], html.unescape(prose))
+    prose = " ".join(prose.split())
+    if len(_FENCE_LINE.findall(code)) % 2:  # a chunk cut it in two
+        code = f"{code.rstrip()}\n{code.lstrip()[:3]}"
+    return f"{prose}\n\n{code.strip()}".strip()
