@@ -42,7 +42,12 @@ def share(name: str) -> Path:
 
 def sql_files() -> list[Path]:
     """Return the files of SQL functions in the order of their application."""
-    return sorted(share("sql").glob("*.sql"))
+    return sorted(share("sql").rglob("*.sql"))
+
+
+def _file_name(path: Path) -> str:
+    """A file of sql/ as it is named in rag.installed and in messages: its path below sql/."""
+    return path.relative_to(share("sql")).as_posix()
 
 
 def upgrade(dsn: str) -> str:
@@ -77,7 +82,7 @@ def ensure(dsn: str) -> None:
 
     Functions changed by hand are not looked for, as `check` does. Raises: as `upgrade`.
     """
-    files = {path.name: _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
+    files = {_file_name(path): _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
     try:
         with connect(dsn) as connection:
             (installed,) = connection.execute(
@@ -122,7 +127,7 @@ def check(dsn: str) -> list[str]:
             installed.setdefault(kind, {})[name] = definition
         if moved := _moved_vector(connection):
             return [*problems, moved]
-        packaged = {path.name: _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
+        packaged = {_file_name(path): _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
         files = installed.get("file", {})
         for name in sorted(packaged.keys() | files.keys()):
             if packaged.get(name) != files.get(name):
@@ -382,7 +387,7 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
 def _record(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
     """Write down what is installed, for `check`."""
     raw = _raw(connection)
-    rows = [("file", path.name, _digest(path.read_text(encoding="utf-8"))) for path in sql_files()]
+    rows = [("file", _file_name(path), _digest(path.read_text(encoding="utf-8"))) for path in sql_files()]
     rows += [("function", name, digest) for name, digest in inventory.functions(raw).items()]
     rows += [("table", name, definition) for name, definition in tables.items()]
     rows += [("pgvector", vector_schema, "")]
@@ -403,10 +408,10 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
         except psycopg.errors.InvalidFunctionDefinition as exc:
             outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
             if outdated is None:
-                raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
+                raise SchemaMismatch(f"sql/{_file_name(path)}: {exc}") from exc
             connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
         except psycopg.Error as exc:
-            raise SchemaMismatch(f"sql/{path.name}: {exc}") from exc
+            raise SchemaMismatch(f"sql/{_file_name(path)}: {exc}") from exc
 
 
 def _moved_vector(connection: Connection) -> str | None:
