@@ -23,24 +23,6 @@ COMMENT ON FUNCTION rag.require_collection(text) IS
 $$The collection of that name, or error RG002 naming those that exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.active_space(of_collection integer)
-RETURNS rag.spaces
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _found rag.spaces;
-BEGIN
-    SELECT s.* INTO _found FROM rag.spaces AS s
-    WHERE s.collection_id = of_collection AND s.state = 'active';
-    RETURN _found;
-END
-$$;
-
-COMMENT ON FUNCTION rag.active_space(integer) IS
-$$The embedding space that searches of a collection use; all NULL when there is none.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.check_chunking(chunking jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -216,37 +198,6 @@ COMMENT ON FUNCTION rag.list_collections() IS
 $$Every collection with its settings and its active embedding space, by name.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text, of_space integer DEFAULT NULL)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _space rag.spaces := rag.active_space((rag.require_collection(collection)).collection_id);
-BEGIN
-    IF of_space <> _space.space_id THEN
-        _space := rag.require_space(of_space);
-    END IF;
-    IF _space.fingerprint = embedder_fingerprint THEN
-        RETURN;
-    END IF;
-    UPDATE rag.spaces AS s SET fingerprint = embedder_fingerprint
-    WHERE s.space_id = _space.space_id AND s.fingerprint IS NULL;
-    IF NOT FOUND THEN
-        SELECT s.* INTO _space FROM rag.spaces AS s WHERE s.space_id = _space.space_id;
-        IF _space.fingerprint <> embedder_fingerprint THEN
-            RAISE EXCEPTION 'collection ''%'' holds vectors of %, this embedder is %',
-                collection, _space.fingerprint, embedder_fingerprint
-            USING ERRCODE = 'RG003', HINT = 'open it with the same weights and settings, or use a new collection';
-        END IF;
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
-$$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another one made its vectors.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.drop_collection(name text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -334,3 +285,35 @@ $$Drop the empty partitions of at most 25 dropped collections and 25 spaces; ret
 
 Call it again, in a transaction of its own, while it returns 25. Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
 them. Workers call it when idle.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(set_chunking.collection);
+    _chunking jsonb := coalesce(set_chunking.chunking, '{}');
+BEGIN
+    PERFORM rag.check_chunking(_chunking);
+    UPDATE rag.collections AS c SET chunking = _chunking
+    WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id AND b.kind = 'ingest';
+    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_collection.collection_id, 'ingest');
+    PERFORM pg_notify('rag_jobs', '');
+    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _collection.collection_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_chunking(text, jsonb) IS
+$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many documents there are.
+
+Workers queue and cut them again in the background, after newly put ones. Documents stay searchable by their old chunks until the new
+ones are stored; chunks whose text stays the same keep their id and their vectors. Documents whose chunks were brought ready-made
+(without offsets) are left as they are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;

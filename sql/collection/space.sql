@@ -1,5 +1,145 @@
 -- Embedding spaces: a second model's vectors are built beside the active ones, compared, activated, rolled back, dropped.
 
+CREATE OR REPLACE FUNCTION rag.active_space(of_collection integer)
+RETURNS rag.spaces
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _found rag.spaces;
+BEGIN
+    SELECT s.* INTO _found FROM rag.spaces AS s
+    WHERE s.collection_id = of_collection AND s.state = 'active';
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag.active_space(integer) IS
+$$The embedding space that searches of a collection use; all NULL when there is none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text, of_space integer DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space rag.spaces := rag.active_space((rag.require_collection(collection)).collection_id);
+BEGIN
+    IF of_space <> _space.space_id THEN
+        _space := rag.require_space(of_space);
+    END IF;
+    IF _space.fingerprint = embedder_fingerprint THEN
+        RETURN;
+    END IF;
+    UPDATE rag.spaces AS s SET fingerprint = embedder_fingerprint
+    WHERE s.space_id = _space.space_id AND s.fingerprint IS NULL;
+    IF NOT FOUND THEN
+        SELECT s.* INTO _space FROM rag.spaces AS s WHERE s.space_id = _space.space_id;
+        IF _space.fingerprint <> embedder_fingerprint THEN
+            RAISE EXCEPTION 'collection ''%'' holds vectors of %, this embedder is %',
+                collection, _space.fingerprint, embedder_fingerprint
+            USING ERRCODE = 'RG003', HINT = 'open it with the same weights and settings, or use a new collection';
+        END IF;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
+$$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another one made its vectors.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer, indexed boolean DEFAULT true)
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space rag.spaces;
+    _partition text := format('embeddings_%s', new_space_id);
+BEGIN
+    SELECT s.* INTO STRICT _space FROM rag.spaces AS s WHERE s.space_id = new_space_id;
+    CALL rag.attach_partition('embeddings', new_space_id);
+    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK ({vector}.vector_dims(embedding) = %s)',
+                   _partition, _space.dimensions);
+    IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
+        EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);
+    END IF;
+    IF indexed THEN
+        CALL rag.build_index(_space);
+    END IF;
+END
+$$;
+
+COMMENT ON PROCEDURE rag.open_space(integer, boolean) IS
+$$Make the partition of an embedding space, with its check of dimensions and, if indexed, its index.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.space_options(model text, dimensions integer, distance text, index_options jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _options jsonb := jsonb_build_object(
+        'kind', CASE WHEN dimensions > 4000 THEN 'binary' ELSE 'hnsw' END,
+        'm', 16, 'ef_construction', 64, 'k1', 1.2, 'b', 0.75) || coalesce(index_options, '{}');
+    _differs text;
+BEGIN
+    IF coalesce(model, '') = '' THEN
+        RAISE EXCEPTION 'an embedding space needs a model' USING ERRCODE = 'RG001',
+        HINT = 'model names what makes the vectors, e.g. minilm';
+    END IF;
+    IF dimensions NOT BETWEEN 1 AND 16000 OR dimensions IS NULL THEN
+        RAISE EXCEPTION 'dimensions % is out of range', coalesce(dimensions::text, 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 16000, as the model gives';
+    END IF;
+    IF rag.distance_operator(distance) IS NULL THEN
+        RAISE EXCEPTION 'unknown distance %', coalesce(quote_literal(distance), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use cosine, l2 or ip';
+    END IF;
+    IF jsonb_typeof(_options) <> 'object' THEN
+        RAISE EXCEPTION 'index_options is a JSON %', jsonb_typeof(index_options) USING ERRCODE = 'RG001',
+        HINT = 'use a JSON object, e.g. {"m": 16}';
+    END IF;
+    SELECT string_agg(k, ', ') INTO _differs
+    FROM jsonb_object_keys(_options) AS k WHERE k NOT IN ('kind', 'm', 'ef_construction', 'k1', 'b');
+    IF _differs IS NOT NULL THEN
+        RAISE EXCEPTION 'unknown index option: %', _differs USING ERRCODE = 'RG001',
+        HINT = 'known options: kind (hnsw, binary or exact), m, ef_construction (HNSW), k1, b (BM25)';
+    END IF;
+    IF coalesce(_options ->> 'kind', '') NOT IN ('hnsw', 'binary', 'exact') THEN
+        RAISE EXCEPTION 'unknown index kind %', _options -> 'kind' USING ERRCODE = 'RG001',
+        HINT = 'use hnsw (to 4000 dimensions), binary (HNSW over one bit a dimension, re-scored) or exact (no index)';
+    END IF;
+    IF _options ->> 'kind' = 'hnsw' AND dimensions > 4000 THEN
+        RAISE EXCEPTION 'an hnsw index holds at most 4000 dimensions, not %', dimensions
+        USING ERRCODE = 'RG001', HINT = 'use {"kind": "binary"} (the default there) or {"kind": "exact"}';
+    END IF;
+    SELECT string_agg(format('%s = %s', o.key, o.value), ', ') INTO _differs
+    FROM jsonb_each(_options) AS o
+    JOIN (VALUES ('m', 2, 100), ('ef_construction', 4, 1000), ('k1', 0, 10), ('b', 0, 1)) AS r (key, low, high)
+        ON r.key = o.key
+    WHERE CASE WHEN jsonb_typeof(o.value) = 'number'
+               THEN o.value::numeric NOT BETWEEN r.low AND r.high ELSE true END;
+    IF _differs IS NOT NULL THEN
+        RAISE EXCEPTION 'index option out of range: %', _differs USING ERRCODE = 'RG001',
+        HINT = 'm is 2 to 100, ef_construction 4 to 1000 and at least 2 m, k1 0 to 10, b 0 to 1';
+    END IF;
+    IF (_options ->> 'ef_construction')::numeric < 2 * (_options ->> 'm')::numeric THEN
+        RAISE EXCEPTION 'ef_construction % is less than twice m = %',
+            _options ->> 'ef_construction', _options ->> 'm'
+        USING ERRCODE = 'RG001', HINT = 'raise ef_construction or lower m';
+    END IF;
+    -- What a formula cannot tell from 0 is 0: far smaller numbers would underflow in it.
+    RETURN _options || jsonb_build_object('k1', trim_scale(round((_options ->> 'k1')::numeric, 6)),
+                                          'b', trim_scale(round((_options ->> 'b')::numeric, 6)));
+END
+$$;
+
+COMMENT ON FUNCTION rag.space_options(text, integer, text, jsonb) IS
+$$The index options of an embedding space with their defaults; error RG001 where a setting of the space is unusable.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.kept_spaces(of_collection integer)
 RETURNS SETOF rag.spaces
 LANGUAGE plpgsql STABLE
@@ -79,28 +219,6 @@ $$;
 
 COMMENT ON FUNCTION rag.space_settings(text, integer) IS
 $$What makes the vectors of a collection's space (NULL: the active one): read by workers before they embed.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.index_state(of_space rag.spaces)
-RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _index regclass := to_regclass(format('rag.%I', rag.index_name(of_space.space_id)));
-BEGIN
-    RETURN CASE
-        WHEN of_space.index_options ->> 'kind' = 'exact' THEN 'none'
-        WHEN _index IS NULL THEN 'missing'
-        WHEN (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = _index) THEN 'ready'
-        WHEN EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = _index) THEN 'building'
-        ELSE 'invalid' END;
-END
-$$;
-
-COMMENT ON FUNCTION rag.index_state(rag.spaces) IS
-$$The index of a space: ready, building, missing (a worker makes it when the vectors are in), invalid (its making was
-interrupted: it is made again), none (of kind exact).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.missing_vectors(of_space rag.spaces)

@@ -1,5 +1,133 @@
 -- Bulk mode: take a collection's vector index away, load, build it again.
 
+CREATE OR REPLACE FUNCTION rag.distance_operator(distance text)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE distance WHEN 'cosine' THEN 'OPERATOR({vector}.<=>)'
+                     WHEN 'l2' THEN 'OPERATOR({vector}.<->)'
+                     WHEN 'ip' THEN 'OPERATOR({vector}.<#>)' END;
+
+COMMENT ON FUNCTION rag.distance_operator(text) IS
+$$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative inner product.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.index_name(of_space integer)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 'embeddings_' || of_space::text || '_hnsw';
+
+COMMENT ON FUNCTION rag.index_name(integer) IS
+$$The name of an embedding space's index in schema rag, whether it is there or not.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.has_index(space rag.spaces)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN to_regclass(format('rag.%I', rag.index_name(space.space_id))) IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag.has_index(rag.spaces) IS
+$$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index has taken the index away.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.index_statement(of_space rag.spaces, beside_writers boolean DEFAULT false)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _partition text := format('embeddings_%s', of_space.space_id);
+BEGIN
+    RETURN format(
+        'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
+        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag.index_name(of_space.space_id), _partition,
+        CASE of_space.index_options ->> 'kind'
+            WHEN 'binary' THEN format(
+                '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) {vector}.bit_hamming_ops',
+                of_space.dimensions)
+            WHEN 'hnsw' THEN format(
+                '(embedding::{vector}.halfvec(%s)) {vector}.%I',
+                of_space.dimensions, format('halfvec_%s_ops', of_space.distance)) END,
+        (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
+END
+$$;
+
+COMMENT ON FUNCTION rag.index_statement(rag.spaces, boolean) IS
+$$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension).
+
+beside_writers: CONCURRENTLY, outside a transaction.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.index_memory(of_space rag.spaces)
+RETURNS text
+LANGUAGE sql STABLE
+RETURN greatest(
+    pg_size_bytes(current_setting('maintenance_work_mem')),
+    least(2 * pg_table_size(format('rag.%I', 'embeddings_' || of_space.space_id)),
+          greatest(pg_size_bytes('256MB'), pg_size_bytes(current_setting('shared_buffers'))))
+) / 1024 || 'kB';
+
+COMMENT ON FUNCTION rag.index_memory(rag.spaces) IS
+$$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph needs it (about twice
+its vectors) but no more than shared_buffers or 256 MB. A graph that does not fit is built several times slower.$$;
+
+
+CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
+LANGUAGE plpgsql
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _memory text := current_setting('maintenance_work_mem');
+    _workers text := current_setting('max_parallel_maintenance_workers');
+BEGIN
+    IF of_space.index_options ->> 'kind' = 'exact' THEN
+        RETURN;
+    END IF;
+    PERFORM set_config('maintenance_work_mem', rag.index_memory(of_space), true);
+    BEGIN
+        EXECUTE rag.index_statement(of_space);
+    EXCEPTION WHEN disk_full OR out_of_memory THEN
+        -- Workers share that memory through /dev/shm, of which a container may have 64 MB.
+        RAISE NOTICE 'the index of space % is built by one process: %', of_space.space_id, SQLERRM;
+        PERFORM set_config('max_parallel_maintenance_workers', '0', true);
+        EXECUTE rag.index_statement(of_space);
+        PERFORM set_config('max_parallel_maintenance_workers', _workers, true);
+    END;
+    PERFORM set_config('maintenance_work_mem', _memory, true);
+END
+$$;
+
+COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
+$$Make the HNSW index of an embedding space; none for kind exact. With rag.index_memory, and by one process where parallel
+ones find no shared memory (a notice says so).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.index_state(of_space rag.spaces)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _index regclass := to_regclass(format('rag.%I', rag.index_name(of_space.space_id)));
+BEGIN
+    RETURN CASE
+        WHEN of_space.index_options ->> 'kind' = 'exact' THEN 'none'
+        WHEN _index IS NULL THEN 'missing'
+        WHEN (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = _index) THEN 'ready'
+        WHEN EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = _index) THEN 'building'
+        ELSE 'invalid' END;
+END
+$$;
+
+COMMENT ON FUNCTION rag.index_state(rag.spaces) IS
+$$The index of a space: ready, building, missing (a worker makes it when the vectors are in), invalid (its making was
+interrupted: it is made again), none (of kind exact).$$;
+
+
 CREATE OR REPLACE FUNCTION rag.drop_vector_index(collection text)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
@@ -66,3 +194,33 @@ $$;
 
 COMMENT ON FUNCTION rag.index_progress() IS
 $$The vector indexes that are being built, from pg_stat_progress_create_index: collection, phase, and tuples (or blocks) done.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
+RETURNS TABLE (space_id integer, statement text, memory text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT s.space_id, CASE rag.index_state(s)
+        WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END,
+        rag.index_memory(s)
+    FROM rag.spaces AS s
+    JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
+    JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
+    WHERE s.dropped_at IS NULL AND s.state <> 'active'
+        AND (collections IS NULL OR c.name = ANY (collections))
+        AND pg_has_role(t.relowner, 'USAGE')
+        AND rag.index_state(s) IN ('missing', 'invalid')
+        AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id AND b.space_id = s.space_id)
+    ORDER BY s.space_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
+$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
+transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.
+memory: the maintenance_work_mem it should have.$$;

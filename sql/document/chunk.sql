@@ -1,63 +1,3 @@
-CREATE OR REPLACE FUNCTION rag.lexeme_count(lexemes tsvector)
-RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT coalesce(sum(cardinality(l.positions)), 0)::integer FROM unnest(lexemes) AS l);
-
-COMMENT ON FUNCTION rag.lexeme_count(tsvector) IS
-$$The length of a text in BM25: how many lexeme positions it has.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.lex_texts(languages text[], texts text[])
-RETURNS TABLE (lexemes tsvector, lexeme_count integer)
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET plan_cache_mode = auto    -- not the caller's: what is done to each text is planned once
-SET parallel_setup_cost = 0
-SET parallel_tuple_cost = 0
-AS $$
-DECLARE
-    _table text;
-BEGIN
-    -- Parallel workers read a real table: neither an array nor a temporary one.
-    IF cardinality(array_remove(texts, NULL)) >= 500 AND has_schema_privilege('rag', 'CREATE')
-        AND current_setting('max_parallel_workers_per_gather') <> '0' THEN
-        BEGIN
-            _table := 'rag.lexing_' || pg_current_xact_id();  -- nobody else's, and gone with the transaction
-            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);  -- may it be dropped, too?
-            EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text STORAGE EXTERNAL)
-                            WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
-            EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
-                            FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)', _table)
-            USING languages, texts;
-        EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
-            RAISE NOTICE 'texts are lexed by one process: %', SQLERRM;
-            _table := NULL;
-        END;
-    END IF;
-    IF _table IS NOT NULL THEN
-        RETURN QUERY EXECUTE format(
-            'SELECT l.lexemes, rag.lexeme_count(l.lexemes)
-             FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
-             ORDER BY l.place', _table);
-        EXECUTE format('DROP TABLE %s', _table);
-        RETURN;
-    END IF;
-    RETURN QUERY
-    SELECT l.lexemes, rag.lexeme_count(l.lexemes)
-    FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, place),
-    LATERAL (SELECT rag.lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
-    ORDER BY u.place;
-END
-$$;
-
-COMMENT ON FUNCTION rag.lex_texts(text[], text[]) IS
-$$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
-
-From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather allows), if the caller may
-create the table in schema rag that they read it from. Where it is refused, by an event trigger for one, a notice says so and
-one process does it.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.remove_chunks(of_collection integer, chunk_ids bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -299,3 +239,57 @@ COMMENT ON FUNCTION rag.queue_missing_vectors(integer, uuid[]) IS
 $$Queue an embed job for each of these documents and each space of the collection in which a chunk has no vector.
 
 Returns the documents that the active space waits for. Other spaces come after the active one's work.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_chunks(
+    collection text,
+    uri text,
+    chunks jsonb,
+    title text DEFAULT '',
+    metadata jsonb DEFAULT '{}',
+    language regconfig DEFAULT NULL)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag.require_collection(put_chunks.collection);
+    _content text;
+    _id uuid;
+BEGIN
+    IF jsonb_typeof(put_chunks.chunks) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"content": "…", "heading": "…", "metadata": {}, "embedding": [0.1, …]}, …]';
+    END IF;
+    IF EXISTS (SELECT FROM jsonb_array_elements(put_chunks.chunks) AS c WHERE coalesce(btrim(c.value ->> 'content'), '') = '') THEN
+        RAISE EXCEPTION 'a chunk of document ''%'' is empty', put_chunks.uri
+        USING ERRCODE = 'RG001', HINT = 'every chunk needs content';
+    END IF;
+    SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
+    FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
+    SELECT s.saved_id INTO _id
+    FROM rag.save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
+                           'text/plain', rag.language_name(put_chunks.language), true) AS s;
+    PERFORM count(*)
+    FROM (
+        SELECT array_agg(_id) AS ids, array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,
+               array_agg(NULL::integer) AS nulls,
+               array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
+               array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
+               array_agg(nullif(rag.record_metadata(c.value, ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
+                         ORDER BY c.ordinality) AS extras,
+               array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS vectors
+        FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
+    ) AS a,
+    LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+                               a.contents, a.extras, a.vectors);
+    PERFORM rag.queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_chunks(text, text, jsonb, text, jsonb, regconfig) IS
+$$Insert or replace a document whose chunks are ready-made: [{"content", "heading", "metadata", "embedding"}, …].
+
+Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without an embedding are queued
+for one. Returns the document's id.$$;

@@ -30,6 +30,7 @@ $$;
 COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
 $$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.chunks_of_slots(
     collection_key integer, slots integer[], filter_sql text
 )
@@ -65,6 +66,7 @@ COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[], text) IS
 $$The chunks that hold these slots and pass a filter (as in rag.filter_chunks).
 
 OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.sample_slots(collection_key integer, sample_size integer)
 RETURNS integer[]
@@ -105,6 +107,7 @@ $$;
 COMMENT ON FUNCTION rag.sample_slots(integer, integer) IS
 $$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them are empty.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE
@@ -134,36 +137,6 @@ COMMENT ON FUNCTION rag.filter_share(integer, text) IS
 $$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
 fewer than 3 of the 40 pass or fewer than 20 still exist. Deleted chunks do not count. Never 0.$$;
 
-CREATE OR REPLACE FUNCTION rag.list_pays(
-    query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
-)
-RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _chunks double precision := query.chunk_count;
-    _matching double precision;    -- share of chunks that hold a lexeme of the query
-    _list double precision;
-    _scan double precision;
-BEGIN
-    SELECT 1 - exp(greatest(-100, sum(ln(1 - least(0.999, n.chunks / _chunks)))))
-    INTO _matching
-    FROM unnest(query.chunk_counts) AS n (chunks);
-    -- Both in microseconds as measured; only their ratio matters.
-    _list := share * _chunks * (1.2 + 6 * _matching)
-             + CASE WHEN filter_indexed THEN 0 ELSE 0.25 * _chunks END;
-    _scan := 0.05 * _chunks + 12 * (result_limit + 10) / share;
-    RETURN _list < _scan;
-END
-$$;
-
-COMMENT ON FUNCTION rag.list_pays(rag.keyword_query, double precision, integer, boolean) IS
-$$Whether rag.rank_listed is cheaper than testing the candidates of a scan.
-
-Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per chunk
-of the collection where no index serves the filter. A scan costs per chunk of the collection, and
-per candidate: result_limit / share of them.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_matches(
     collection_key integer, filter_sql text, matching tsquery, at_most integer
@@ -188,6 +161,7 @@ $$;
 COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, integer) IS
 $$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most pass the filter.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.list_indexed_matches(
     collection_key integer, filter_sql text, matching tsquery, at_most integer
 )
@@ -203,35 +177,3 @@ $$;
 
 COMMENT ON FUNCTION rag.list_indexed_matches(integer, text, tsquery, integer) IS
 $$rag.list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;
-
-CREATE OR REPLACE FUNCTION rag.rank_listed(
-    query rag.keyword_query, filter_sql text, matching tsquery, result_limit integer,
-    filter_indexed boolean, at_most integer
-)
-RETURNS rag.scored_chunk[]
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    -- Most chunks hold none of the query's lexemes: that is seen without computing a score.
-    _scoring tsquery := array_to_string(query.term_queries, ' | ')::tsquery;
-    _chunks bigint[];
-BEGIN
-    IF matching IS NOT NULL THEN
-        _scoring := _scoring && matching;
-    END IF;
-    IF filter_indexed THEN
-        _chunks := rag.list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
-    ELSE
-        _chunks := rag.list_matches(query.collection_key, filter_sql, _scoring, at_most);
-    END IF;
-    RETURN CASE WHEN _chunks IS NOT NULL THEN rag.best_of(query, '{}', _chunks, result_limit) END;
-END
-$$;
-
-COMMENT ON FUNCTION rag.rank_listed(
-    rag.keyword_query, text, tsquery, integer, boolean, integer
-) IS
-$$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most do.
-
-matching: NULL, or what a chunk has to match besides.$$;

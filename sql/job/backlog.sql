@@ -1,37 +1,5 @@
 -- Backlogs: the documents of a collection are queued bit by bit, for a new embedding space or after a change of the chunking.
 
-CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
-RETURNS bigint
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-SET row_security TO off
-AS $$
-DECLARE
-    _collection rag.collections := rag.require_collection(set_chunking.collection);
-    _chunking jsonb := coalesce(set_chunking.chunking, '{}');
-BEGIN
-    PERFORM rag.check_chunking(_chunking);
-    UPDATE rag.collections AS c SET chunking = _chunking
-    WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
-    IF NOT FOUND THEN
-        RETURN 0;
-    END IF;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id AND b.kind = 'ingest';
-    INSERT INTO rag.backlogs (collection_id, kind) VALUES (_collection.collection_id, 'ingest');
-    PERFORM pg_notify('rag_jobs', '');
-    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _collection.collection_id);
-END
-$$;
-
-COMMENT ON FUNCTION rag.set_chunking(text, jsonb) IS
-$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many documents there are.
-
-Workers queue and cut them again in the background, after newly put ones. Documents stay searchable by their old chunks until the new
-ones are stored; chunks whose text stays the same keep their id and their vectors. Documents whose chunks were brought ready-made
-(without offsets) are left as they are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.next_documents(of_backlog rag.backlogs, document_limit integer)
 RETURNS TABLE (document_id uuid, needed boolean)
 LANGUAGE plpgsql STABLE
@@ -162,33 +130,3 @@ $$;
 COMMENT ON FUNCTION rag.end_backlog(rag.backlogs) IS
 $$End a backlog of which every document was passed. A space's ends when its jobs are done and no chunk is without a vector or a
 job; chunks of a writer that did not know the space yet are passed once more.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
-RETURNS TABLE (space_id integer, statement text, memory text)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-#variable_conflict use_column
-BEGIN
-    RETURN QUERY
-    SELECT s.space_id, CASE rag.index_state(s)
-        WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
-        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END,
-        rag.index_memory(s)
-    FROM rag.spaces AS s
-    JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
-    JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
-    WHERE s.dropped_at IS NULL AND s.state <> 'active'
-        AND (collections IS NULL OR c.name = ANY (collections))
-        AND pg_has_role(t.relowner, 'USAGE')
-        AND rag.index_state(s) IN ('missing', 'invalid')
-        AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id AND b.space_id = s.space_id)
-    ORDER BY s.space_id;
-END
-$$;
-
-COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
-$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
-transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.
-memory: the maintenance_work_mem it should have.$$;

@@ -58,6 +58,7 @@ $$A job's history with one more failure; the last 20 are kept.$$;
 
 -- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by the indexes made for it.
 
+
 CREATE OR REPLACE FUNCTION rag.bury_lost_jobs()
 RETURNS void
 LANGUAGE plpgsql VOLATILE

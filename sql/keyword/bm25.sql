@@ -10,6 +10,7 @@ $$Inverse document frequency of a lexeme that `containing` of `total` chunks con
 
 The same number as ln(1 + (total - containing + 0.5) / (containing + 0.5)).$$;
 
+
 CREATE OR REPLACE FUNCTION rag.bm25_saturation(
     frequency double precision, length double precision, mean_length double precision,
     tf_saturation double precision, length_weight double precision
@@ -26,6 +27,7 @@ COMMENT ON FUNCTION rag.bm25_saturation(
 $$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0 to
 1.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.bm25_grid(contribution double precision)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -37,6 +39,7 @@ $$Rounds one lexeme's contribution to a multiple of 2^-32.
 Such numbers add up without rounding errors, so a score does not depend on the order of addition and
 equal contributions give equal scores: ties are real ties, broken by chunk_id.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.posting(at_slot integer, length integer, frequency integer)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -46,6 +49,7 @@ COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
 $$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a lexeme
 counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
 
+
 CREATE OR REPLACE FUNCTION rag.held_chunks(held bigint)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -54,6 +58,7 @@ RETURN greatest(1, -held)::integer;
 COMMENT ON FUNCTION rag.held_chunks(bigint) IS
 $$How many chunks a row of keyword_postings stands for: held is one posting or minus their number.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.held_postings(held bigint, postings bigint[])
 RETURNS bigint[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -61,6 +66,7 @@ RETURN CASE WHEN held >= 0 THEN ARRAY[held] ELSE postings END;
 
 COMMENT ON FUNCTION rag.held_postings(bigint, bigint[]) IS
 $$The exact postings of a row of keyword_postings; NULL where it has weights.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.posting_saturation(
     posting bigint, mean_length double precision, tf_saturation double precision,
@@ -77,6 +83,7 @@ COMMENT ON FUNCTION rag.posting_saturation(
     bigint, double precision, double precision, double precision
 ) IS $$rag.bm25_saturation of a packed posting.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.mean_length(chunks bigint, lengths bigint)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -84,6 +91,7 @@ RETURN CASE WHEN chunks > 0 AND lengths > 0 THEN lengths / chunks::double precis
 
 COMMENT ON FUNCTION rag.mean_length(bigint, bigint) IS
 $$Average chunk length; 1 for a collection without lexemes.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.weights_hold(factor double precision, idf_then double precision)
 RETURNS boolean

@@ -63,6 +63,7 @@ them.
 Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding
 them. The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.compact_keyword(
     collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
 )
@@ -106,6 +107,7 @@ $$Rewrites blocks of which more than dead_share are deleted chunks, and renews d
 For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks nobody
 (a second merge or compaction of the collection returns 0 at once). Returns the number of blocks
 rewritten.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block integer)
 RETURNS void
@@ -194,6 +196,7 @@ $$;
 COMMENT ON FUNCTION rag.dissolve_block(integer, integer) IS
 $$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be merged
 by the caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
 RETURNS void

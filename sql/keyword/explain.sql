@@ -22,6 +22,7 @@ COMMENT ON FUNCTION rag.score_keyword(integer, text, bigint[]) IS
 $$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left
 out.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.explain_keyword(
     collection text, query_text text, result_limit integer DEFAULT 10, metadata_filter jsonb DEFAULT '{}',
     match text DEFAULT 'any', chunk_ids bigint[] DEFAULT NULL

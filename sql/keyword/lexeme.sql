@@ -1,6 +1,66 @@
 -- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself: scripts
 -- written without spaces, and identifiers as one lexeme besides their parts.
 
+CREATE OR REPLACE FUNCTION rag.lexeme_count(lexemes tsvector)
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(sum(cardinality(l.positions)), 0)::integer FROM unnest(lexemes) AS l);
+
+COMMENT ON FUNCTION rag.lexeme_count(tsvector) IS
+$$The length of a text in BM25: how many lexeme positions it has.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.lex_texts(languages text[], texts text[])
+RETURNS TABLE (lexemes tsvector, lexeme_count integer)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = auto    -- not the caller's: what is done to each text is planned once
+SET parallel_setup_cost = 0
+SET parallel_tuple_cost = 0
+AS $$
+DECLARE
+    _table text;
+BEGIN
+    -- Parallel workers read a real table: neither an array nor a temporary one.
+    IF cardinality(array_remove(texts, NULL)) >= 500 AND has_schema_privilege('rag', 'CREATE')
+        AND current_setting('max_parallel_workers_per_gather') <> '0' THEN
+        BEGIN
+            _table := 'rag.lexing_' || pg_current_xact_id();  -- nobody else's, and gone with the transaction
+            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);  -- may it be dropped, too?
+            EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text STORAGE EXTERNAL)
+                            WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
+            EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
+                            FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)', _table)
+            USING languages, texts;
+        EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
+            RAISE NOTICE 'texts are lexed by one process: %', SQLERRM;
+            _table := NULL;
+        END;
+    END IF;
+    IF _table IS NOT NULL THEN
+        RETURN QUERY EXECUTE format(
+            'SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+             FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
+             ORDER BY l.place', _table);
+        EXECUTE format('DROP TABLE %s', _table);
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+    FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, place),
+    LATERAL (SELECT rag.lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
+    ORDER BY u.place;
+END
+$$;
+
+COMMENT ON FUNCTION rag.lex_texts(text[], text[]) IS
+$$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
+
+From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather allows), if the caller may
+create the table in schema rag that they read it from. Where it is refused, by an event trigger for one, a notice says so and
+one process does it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.unspaced_script()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF'
@@ -8,6 +68,7 @@ RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF
 
 COMMENT ON FUNCTION rag.unspaced_script() IS
 $$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.character_pairs(searchable text)
 RETURNS text[]
@@ -26,6 +87,7 @@ RETURN (    -- substr of the n-th character would take n steps
 COMMENT ON FUNCTION rag.character_pairs(text) IS
 $$Every two neighbouring characters of scripts without word boundaries, in order; a single character
 by itself.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.identifiers(searchable text)
 RETURNS text[]
@@ -49,6 +111,7 @@ COMMENT ON FUNCTION rag.identifiers(text) IS
 $$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org,
 std::map, C++, .NET.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.parser_text(searchable text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -63,6 +126,7 @@ $$The text as PostgreSQL's parser should see it.
 By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
 COVID-19 for a number and v1.2 for a file: here they become separate words.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.quoted_lexeme(word text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -70,6 +134,7 @@ RETURN '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''';
 
 COMMENT ON FUNCTION rag.quoted_lexeme(text) IS
 $$A lexeme as the text forms of tsvector and tsquery write it.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.lexeme_list(words text[])
 RETURNS tsvector
@@ -81,6 +146,7 @@ RETURN (
 
 COMMENT ON FUNCTION rag.lexeme_list(text[]) IS
 $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
+
 
 CREATE OR REPLACE FUNCTION rag.language_name(language regconfig)
 RETURNS text
@@ -103,6 +169,7 @@ COMMENT ON FUNCTION rag.language_name(regconfig) IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog, whatever
 the search_path.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.has_language(language text)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -110,6 +177,7 @@ RETURN pg_input_is_valid(language, 'regconfig');
 
 COMMENT ON FUNCTION rag.has_language(text) IS
 $$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
 RETURNS tsvector
@@ -145,6 +213,7 @@ queries alike.
 Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RESET finds the chunk
 that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.query_languages(collection_key integer)
 RETURNS SETOF text
 LANGUAGE plpgsql STABLE
@@ -169,6 +238,7 @@ $$;
 COMMENT ON FUNCTION rag.query_languages(integer) IS
 $$The text-search configurations by which a query to this collection is lexed: its own and its documents',
 without those that no longer exist.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.query_terms(collection_key integer, query_text text)
 RETURNS TABLE (word text, said integer)

@@ -30,6 +30,7 @@ $$;
 COMMENT ON FUNCTION rag.pairs_spelled_out(text) IS
 $$The text with each run of a script without word boundaries replaced by its character pairs.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.match_query(collection_key integer, query_text text, match text)
 RETURNS tsquery
 LANGUAGE plpgsql STABLE
@@ -70,6 +71,7 @@ $$The tsquery that a chunk has to match in mode all, phrase or web (websearch sy
 
 A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
 beyond 10,000 characters is ignored.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.required_words(words text[], condition tsquery)
 RETURNS text[]

@@ -57,6 +57,7 @@ is merging. Blocks nobody: it deletes the changes it has read and adds segments,
 transaction; the changes of transactions still open are left for the next merge. Needs READ
 COMMITTED.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.growing_block(next_slot integer)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -66,6 +67,7 @@ RETURN CASE WHEN next_slot % rag.keyword_block_size() > 0
 
 COMMENT ON FUNCTION rag.growing_block(integer) IS
 $$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free block.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.free_block(collection_key integer)
 RETURNS integer
@@ -93,6 +95,7 @@ when all 134,217 are in use, which takes 2,147,472,000 chunks.
 
 Slot numbers are used again, so they do not run out. A snapshot from before sees the old rows of a slot,
 one from after the new ones.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
 RETURNS integer
@@ -261,6 +264,7 @@ until compaction, harmless: a search only returns chunks that exist). A chunk wr
 meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that snapshot
 does not see is still there to be read. The caller holds rag.lock_keyword. Returns the changes
 taken.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.chunk_counts(collection_key integer, words text[])
 RETURNS TABLE (word text, chunks bigint)

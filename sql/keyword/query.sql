@@ -8,12 +8,14 @@ RETURN rag.quoted_lexeme(word)::tsquery;
 COMMENT ON FUNCTION rag.term_query(text) IS
 $$The tsquery that asks for exactly this lexeme.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.keyword_term_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256;
 
 COMMENT ON FUNCTION rag.keyword_term_limit() IS
 $$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.prepare_keyword(collection_key integer, query_text text)
 RETURNS rag.keyword_query
@@ -88,6 +90,7 @@ out.
 Document frequencies are those of the merged chunks (rag.chunk_counts) corrected by the fresh
 changes.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.frequency_thresholds()
 RETURNS double precision[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -104,6 +107,7 @@ $$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank
 
 ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold for
 n lies a little below. Several times faster than unnesting the tsvector.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys bigint[])
 RETURNS SETOF rag.scored_chunk

@@ -9,6 +9,7 @@ COMMENT ON FUNCTION rag.least_bound(double precision) IS
 $$The least upper bound of a chunk that may have this score: contributions are rounded in a score
 (rag.bm25_grid) and not in a bound, so equal ones could otherwise seem less.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.settle(
     query rag.keyword_query, best rag.scored_chunk[], slots integer[], bounds double precision[],
     result_limit integer, filter_sql text, first_step integer
@@ -52,6 +53,7 @@ $$Scores candidates, highest upper bound first, until no bound reaches the resul
 
 first_step: how many at first; later batches are half as many as all before.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.sample_cut(
     query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec, highest double precision,
     wanted integer
@@ -89,12 +91,14 @@ COMMENT ON FUNCTION rag.sample_cut(
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
 bisection from `highest`: where a first scan may cut.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.weak_share()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.12;
 
 COMMENT ON FUNCTION rag.weak_share() IS
 $$Which share of a good score the lexemes left out of a scan may make up together.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.factor_sum(query rag.keyword_query)
 RETURNS double precision
@@ -108,6 +112,7 @@ $$;
 
 COMMENT ON FUNCTION rag.factor_sum(rag.keyword_query) IS
 $$A score that no chunk can reach: every lexeme's factor, as if said infinitely often.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.strong_terms(query rag.keyword_query, allowance double precision)
 RETURNS rag.keyword_query
@@ -132,6 +137,7 @@ $$;
 COMMENT ON FUNCTION rag.strong_terms(rag.keyword_query, double precision) IS
 $$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
 allowance.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.rank_prepared(
     query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
@@ -287,6 +293,7 @@ COMMENT ON FUNCTION rag.rank_prepared(
     rag.keyword_query, text, integer, text, text, boolean
 ) IS
 $$rag.rank_keyword of a query that rag.prepare_keyword made of query_text.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.rank_keyword(
     collection_key integer, query_text text, result_limit integer DEFAULT 10,

@@ -37,6 +37,7 @@ $$;
 COMMENT ON FUNCTION rag.best_of(rag.keyword_query, rag.scored_chunk[], bigint[], integer) IS
 $$The result_limit best of `best` (scored before) and the given chunks (scored now).$$;
 
+
 CREATE OR REPLACE FUNCTION rag.keyword_lists(
     query rag.keyword_query, required text[],
     OUT rare_slots integer[], OUT rare_scores double precision[], OUT rare_segments integer[],
@@ -117,6 +118,7 @@ idf that grew but rag.weights_hold). required: lexemes that a chunk must contain
 one which their segment keeps as postings are left out; dense_gated marks the segments where this
 decides alone.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.weight_drift(
     old_length double precision, old_saturation double precision, old_weight double precision,
     new_length double precision, new_saturation double precision, new_weight double precision
@@ -142,6 +144,7 @@ k1 and b.
 The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing
 changed; a collection whose k1 or b is altered stays exact, only slower until
 rag.compact_keyword(collection, -1).$$;
+
 
 CREATE OR REPLACE FUNCTION rag.block_scores(
     query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec
@@ -175,6 +178,7 @@ $$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment,
 
 rare_vector: what the rare lexemes contribute, in the same form.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.block_gate(
     collection_key integer, segment_key integer, required text[]
 )
@@ -193,6 +197,7 @@ $$;
 COMMENT ON FUNCTION rag.block_gate(integer, integer, text[]) IS
 $$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights
 there).$$;
+
 
 CREATE OR REPLACE FUNCTION rag.scan_blocks(
     query rag.keyword_query, required text[], segments integer[], rare_vectors {vector}.sparsevec[],

@@ -9,6 +9,7 @@ RETURN 64;
 COMMENT ON FUNCTION rag.keyword_frequent_from() IS
 $$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is sealed.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.block_weights(
     packed_postings bigint[], term_idf double precision, mean_length double precision,
     tf_saturation double precision, length_weight double precision
@@ -41,6 +42,7 @@ COMMENT ON FUNCTION rag.block_weights(
 ) IS
 $$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and
 their top.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.seal_frequent(collection_key integer, first_slot integer)
 RETURNS void
@@ -107,6 +109,7 @@ become weights, those of rare ones stay where they are.
 
 So a search need not add up many postings, and few rows are written twice. The caller holds
 rag.lock_keyword.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.seal_block(collection_key integer, block integer)
 RETURNS void
@@ -197,6 +200,7 @@ $$Folds the segments of a full block into one.
 Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
 rag.seal_frequent are added. The caller holds rag.lock_keyword.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.joined_weights(
     newest {vector}.sparsevec, newest_idf real, vectors {vector}.sparsevec[], idfs real[]
 )
@@ -224,6 +228,7 @@ $$;
 
 COMMENT ON FUNCTION rag.joined_weights({vector}.sparsevec, real, {vector}.sparsevec[], real[]) IS
 $$One vector of a lexeme's weights in the parts of a block, all for the idf of the newest.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.weight_basis(
     collection_key integer, block integer,
@@ -256,6 +261,7 @@ COMMENT ON FUNCTION rag.weight_basis(integer, integer) IS
 $$What all weights of a block are computed with: average length, k1 and b as of its first seal.
 
 chunks: the live merged chunks of the collection.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.block_idfs(
     collection_key integer, block integer, total bigint, words text[]

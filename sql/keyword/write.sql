@@ -2,32 +2,12 @@
 -- Writers only append to keyword_changes; everything else is written by merges
 -- (142_keyword_merge.sql).
 
-CREATE OR REPLACE FUNCTION rag.keyword_block_size()
-RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 16000;
-
-COMMENT ON FUNCTION rag.keyword_block_size() IS
-$$Slots per block: the most dimensions that pgvector's dense vectors have.$$;
-
-CREATE OR REPLACE FUNCTION rag.keyword_merge_size()
-RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 256;
-
-COMMENT ON FUNCTION rag.keyword_merge_size() IS
-$$How many fresh changes may wait before the writer who adds one merges them.$$;
-
-CREATE OR REPLACE FUNCTION rag.keyword_seal_size()
-RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 4000;
-
-COMMENT ON FUNCTION rag.keyword_seal_size() IS
-$$How many slots of a growing block may be open: about a microsecond per posting of theirs and search.$$;
-
 CREATE OR REPLACE FUNCTION rag.keyword_lock(collection_key integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag keyword index', collection_key);
 
 COMMENT ON FUNCTION rag.keyword_lock(integer) IS $$The key of the advisory lock that merges of a collection take.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.lock_keyword(collection_key integer)
 RETURNS boolean
@@ -36,6 +16,7 @@ RETURN pg_try_advisory_xact_lock(rag.keyword_lock(collection_key));
 
 COMMENT ON FUNCTION rag.lock_keyword(integer) IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys bigint[],
                                             may_merge boolean DEFAULT true)
@@ -80,6 +61,7 @@ Searches of the same transaction see the chunks at once, others after commit. Ch
 per chunk; every 256th chunk or so its caller also merges. may_merge: false for a bulk load in pieces
 that calls rag.merge_when_due at its end, which is quickest: it merges directly in whole blocks.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -108,6 +90,7 @@ $$Takes chunks out of the keyword index. Call it before deleting them, in the sa
 
 It locks the chunks, so of two transactions that delete the same chunk only one is counted: the
 other finds it gone. Chunks that do not exist are ignored.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added integer)
 RETURNS void

@@ -24,6 +24,7 @@ $$;
 COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.check_page(result_limit integer, result_offset integer)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
@@ -39,6 +40,7 @@ $$;
 
 COMMENT ON FUNCTION rag.check_page(integer, integer) IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.make_request(
     collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,

@@ -10,6 +10,7 @@ $$What a leg counts for by its lead: lead^(2/3).
 
 lead: how far the leg's best score stands above the mean of its ten best; below 0 (rounding) is 0.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.auto_weight(
     cosine_lead double precision,
     keyword_lead double precision,
@@ -37,3 +38,87 @@ cosine_lead: the best cosine less the mean of the ten best. NULL (no vectors) gi
 keyword_lead: 1 less the mean of the ten best keyword_score / best keyword_score; a candidate that matches no word counts
 as 0; leads below 0.05 count as 0.05. NULL (no word of the query is known) gives 1: vectors alone.
 vector_weight, keyword_weight: above 0; only their ratio matters, and equal weights leave the choice to the leads.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.rrf(rank_in_list bigint, k integer DEFAULT 60)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(1.0::double precision / (k + rank_in_list), 0.0::double precision);
+
+COMMENT ON FUNCTION rag.rrf(bigint, integer) IS
+$$One list's share of a reciprocal rank fusion score.
+
+rank_in_list: 1 is best; NULL (not in the list) gives 0. k: smoothing, 60 in the paper.
+Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.vector_share(request rag.request, candidates rag.candidate[])
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _cosine_lead double precision;
+    _keyword_lead double precision;
+BEGIN
+    SELECT max(v.cosine) - avg(v.cosine)
+    INTO _cosine_lead
+    FROM (
+        SELECT u.cosine FROM unnest(rag.cosines(request, candidates)) AS u (cosine)
+        WHERE u.cosine IS NOT NULL
+        ORDER BY u.cosine DESC LIMIT 10
+    ) AS v;
+    SELECT 1 - avg(k.score) / nullif(max(k.score), 0)
+    INTO _keyword_lead
+    FROM (
+        SELECT coalesce(c.keyword_score, 0) AS score FROM unnest(candidates) AS c ORDER BY 1 DESC LIMIT 10
+    ) AS k;
+    IF request.fusion = 'weighted' AND _cosine_lead IS NOT NULL AND _keyword_lead IS NOT NULL THEN
+        RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
+    END IF;
+    RETURN rag.auto_weight(_cosine_lead, _keyword_lead, request.vector_weight, request.keyword_weight);
+END
+$$;
+
+COMMENT ON FUNCTION rag.vector_share(rag.request, rag.candidate[]) IS
+$$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
+
+weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs' leads.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.fuse(request rag.request, candidates rag.candidate[], vector_share double precision)
+RETURNS SETOF rag.candidate
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF request.fusion = 'rrf' THEN
+        RETURN QUERY
+        SELECT c.chunk_id,
+               request.vector_weight * rag.rrf(c.vector_rank, request.rrf_k)
+               + request.keyword_weight * rag.rrf(c.keyword_rank, request.rrf_k),
+               c.vector_rank, c.vector_distance, c.keyword_rank, c.keyword_score
+        FROM unnest(candidates) AS c
+        ORDER BY 2 DESC, 1;
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT s.chunk_id,
+           vector_share * coalesce(s.similarity, min(s.similarity) OVER (), 0)
+           + (1 - vector_share) * coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
+           s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
+    FROM (
+        SELECT c.*
+        FROM unnest(candidates, rag.cosines(request, candidates))
+            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, similarity)
+    ) AS s
+    ORDER BY 2 DESC, 1;
+END
+$$;
+
+COMMENT ON FUNCTION rag.fuse(rag.request, rag.candidate[], double precision) IS
+$$The candidates with their fused scores, best first.
+
+rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: vector_share * cosine similarity
++ (1 - vector_share) * keyword_score / (the query's best keyword score), whatever the collection's distance; a chunk that
+has no vector yet counts as the least similar candidate.$$;

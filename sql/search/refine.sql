@@ -68,6 +68,7 @@ At most 32 boosts; their numbers count to 15 decimals.
 {"recency": field (or $created_at, $updated_at), "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
 0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.check_boosts(boosts jsonb)
 RETURNS void
 LANGUAGE plpgsql STABLE
@@ -122,6 +123,7 @@ $$;
 
 COMMENT ON FUNCTION rag.check_boosts(jsonb) IS $$Error RG004 unless boosts are as rag.boost takes them.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.distinct_chunks(
     collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean
 )
@@ -152,6 +154,7 @@ $$;
 
 COMMENT ON FUNCTION rag.distinct_chunks(integer, bigint[], integer, boolean) IS
 $$The chunks, best first, without those whose text stands above already, and at most per_document of each document.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.diversify(
     space rag.spaces, chunk_keys bigint[], scores double precision[], result_limit integer,

@@ -7,6 +7,7 @@ RETURN 2500;
 COMMENT ON FUNCTION rag.exact_search_limit() IS
 $$Up to so many vectors are compared one by one: exact, and as fast as an index.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.exact_match_limit(share double precision)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
@@ -14,6 +15,7 @@ RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
 COMMENT ON FUNCTION rag.exact_match_limit(double precision) IS
 $$Up to so many chunks that pass a filter are compared one by one. The smaller the share that passes, the longer an index
 has to be walked, and the more comparisons pay.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.default_ef_search(share double precision, chunk_count bigint)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -24,12 +26,14 @@ COMMENT ON FUNCTION rag.default_ef_search(double precision, bigint) IS
 $$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL without) thins the neighbours,
 and beyond 100,000 chunks, where the same walk finds fewer of the nearest (measured: 400 at a million).$$;
 
+
 CREATE OR REPLACE FUNCTION rag.vector_scan_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 5000;
 
 COMMENT ON FUNCTION rag.vector_scan_limit() IS
 $$After so many vectors of an index walk that found too few chunks, all are compared instead.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.nearness(space rag.spaces)
 RETURNS text
@@ -44,6 +48,7 @@ $$;
 
 COMMENT ON FUNCTION rag.nearness(rag.spaces) IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.plan_vector(
     collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
@@ -83,6 +88,7 @@ vector of the space that passes is compared), iterative (the index is walked unt
 share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for rag.exact_search_limit() and
 rag.exact_match_limit(share).$$;
 
+
 CREATE OR REPLACE FUNCTION rag.compare_vectors(
     collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
     chunk_keys bigint[], filter_sql text
@@ -108,6 +114,7 @@ $$;
 
 COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, {vector}.halfvec, integer, bigint[], text) IS
 $$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.walk_index(
     collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, taken integer,
@@ -156,6 +163,7 @@ $$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a 
 
 scan_limit: the walk goes on past rows that are deleted or not visible, and past chunks that do not pass the filter, until
 it has found enough or seen so many vectors. NULL: one round of ef_search vectors, whatever is left of them.$$;
+
 
 CREATE OR REPLACE FUNCTION rag.rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,

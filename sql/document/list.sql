@@ -1,0 +1,73 @@
+-- Reading documents: one, or many in order.
+
+CREATE OR REPLACE FUNCTION rag.document_query(condition text, ordering text, with_content boolean)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN format($sql$
+        SELECT c.document_id, c.uri, c.title, %3$s, c.media_type, c.language, c.metadata, c.version,
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
+               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+               j.error, c.created_at, c.updated_at
+        FROM (SELECT c.* FROM rag.documents AS c
+              WHERE c.collection_id = $1 AND (%1$s) ORDER BY %2$s LIMIT $3 OFFSET $4) AS c
+        LEFT JOIN LATERAL (
+            SELECT x.state, x.errors -> -1 ->> 'error' AS error FROM rag.jobs AS x
+            WHERE x.collection_id = $1 AND x.document_id = c.document_id
+                AND (x.kind = 'ingest' OR x.space_id = $2)
+            ORDER BY x.state DESC  -- waiting before dead
+            LIMIT 1
+        ) AS j ON true
+        ORDER BY %2$s
+        $sql$, condition, ordering, CASE WHEN with_content THEN 'c.content' ELSE 'NULL::text' END);
+END
+$$;
+
+COMMENT ON FUNCTION rag.document_query(text, text, boolean) IS
+$$The query of the rag.document_info of a collection's documents, for EXECUTE.
+
+Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering are trusted SQL on alias c
+of rag.documents. The jobs and chunks are looked up for the documents within the limit only.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_documents(
+    collection text,
+    metadata_filter jsonb DEFAULT '{}',
+    result_limit integer DEFAULT 100,
+    after_uri text DEFAULT '',
+    only_uri text DEFAULT NULL)
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag.require_collection(list_documents.collection)).collection_id;
+    _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
+BEGIN
+    RETURN QUERY EXECUTE rag.document_query(
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri', only_uri IS NOT NULL)
+    USING _id, (rag.active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
+$$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In another order:
+rag.select_documents.
+
+metadata_filter: keep documents whose metadata pass it (docs/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)
+RETURNS SETOF rag.document_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY SELECT l.* FROM rag.list_documents(get_document.collection, only_uri => get_document.uri) AS l;
+END
+$$;
+
+COMMENT ON FUNCTION rag.get_document(text, text) IS
+$$A document with its content, or no row when there is none with that uri.$$;
