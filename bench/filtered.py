@@ -96,7 +96,7 @@ def build(connection: Connection, found: np.ndarray, where: dict[str, np.ndarray
     )
     connection.execute("CREATE INDEX ON items USING gin (metadata jsonb_path_ops)")
     connection.execute(
-        "DO $$ DECLARE s rag.spaces := rag.active_space(1); BEGIN CALL rag.build_index(s); END $$"
+        "DO $$ DECLARE s rag.spaces := rag._active_space(1); BEGIN CALL rag._build_index(s); END $$"
     )
     connection.execute("VACUUM ANALYZE")
 

@@ -35,7 +35,7 @@ LIMITS = {"arxiv-100k": 40_000}
 COSINES = """
     SELECT e.chunk_id, 1 - (e.embedding::halfvec(384) <=> %(vector)s::halfvec(384))
     FROM rag.embeddings AS e
-    WHERE e.space_id = (rag.active_space(%(key)s)).space_id AND e.chunk_id = ANY (%(ids)s)"""
+    WHERE e.space_id = (rag._active_space(%(key)s)).space_id AND e.chunk_id = ANY (%(ids)s)"""
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ def our_rates(dsn: str) -> dict[str, float]:
         def queue(batch: int, times: int) -> None:
             for _ in range(times):
                 connection.execute(
-                    "SELECT rag.queue_jobs(%s, ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest')",
+                    "SELECT rag._queue_jobs(%s, ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest')",
                     (key, batch),
                 )
 

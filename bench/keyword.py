@@ -1,4 +1,4 @@
-"""Keyword search benchmark: rag.rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
+"""Keyword search benchmark: rag._rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
 
     make bench-keyword        or: python bench/keyword.py [--dsn postgresql://…] --sizes 10000 100000
 
@@ -35,7 +35,7 @@ def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
     with Timer(db) as gin:
         db.execute("CREATE INDEX bench_gin ON rag.chunks_1 USING gin (lexemes)")
     with Timer(db) as index:
-        db.execute("SELECT rag.index_chunks(1, (SELECT array_agg(chunk_id) FROM rag.chunks))")
+        db.execute("SELECT rag._index_chunks(1, (SELECT array_agg(chunk_id) FROM rag.chunks))")
     db.execute("VACUUM ANALYZE")
     size_of = lambda sql: db.execute(sql).fetchone()[0]  # noqa: E731
     return {
@@ -72,18 +72,18 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
     for kind, texts in asked.items():
         for limit in (10, 100):
             results[f"{kind} top-{limit}"] = run(
-                db, "SELECT * FROM rag.rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
+                db, "SELECT * FROM rag._rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
             )
         for share in (10, 100, 1000):
             results[f"{kind} top-10, 1/{share} pass"] = run(
                 db,
-                "SELECT * FROM rag.rank_keyword(1, %s, 10, %s)",
+                "SELECT * FROM rag._rank_keyword(1, %s, 10, %s)",
                 [(t, f"""c.metadata @> '{{"p{share}": 3}}'""") for t in texts],
             )
         either = [
             (
                 db.execute(
-                    "SELECT string_agg(rag.term_query(word)::text, ' | ') FROM rag.query_terms(1, %s)",
+                    "SELECT string_agg(rag._term_query(word)::text, ' | ') FROM rag._query_terms(1, %s)",
                     (t,),
                 ).fetchone()[0],
             )
@@ -120,7 +120,7 @@ def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]
         ) as db:
             return {
                 f"tuned: {kind} top-{limit}": run(
-                    db, "SELECT * FROM rag.rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
+                    db, "SELECT * FROM rag._rank_keyword(1, %s, %s)", [(t, limit) for t in texts]
                 )
                 for kind, texts in asked.items()
                 for limit in (10, 100)
@@ -152,7 +152,7 @@ def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
                     db.execute(copy.format(table), (top, start, start + batch))
                     if table == "rag.chunks":
                         db.execute(
-                            "SELECT rag.index_chunks(1, %s::bigint[])",
+                            "SELECT rag._index_chunks(1, %s::bigint[])",
                             (list(range(top + start, top + start + batch)),),
                         )
         result[f"{name}, {batch} per statement"] = timer.cpu * 1e3 / chunks
@@ -202,7 +202,7 @@ def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict:
         lexed = [
             [
                 ids[w]
-                for (w,) in db.execute("SELECT word FROM rag.query_terms(1, %s)", (t,))
+                for (w,) in db.execute("SELECT word FROM rag._query_terms(1, %s)", (t,))
                 if w in ids
             ]
             for t in texts

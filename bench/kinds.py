@@ -89,7 +89,7 @@ def main() -> None:
             for i, query in enumerate(asked):
                 with Timer(connection) as timer:
                     ids = connection.execute(
-                        "SELECT chunk_id FROM rag.rank_vector(%s, %s, 10)",
+                        "SELECT chunk_id FROM rag._rank_vector(%s, %s, 10)",
                         [number, HalfVector(query)],
                     ).fetchall()
                 recall.append(sum(near[j, i] >= tenth[i] - 1e-3 for (j,) in ids) / 10)

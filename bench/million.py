@@ -49,7 +49,7 @@ def build(connection: Connection, size: int) -> dict[str, float]:
     seconds["chunks"] = timer.wall / 1e3
     with Timer(connection) as timer:
         connection.execute(
-            "SELECT rag.index_chunks(1, (SELECT array_agg(c.chunk_id) FROM rag.chunks AS c))"
+            "SELECT rag._index_chunks(1, (SELECT array_agg(c.chunk_id) FROM rag.chunks AS c))"
         )
     seconds["keyword index"] = timer.wall / 1e3
     with Timer(connection) as timer, connection.cursor().copy(

@@ -45,7 +45,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "activate_space",
             "rollback_space",
             "drop_space",
-            "expect_space",
+            "assert_active_space",
         ),
     ),
     "Documents": (
@@ -93,7 +93,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         "A job is one unit of queued work. Workers in any language use these functions.",
         (
             "take_jobs",
-            "read_job",
+            "job_input",
             "store_chunks",
             "chunks_to_embed",
             "store_embeddings",
@@ -108,7 +108,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "explain_job",
             "job_stats",
             "search_status",
-            "unfinished",
+            "pending_documents",
             "queue_backlog",
             "space_settings",
         ),
@@ -125,14 +125,14 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Workers and budgets": (
         "Workers say that they live. A budget limits what all of them together ask of a provider of models.",
         (
-            "beat_worker",
+            "heartbeat",
             "forget_worker",
             "list_workers",
             "set_budget",
             "list_budgets",
             "take_budget",
             "block_provider",
-            "held_back",
+            "throttled_spaces",
         ),
     ),
     "Text": (

@@ -11,7 +11,7 @@ def empty_collection(db: psycopg.Connection, key: int) -> None:
     tables = ("chunks", "keyword_changes", "keyword_slots", "keyword_postings", "keyword_removed")
     for table in tables:
         db.execute(f"TRUNCATE rag.{table}_{key}")
-    db.execute("SELECT rag.clear_keyword(%s)", (key,))
+    db.execute("SELECT rag._clear_keyword(%s)", (key,))
 
 
 @contextmanager

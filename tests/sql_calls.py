@@ -33,7 +33,7 @@ CALLS: dict[str, tuple[str, str]] = {
         f"""SELECT * FROM rag.compare_spaces('docs', jsonb_build_array(jsonb_build_object('query', 'fish',
             'embeddings', jsonb_build_object({ACTIVE}::text, '[1, 0, 0]'::jsonb))))""",
     ),
-    "expect_space": ("reader", f"SELECT rag.expect_space('docs', {ACTIVE})"),
+    "expect_space": ("reader", f"SELECT rag.assert_active_space('docs', {ACTIVE})"),
     "wait_until_searchable": (
         "reader",
         f"SELECT * FROM rag.wait_until_searchable('docs', ARRAY[{DOCUMENT}])",
@@ -69,7 +69,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "diversify": (
         "reader",
-        f"SELECT rag.diversify(rag.active_space(1), ARRAY[{CHUNK}, {CHUNK} + 1], '{{2, 1}}', 2, 0.5)",
+        f"SELECT rag.diversify(rag._active_space(1), ARRAY[{CHUNK}, {CHUNK} + 1], '{{2, 1}}', 2, 0.5)",
     ),
     "auto_weight": ("reader", "SELECT rag.auto_weight(0.1, 0.2)"),
     "count_documents": ("reader", f"SELECT rag.count_documents('docs', {FILTER})"),
@@ -84,7 +84,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_jobs": ("reader", "SELECT * FROM rag.list_jobs()"),
     "explain_job": ("reader", f"SELECT * FROM rag.explain_job({JOB})"),
     "job_stats": ("reader", "SELECT * FROM rag.job_stats()"),
-    "unfinished": ("reader", f"SELECT * FROM rag.unfinished('docs', ARRAY[{DOCUMENT}])"),
+    "unfinished": ("reader", f"SELECT * FROM rag.pending_documents('docs', ARRAY[{DOCUMENT}])"),
     "space_settings": ("reader", "SELECT * FROM rag.space_settings('docs')"),
     "due_sources": ("reader", "SELECT * FROM rag.due_sources()"),
     "maintenance_steps": ("reader", "SELECT * FROM rag.maintenance_steps()"),
@@ -96,7 +96,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "embed_query": ("reader", "CALL rag.embed_query('docs', 'fish', timeout => 0.01)"),
     "list_workers": ("reader", "SELECT * FROM rag.list_workers()"),
     "list_budgets": ("reader", "SELECT * FROM rag.list_budgets()"),
-    "held_back": ("reader", "SELECT * FROM rag.held_back()"),
+    "held_back": ("reader", "SELECT * FROM rag.throttled_spaces()"),
     "embedded_text": ("reader", "SELECT rag.embedded_text('a', 'b', 'c')"),
     "content_hash": ("reader", "SELECT rag.content_hash('a')"),
     "document_id": ("reader", "SELECT rag.document_id('docs', 'a')"),
@@ -124,7 +124,7 @@ CALLS: dict[str, tuple[str, str]] = {
            SELECT * FROM rag.load_staged('docs')""",
     ),
     "take_jobs": ("writer", "SELECT * FROM rag.take_jobs(3)"),
-    "read_job": ("reader", f"SELECT * FROM rag.read_job({JOB}, {LEASE})"),
+    "read_job": ("reader", f"SELECT * FROM rag.job_input({JOB}, {LEASE})"),
     "store_chunks": (
         "writer",
         f"""SELECT rag.store_chunks({JOB}, {LEASE}, 1, '[{{"content": "x", "start": 0, "stop": 1, "heading": "",
@@ -150,7 +150,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "queue_backlog": ("writer", "SELECT rag.queue_backlog()"),
     "take_request": ("writer", "SELECT * FROM rag.take_request('w')"),
     "answer_request": ("writer", "SELECT rag.answer_request(1, '{}')"),
-    "beat_worker": ("writer", "SELECT rag.beat_worker('w', '1')"),
+    "beat_worker": ("writer", "SELECT rag.heartbeat('w', '1')"),
     "forget_worker": ("writer", "SELECT rag.forget_worker('w')"),
     "set_budget": ("writer", "SELECT rag.set_budget('gemini', requests_per_minute => 10)"),
     "take_budget": ("writer", "SELECT rag.take_budget('gemini')"),
@@ -215,8 +215,8 @@ def fill(connection: psycopg.Connection[Any]) -> None:
             "SELECT rag.put_chunks('docs', %s, %s)",
             [f"d{number}", json.dumps(chunks)],
         )
-    run("SELECT rag.merge_keyword(1), rag.seal_block(1, 0), rag.reweigh_postings(1, 1000)")
-    run("SELECT rag.delete_document('docs', 'd3'), rag.compact_keyword(1, -1)")
+    run("SELECT rag._merge_keyword(1), rag._seal_block(1, 0), rag._reweigh_postings(1, 1000)")
+    run("SELECT rag.delete_document('docs', 'd3'), rag._compact_keyword(1, -1)")
     run("SELECT rag.put_document('docs', 'p' || g, 'a text of fish', metadata => '{\"n\": 3}') FROM generate_series(1, 5) AS g")  # fmt: skip
     run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")
     run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")

@@ -63,7 +63,7 @@ class World:
         return self.bm25.search(self.terms(query), limit, lambda i: i in passing)
 
     def terms(self, query: str) -> dict[str, int]:
-        rows = self.connection.execute("SELECT * FROM rag.query_terms(%s, %s)", [self.key, query])
+        rows = self.connection.execute("SELECT * FROM rag._query_terms(%s, %s)", [self.key, query])
         return dict(rows.fetchall())
 
     def distances(self, query: list[float]) -> dict[int, float]:

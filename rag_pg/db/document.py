@@ -129,7 +129,7 @@ class Documents(Connected):
     ) -> list[Unfinished]:
         return self._rows(
             Unfinished,
-            "SELECT * FROM rag.unfinished(%(collection)s, %(ids)s::uuid[], %(versions)s::integer[])",
+            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::uuid[], %(versions)s::integer[])",
             collection=collection,
             ids=list(ids),
             versions=None if versions is None else list(versions),

@@ -28,7 +28,7 @@ WHERE p.pronamespace = 'rag'::regnamespace
                     AND d.deptype = 'e')
 """
 
-# Partitions come and go with collections; rag.lexing_… are tables of one transaction (see rag.lex_texts).
+# Partitions come and go with collections; rag.lexing_… are tables of one transaction (see rag._lex_texts).
 TABLES = r"""
 WITH relations AS (
     SELECT c.* FROM pg_class AS c
@@ -79,7 +79,7 @@ FROM relations AS r JOIN pg_rewrite AS w ON w.ev_class = r.oid AND r.relkind <> 
 PARTS = """
 WITH wanted AS (
     SELECT c.name, t.parent, t.parent || '_' || c.collection_id AS relation
-    FROM rag.collections AS c, unnest(rag.collection_tables()) AS t (parent)
+    FROM rag.collections AS c, unnest(rag._collection_tables()) AS t (parent)
     WHERE c.dropped_at IS NULL
     UNION ALL
     SELECT c.name, 'embeddings', 'embeddings_' || s.space_id
@@ -87,12 +87,12 @@ WITH wanted AS (
     WHERE s.dropped_at IS NULL AND c.dropped_at IS NULL
 ), indexes AS (
     SELECT c.name, t.parent || '_' || c.collection_id AS relation,
-           rag.field_index(t.parent, c.collection_id, f.field) AS index,
+           rag._field_index(t.parent, c.collection_id, f.field) AS index,
            format('SELECT rag.index_field(%L, %L, %L)', c.name, f.field, f.type) AS remedy
     FROM rag.fields AS f JOIN rag.collections AS c ON c.collection_id = f.collection_id, (VALUES ('chunks'), ('documents')) AS t (parent)
     WHERE c.dropped_at IS NULL
     UNION ALL
-    SELECT c.name, 'embeddings_' || s.space_id, rag.index_name(s.space_id),
+    SELECT c.name, 'embeddings_' || s.space_id, rag._index_name(s.space_id),
            format('SELECT rag.build_vector_index(%L)', c.name)
     FROM rag.spaces AS s JOIN rag.collections AS c ON c.collection_id = s.collection_id
     WHERE s.dropped_at IS NULL AND c.dropped_at IS NULL AND s.state = 'active' AND s.index_options ->> 'kind' <> 'exact'

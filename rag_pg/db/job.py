@@ -20,7 +20,7 @@ STATEMENT_BYTES = 1_000_000_000  # with their vectors; a message to the server h
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class IngestWork:
-    """What rag.read_job hands to a worker."""
+    """What rag.job_input hands to a worker."""
 
     document_id: UUID
     uri: str
@@ -67,7 +67,7 @@ class Jobs(Connected):
     def read_job(self, job: Job) -> IngestWork | None:
         rows = self._rows(
             IngestWork,
-            "SELECT * FROM rag.read_job(%(job_id)s, %(lease)s)",
+            "SELECT * FROM rag.job_input(%(job_id)s, %(lease)s)",
             job_id=job.job_id,
             lease=job.lease,
         )

@@ -127,7 +127,9 @@ def check(dsn: str) -> list[str]:
             installed.setdefault(kind, {})[name] = definition
         if moved := _moved_vector(connection):
             return [*problems, moved]
-        packaged = {_file_name(path): _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
+        packaged = {
+            _file_name(path): _digest(path.read_text(encoding="utf-8")) for path in sql_files()
+        }
         files = installed.get("file", {})
         for name in sorted(packaged.keys() | files.keys()):
             if packaged.get(name) != files.get(name):
@@ -387,7 +389,10 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
 def _record(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
     """Write down what is installed, for `check`."""
     raw = _raw(connection)
-    rows = [("file", _file_name(path), _digest(path.read_text(encoding="utf-8"))) for path in sql_files()]
+    rows = [
+        ("file", _file_name(path), _digest(path.read_text(encoding="utf-8")))
+        for path in sql_files()
+    ]
     rows += [("function", name, digest) for name, digest in inventory.functions(raw).items()]
     rows += [("table", name, definition) for name, definition in tables.items()]
     rows += [("pgvector", vector_schema, "")]

@@ -51,7 +51,7 @@ class Searches(Connected):
             Hit,
             """SELECT * FROM rag.search(
                    CASE WHEN %(space_id)s::integer IS NULL THEN %(collection)s
-                        ELSE rag.expect_space(%(collection)s, %(space_id)s) END, %(query)s, %(embedding)s, result_limit => %(limit)s,
+                        ELSE rag.assert_active_space(%(collection)s, %(space_id)s) END, %(query)s, %(embedding)s, result_limit => %(limit)s,
                metadata_filter => %(filter)s, vector_weight => %(vector_weight)s,
                keyword_weight => %(keyword_weight)s, fusion => %(fusion)s, rrf_k => %(rrf_k)s,
                candidate_limit => %(candidate_limit)s, diversity => %(diversity)s,

@@ -110,7 +110,7 @@ class Spaces(Connected):
                         return made
                     try:
                         connection.execute(row[0])
-                    except (DiskFull, OutOfMemory) as exc:  # see rag.build_index
+                    except (DiskFull, OutOfMemory) as exc:  # see rag._build_index
                         if not (direct and shared):
                             raise
                         shared = False

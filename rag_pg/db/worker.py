@@ -38,7 +38,7 @@ class Workers(Connected):
     ) -> None:
         """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
         found = self._scalar(
-            """SELECT rag.beat_worker(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
+            """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
                %(held)s, %(rates)s)""",
             name=name,
             version=version,

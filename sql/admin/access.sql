@@ -1,6 +1,6 @@
 -- Who could stand in the way of others: rights in schema rag, and locks.
 
-CREATE OR REPLACE FUNCTION rag.check_access()
+CREATE OR REPLACE FUNCTION rag._check_access()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -35,15 +35,15 @@ BEGIN
               AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())) AS l
     JOIN pg_stat_activity AS s ON s.pid = l.pid
     JOIN rag.collections AS c ON c.dropped_at IS NULL
-        AND rag.keyword_lock(c.collection_id) = ((l.classid::bigint << 32) | l.objid::bigint),
+        AND rag._keyword_lock(c.collection_id) = ((l.classid::bigint << 32) | l.objid::bigint),
     LATERAL (SELECT count(*) AS changes
              FROM (SELECT FROM rag.keyword_changes AS k WHERE k.collection_id = c.collection_id
-                   LIMIT 4 * rag.keyword_merge_size()) AS f) AS w
-    WHERE w.changes >= 4 * rag.keyword_merge_size();
+                   LIMIT 4 * rag._keyword_merge_size()) AS f) AS w
+    WHERE w.changes >= 4 * rag._keyword_merge_size();
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_access() IS
+COMMENT ON FUNCTION rag._check_access() IS
 $$rag.doctor: who else may create in schema rag, and sessions that keep the keywords of a collection from being merged.
 
 Merges take an advisory lock, which any session of the database can hold: by accident, or in a transaction left open.$$;

@@ -1,6 +1,6 @@
 -- Health as rows. Each check is a function of its own and returns nothing where all is well.
 
-CREATE OR REPLACE FUNCTION rag.check_vectors()
+CREATE OR REPLACE FUNCTION rag._check_vectors()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -17,20 +17,20 @@ BEGIN
            format('the index of collection %L is %s', c.name,
                   CASE WHEN i.indexrelid IS NULL THEN 'missing' ELSE 'invalid' END),
            CASE WHEN i.indexrelid IS NULL
-                THEN format('run CALL rag.build_index(rag.active_space(%s)) as the owner', c.collection_id)
-                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner', rag.index_name(s.space_id)) END
+                THEN format('run CALL rag._build_index(rag._active_space(%s)) as the owner', c.collection_id)
+                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner', rag._index_name(s.space_id)) END
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
-    LEFT JOIN pg_index AS i ON i.indexrelid = to_regclass(format('rag.%I', rag.index_name(s.space_id)))
+    LEFT JOIN pg_index AS i ON i.indexrelid = to_regclass(format('rag.%I', rag._index_name(s.space_id)))
     WHERE c.dropped_at IS NULL AND s.index_options ->> 'kind' <> 'exact' AND i.indisvalid IS NOT TRUE
     ORDER BY c.name;
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_vectors() IS $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
+COMMENT ON FUNCTION rag._check_vectors() IS $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_jobs()
+CREATE OR REPLACE FUNCTION rag._check_jobs()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -55,7 +55,7 @@ BEGIN
     JOIN rag.collections AS c ON c.collection_id = j.collection_id AND c.dropped_at IS NULL
     WHERE j.state = 'waiting' AND j.run_at < clock_timestamp()
         AND (j.lease IS NULL OR j.lease_expires_at < clock_timestamp())
-        AND NOT EXISTS (SELECT FROM rag.held_back() AS h
+        AND NOT EXISTS (SELECT FROM rag.throttled_spaces() AS h
                         WHERE h.collection_id = j.collection_id AND coalesce(h.space_id = j.space_id, h.active))
     GROUP BY c.name
     HAVING min(j.run_at) < clock_timestamp() - interval '5 minutes'
@@ -63,10 +63,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_jobs() IS $$rag.doctor: dead jobs, and jobs that nobody takes.$$;
+COMMENT ON FUNCTION rag._check_jobs() IS $$rag.doctor: dead jobs, and jobs that nobody takes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_chunks()
+CREATE OR REPLACE FUNCTION rag._check_chunks()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -77,7 +77,7 @@ DECLARE
     _count bigint;
 BEGIN
     FOR _c IN
-        SELECT c.collection_id, c.name, (rag.active_space(c.collection_id)).space_id
+        SELECT c.collection_id, c.name, (rag._active_space(c.collection_id)).space_id
         FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.name
     LOOP
         SELECT count(*) INTO _count
@@ -89,7 +89,7 @@ BEGIN
         IF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without vectors', 'fail',
                 format('%s in collection %L, and no job will embed them', _count, _c.name),
-                format('SELECT rag.queue_missing_vectors(%s, ARRAY(SELECT document_id FROM rag.list_documents(%L, '
+                format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM rag.list_documents(%L, '
                        'result_limit => NULL)))', _c.collection_id, _c.name);
         END IF;
         SELECT count(*) INTO _count
@@ -99,7 +99,7 @@ BEGIN
                             WHERE d.collection_id = _c.collection_id AND d.document_id = k.document_id);
         IF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without documents', 'fail', format('%s in collection %L', _count, _c.name),
-                format('SELECT rag.remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k WHERE collection_id = %1$s '
+                format('SELECT rag._remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k WHERE collection_id = %1$s '
                        'AND NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %1$s '
                        'AND d.document_id = k.document_id)))', _c.collection_id);
         END IF;
@@ -117,11 +117,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_chunks() IS
+COMMENT ON FUNCTION rag._check_chunks() IS
 $$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without chunks. Reads all of them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_sources()
+CREATE OR REPLACE FUNCTION rag._check_sources()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -139,24 +139,24 @@ BEGIN
     RETURN QUERY
     SELECT 'sources without triggers', 'warn',
            format('partition %s of %s has none, or they are disabled: writing it directly is not noticed',
-                  rag.table_name(m.relid), rag.table_name(r.relation)),
+                  rag._table_name(m.relid), rag._table_name(r.relation)),
            'attach the source again'
     FROM rag.sources AS s,
-    LATERAL (SELECT rag.source_relation(s.source_id) AS relation) AS r,
+    LATERAL (SELECT rag._source_relation(s.source_id) AS relation) AS r,
     LATERAL (SELECT r.relation AS relid WHERE r.relation IS NOT NULL
              UNION SELECT p.relid FROM pg_partition_tree(r.relation) AS p) AS m
     JOIN pg_class AS c ON c.oid = m.relid AND c.relkind IN ('r', 'p')
     WHERE (SELECT count(*) FROM pg_trigger AS t
-           WHERE t.tgrelid = m.relid AND t.tgfoid = 'rag.note_changes'::regproc AND t.tgenabled IN ('O', 'A')
+           WHERE t.tgrelid = m.relid AND t.tgfoid = 'rag._record_changes'::regproc AND t.tgenabled IN ('O', 'A')
                AND t.tgname ~ format('^rag_source_%s_', s.source_id)) < 4;
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_sources() IS
+COMMENT ON FUNCTION rag._check_sources() IS
 $$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose triggers are missing.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_maintenance()
+CREATE OR REPLACE FUNCTION rag._check_maintenance()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -174,10 +174,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_maintenance() IS $$rag.doctor: steps of maintenance that fail.$$;
+COMMENT ON FUNCTION rag._check_maintenance() IS $$rag.doctor: steps of maintenance that fail.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.undeclared_fields(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._undeclared_fields(collection_key integer)
 RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -205,26 +205,26 @@ BEGIN
         SELECT l.steps, CASE WHEN count(h.number) > 0 THEN 'numeric' ELSE 'timestamptz' END AS type,
                (array_agg(l.value ORDER BY h.number, h.day))[1] AS lowest,
                (array_agg(l.value ORDER BY h.number DESC, h.day DESC))[1] AS highest
-        FROM leaf AS l, LATERAL (SELECT rag.as_numeric(l.value) AS number, rag.as_timestamptz(l.value) AS day) AS h
+        FROM leaf AS l, LATERAL (SELECT rag._as_numeric(l.value) AS number, rag._as_timestamptz(l.value) AS day) AS h
         WHERE jsonb_typeof(l.value) <> 'null'
         GROUP BY l.steps
         HAVING count(*) >= looked_at / 10 AND count(*) IN (count(h.number), count(h.day)) AND count(DISTINCT l.value) >= 3
     )
     SELECT n.field, h.type, h.lowest, h.highest
-    FROM held AS h, LATERAL (SELECT rag.field_name(h.steps) AS field) AS n
+    FROM held AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
     WHERE octet_length(n.field) BETWEEN 1 AND 500
         AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key AND f.field = n.field)
     ORDER BY n.field;
 END
 $$;
 
-COMMENT ON FUNCTION rag.undeclared_fields(integer) IS
+COMMENT ON FUNCTION rag._undeclared_fields(integer) IS
 $$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks spread evenly.
 
 Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of three or more values.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_fields()
+CREATE OR REPLACE FUNCTION rag._check_fields()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -243,19 +243,19 @@ BEGIN
                       CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
                       left(u.lowest::text, 50), left(u.highest::text, 50)),
                format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
-        FROM rag.undeclared_fields(_c.collection_id) AS u
+        FROM rag._undeclared_fields(_c.collection_id) AS u
         ORDER BY u.field;
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_fields() IS
+COMMENT ON FUNCTION rag._check_fields() IS
 $$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask for ranges of them.
 
 It is advice, so its status is ok: only the application knows what it asks for.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_budgets()
+CREATE OR REPLACE FUNCTION rag._check_budgets()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -266,7 +266,7 @@ BEGIN
            format('%s; waiting jobs: %s', l.reason,
                   (SELECT count(*) FROM rag.jobs AS j
                    JOIN rag.spaces AS s ON s.collection_id = j.collection_id AND s.state = 'active'
-                   WHERE j.state = 'waiting' AND rag.provider_of(s.model) = l.provider)),
+                   WHERE j.state = 'waiting' AND rag._provider_of(s.model) = l.provider)),
            format('SELECT rag.set_budget(%L, requests_per_minute => %s, tokens_per_minute => %s, spend_cap => %s, '
                   'spend_period => %L, token_price => %s)', l.provider, coalesce(l.requests_per_minute::text, 'NULL'),
                   coalesce(l.tokens_per_minute::text, 'NULL'), 2 * l.spend_cap, l.spend_period, b.token_price)
@@ -277,11 +277,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_budgets() IS
+COMMENT ON FUNCTION rag._check_budgets() IS
 $$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other limits.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_languages()
+CREATE OR REPLACE FUNCTION rag._check_languages()
 RETURNS TABLE (check_name text, status text, detail text, remedy text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -307,12 +307,12 @@ BEGIN
             AND (u.own OR x.language IS NOT NULL)
         OFFSET 0
     ) AS d
-    WHERE NOT rag.has_language(u.language) AND (u.own OR d.documents > 0)
+    WHERE NOT rag._has_language(u.language) AND (u.own OR d.documents > 0)
     ORDER BY u.name, u.language;
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_languages() IS
+COMMENT ON FUNCTION rag._check_languages() IS
 $$rag.doctor: text search configurations that were dropped or renamed while documents use them.
 
 Their chunks are found by the words that the other configurations of the collection make of a question, and new text in
@@ -327,15 +327,15 @@ AS $$
 BEGIN
     RETURN QUERY
     WITH found AS (
-        SELECT f.* FROM rag.check_vectors() AS f
-        UNION ALL SELECT f.* FROM rag.check_jobs() AS f
-        UNION ALL SELECT f.* FROM rag.check_chunks() AS f
-        UNION ALL SELECT f.* FROM rag.check_sources() AS f
-        UNION ALL SELECT f.* FROM rag.check_access() AS f
-        UNION ALL SELECT f.* FROM rag.check_maintenance() AS f
-        UNION ALL SELECT f.* FROM rag.check_budgets() AS f
-        UNION ALL SELECT f.* FROM rag.check_fields() AS f
-        UNION ALL SELECT f.* FROM rag.check_languages() AS f
+        SELECT f.* FROM rag._check_vectors() AS f
+        UNION ALL SELECT f.* FROM rag._check_jobs() AS f
+        UNION ALL SELECT f.* FROM rag._check_chunks() AS f
+        UNION ALL SELECT f.* FROM rag._check_sources() AS f
+        UNION ALL SELECT f.* FROM rag._check_access() AS f
+        UNION ALL SELECT f.* FROM rag._check_maintenance() AS f
+        UNION ALL SELECT f.* FROM rag._check_budgets() AS f
+        UNION ALL SELECT f.* FROM rag._check_fields() AS f
+        UNION ALL SELECT f.* FROM rag._check_languages() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num), NULL::text
     FROM rag.alembic_version AS v

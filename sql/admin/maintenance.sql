@@ -20,7 +20,7 @@ subject, a source, broken ones included), keywords (merge and compact those of s
 collections).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.maintain_keywords(of_collection integer, OUT merged integer, OUT compacted integer)
+CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer, OUT compacted integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -31,19 +31,19 @@ DECLARE
 BEGIN
     merged := 0;
     compacted := 0;
-    IF (SELECT count(*) >= rag.keyword_merge_size() / 4
+    IF (SELECT count(*) >= rag._keyword_merge_size() / 4
         FROM rag.keyword_changes AS k WHERE k.collection_id = of_collection) THEN
-        merged := rag.merge_keyword(of_collection);
+        merged := rag._merge_keyword(of_collection);
     END IF;
     SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id = of_collection;
     SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t WHERE t.collection_id = of_collection;
     IF _slots - _live > 0.2 * _slots THEN
-        compacted := rag.compact_keyword(of_collection);
+        compacted := rag._compact_keyword(of_collection);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.maintain_keywords(integer) IS
+COMMENT ON FUNCTION rag._maintain_keywords(integer) IS
 $$Merge a collection's fresh keywords, if there are enough, and compact its blocks of which more than a fifth is deleted.
 Returns the changes merged and the blocks compacted.$$;
 
@@ -81,7 +81,7 @@ BEGIN
     BEGIN
         CASE step
             WHEN 'leftovers' THEN
-                PERFORM rag.remove_requests();
+                PERFORM rag._remove_requests();
                 DELETE FROM rag.source_changes AS x
                 WHERE x.source_id NOT IN (SELECT s.source_id FROM rag.sources AS s);
                 DELETE FROM rag.maintenance_failures AS f
@@ -92,7 +92,7 @@ BEGIN
             WHEN 'source' THEN
                 PERFORM rag.follow_source(subject);
             WHEN 'keywords' THEN
-                SELECT k.merged, k.compacted INTO merged, compacted FROM rag.maintain_keywords(subject) AS k;
+                SELECT k.merged, k.compacted INTO merged, compacted FROM rag._maintain_keywords(subject) AS k;
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE

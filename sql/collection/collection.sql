@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.require_collection(wanted text)
+CREATE OR REPLACE FUNCTION rag._require_collection(wanted text)
 RETURNS rag.collections
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -19,11 +19,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_collection(text) IS
+COMMENT ON FUNCTION rag._require_collection(text) IS
 $$The collection of that name, or error RG002 naming those that exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_chunking(chunking jsonb)
+CREATE OR REPLACE FUNCTION rag._check_chunking(chunking jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_chunking(jsonb) IS
+COMMENT ON FUNCTION rag._check_chunking(jsonb) IS
 $$Error RG001 naming the setting that a worker could not cut documents by: rag.create_collection lists them.$$;
 
 
@@ -98,7 +98,7 @@ AS $$
 DECLARE
     _options jsonb;
     _chunking jsonb := coalesce(create_collection.chunking, '{}');
-    _language text := rag.language_name(create_collection.language);
+    _language text := rag._language_name(create_collection.language);
     _collection rag.collections;
     _space rag.spaces;
     _space_id integer;
@@ -113,8 +113,8 @@ BEGIN
         RAISE EXCEPTION 'a collection needs a language' USING ERRCODE = 'RG001',
         HINT = 'language is a text search configuration, e.g. english';
     END IF;
-    PERFORM rag.check_chunking(_chunking);
-    _options := rag.space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
+    PERFORM rag._check_chunking(_chunking);
+    _options := rag._space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
                                   create_collection.index_options);
 
     IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name AND c.dropped_at IS NULL) THEN
@@ -126,8 +126,8 @@ BEGIN
     END IF;
 
     IF _collection.collection_id IS NULL THEN
-        _collection := rag.require_collection(create_collection.name);
-        _space := rag.active_space(_collection.collection_id);
+        _collection := rag._require_collection(create_collection.name);
+        _space := rag._active_space(_collection.collection_id);
         _differs := concat_ws('; ',
             CASE WHEN _space.model <> create_collection.model
                  THEN format('model is %s, not %s', _space.model, create_collection.model) END,
@@ -152,10 +152,10 @@ BEGIN
     VALUES (_collection.collection_id, create_collection.model, create_collection.dimensions,
             create_collection.distance, _options, 'active', now())
     RETURNING s.space_id INTO _space_id;
-    FOREACH _parent IN ARRAY rag.collection_tables() LOOP
-        CALL rag.attach_partition(_parent, _collection.collection_id);
+    FOREACH _parent IN ARRAY rag._collection_tables() LOOP
+        CALL rag._attach_partition(_parent, _collection.collection_id);
     END LOOP;
-    CALL rag.open_space(_space_id);
+    CALL rag._open_space(_space_id);
     -- Its rows live from one merge to the next: vacuum by number, not by share.
     EXECUTE format('ALTER TABLE rag.%I SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)',
                    'keyword_changes_' || _collection.collection_id);
@@ -174,7 +174,7 @@ auto (by media type), text, markdown, code, conversation, fixed, sentence, seman
 0.9), small-to-big ("parent_tokens", default 512; max_tokens then defaults to 64).
 index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw (halfvec, to 4000 dimensions),
 binary (HNSW over one bit a dimension, ten times the candidates re-scored exactly: the default above 4000), exact (no index:
-every search compares every vector). Small collections are searched exactly whatever the kind: rag.exact_search_limit().$$;
+every search compares every vector). Small collections are searched exactly whatever the kind: rag._exact_search_limit().$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()
@@ -204,13 +204,13 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(drop_collection.name)).collection_id;
+    _id integer := (rag._require_collection(drop_collection.name)).collection_id;
     _space_id integer;
 BEGIN
     UPDATE rag.collections AS c SET dropped_at = now() WHERE c.collection_id = _id;
     EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('rag.%I', t.parent || '_' || _id), ', ')
-             FROM unnest(rag.collection_tables()) AS t (parent));
-    PERFORM rag.clear_keyword(_id);
+             FROM unnest(rag._collection_tables()) AS t (parent));
+    PERFORM rag._clear_keyword(_id);
     FOR _space_id IN UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id RETURNING s.space_id
     LOOP
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
@@ -218,7 +218,7 @@ BEGIN
     DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
-    PERFORM rag.forget_sources(_id);
+    PERFORM rag._forget_sources(_id);
 END
 $$;
 
@@ -264,8 +264,8 @@ BEGIN
                 EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
             END LOOP;
             EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
-                     FROM unnest(rag.collection_tables()) AS t (parent));
-            PERFORM rag.clear_keyword(_collection_id);
+                     FROM unnest(rag._collection_tables()) AS t (parent));
+            PERFORM rag._clear_keyword(_collection_id);
             DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
             DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
@@ -295,10 +295,10 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(set_chunking.collection);
+    _collection rag.collections := rag._require_collection(set_chunking.collection);
     _chunking jsonb := coalesce(set_chunking.chunking, '{}');
 BEGIN
-    PERFORM rag.check_chunking(_chunking);
+    PERFORM rag._check_chunking(_chunking);
     UPDATE rag.collections AS c SET chunking = _chunking
     WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
     IF NOT FOUND THEN

@@ -1,15 +1,15 @@
 -- Metadata fields that are declared: their index, and what is declared.
 
-CREATE OR REPLACE FUNCTION rag.field_index(of_table text, collection_key integer, field text)
+CREATE OR REPLACE FUNCTION rag._field_index(of_table text, collection_key integer, field text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format('%s_%s_field_%s', of_table, collection_key, left(md5(field), 16));
 
-COMMENT ON FUNCTION rag.field_index(text, integer, text) IS
+COMMENT ON FUNCTION rag._field_index(text, integer, text) IS
 $$The name of a declared field's index on chunks or documents.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_field(field text)
+CREATE OR REPLACE FUNCTION rag._require_field(field text)
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -22,11 +22,11 @@ BEGIN
         RAISE EXCEPTION '% is no field of the metadata', quote_literal(left(field, 100))
         USING ERRCODE = 'RG001', HINT = E'a field whose name begins with $ is written \\$';
     END IF;
-    RETURN rag.field_steps(field);
+    RETURN rag._field_steps(field);
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_field(text) IS
+COMMENT ON FUNCTION rag._require_field(text) IS
 $$The keys that a field's name leads through, or error RG001 for a name that is empty, too long, or a column's ($uri).$$;
 
 
@@ -37,8 +37,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(field_index_statement.collection)).collection_id;
-    _steps text[] := rag.require_field(field);
+    _id integer := (rag._require_collection(field_index_statement.collection)).collection_id;
+    _steps text[] := rag._require_field(field);
 BEGIN
     IF type IS NULL OR type NOT IN ('text', 'numeric', 'timestamptz', 'boolean') THEN
         RAISE EXCEPTION 'unknown field type %', quote_nullable(type)
@@ -50,7 +50,7 @@ BEGIN
     END IF;
     -- It runs under whatever search_path the caller has: all names are written in full.
     RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((rag.as_%s(metadata%s)%s)%s)',
-                  rag.field_index(of_table, _id, rag.field_name(_steps)), of_table || '_' || _id, type,
+                  rag._field_index(of_table, _id, rag._field_name(_steps)), of_table || '_' || _id, type,
                   (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), '' ORDER BY s.place)
                    FROM unnest(_steps) WITH ORDINALITY AS s (step, place)),
                   CASE type WHEN 'text' THEN ' COLLATE pg_catalog."C"' END,
@@ -72,12 +72,12 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(index_field.collection)).collection_id;
+    _id integer := (rag._require_collection(index_field.collection)).collection_id;
     at_most CONSTANT integer := 50;
     _tables CONSTANT text[] := ARRAY['chunks', 'documents'];
     _statements text[] := ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field, index_field.type, t.name)
                                 FROM unnest(_tables) AS t (name));
-    _name text := rag.field_name(rag.require_field(index_field.field));
+    _name text := rag._field_name(rag._require_field(index_field.field));
     _before text;
     _index text;
 BEGIN
@@ -95,7 +95,7 @@ BEGIN
         USING ERRCODE = 'RG003', HINT = 'call rag.unindex_field first to change it';
     END IF;
     FOR _place IN 1..cardinality(_tables) LOOP
-        _index := rag.field_index(_tables[_place], _id, _name);
+        _index := rag._field_index(_tables[_place], _id, _name);
         IF EXISTS (SELECT FROM pg_index AS i
                    WHERE i.indexrelid = to_regclass(format('rag.%I', _index)) AND NOT i.indisvalid) THEN
             EXECUTE format('DROP INDEX rag.%I', _index);  -- left behind by a CREATE INDEX CONCURRENTLY that failed
@@ -125,15 +125,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(unindex_field.collection)).collection_id;
-    _name text := rag.field_name(rag.field_steps(unindex_field.field));
+    _id integer := (rag._require_collection(unindex_field.collection)).collection_id;
+    _name text := rag._field_name(rag._field_steps(unindex_field.field));
 BEGIN
     DELETE FROM rag.fields AS f WHERE f.collection_id = _id AND f.field = _name;
     IF NOT FOUND THEN
         RETURN false;
     END IF;
     EXECUTE format('DROP INDEX IF EXISTS rag.%I, rag.%I',
-                   rag.field_index('chunks', _id, _name), rag.field_index('documents', _id, _name));
+                   rag._field_index('chunks', _id, _name), rag._field_index('documents', _id, _name));
     RETURN true;
 END
 $$;
@@ -150,7 +150,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(list_fields.collection)).collection_id;
+    _id integer := (rag._require_collection(list_fields.collection)).collection_id;
 BEGIN
     RETURN QUERY SELECT f.field, f.type FROM rag.fields AS f WHERE f.collection_id = _id ORDER BY f.field;
 END

@@ -1,15 +1,15 @@
 -- Where the rows of a collection lie: its partitions, and the partition and the index of an embedding space.
 
-CREATE OR REPLACE FUNCTION rag.collection_tables()
+CREATE OR REPLACE FUNCTION rag._collection_tables()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY['documents', 'chunks', 'keyword_changes', 'keyword_slots', 'keyword_postings', 'keyword_removed'];
 
-COMMENT ON FUNCTION rag.collection_tables() IS
+COMMENT ON FUNCTION rag._collection_tables() IS
 $$The partitioned tables of which every collection has a partition of its own, named <table>_<collection_id>.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.attach_partition(parent text, partition_key integer)
+CREATE OR REPLACE PROCEDURE rag._attach_partition(parent text, partition_key integer)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
@@ -34,6 +34,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.attach_partition(text, integer) IS
+COMMENT ON PROCEDURE rag._attach_partition(text, integer) IS
 $$Make the partition parent_key and attach it. ATTACH passes beside open readers and writers, which
 CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.$$;

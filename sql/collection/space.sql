@@ -1,6 +1,6 @@
 -- Embedding spaces: a second model's vectors are built beside the active ones, compared, activated, rolled back, dropped.
 
-CREATE OR REPLACE FUNCTION rag.active_space(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._active_space(of_collection integer)
 RETURNS rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.active_space(integer) IS
+COMMENT ON FUNCTION rag._active_space(integer) IS
 $$The embedding space that searches of a collection use; all NULL when there is none.$$;
 
 
@@ -24,10 +24,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.active_space((rag.require_collection(collection)).collection_id);
+    _space rag.spaces := rag._active_space((rag._require_collection(collection)).collection_id);
 BEGIN
     IF of_space <> _space.space_id THEN
-        _space := rag.require_space(of_space);
+        _space := rag._require_space(of_space);
     END IF;
     IF _space.fingerprint = embedder_fingerprint THEN
         RETURN;
@@ -49,7 +49,7 @@ COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
 $$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another one made its vectors.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.open_space(new_space_id integer, indexed boolean DEFAULT true)
+CREATE OR REPLACE PROCEDURE rag._open_space(new_space_id integer, indexed boolean DEFAULT true)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
@@ -58,23 +58,23 @@ DECLARE
     _partition text := format('embeddings_%s', new_space_id);
 BEGIN
     SELECT s.* INTO STRICT _space FROM rag.spaces AS s WHERE s.space_id = new_space_id;
-    CALL rag.attach_partition('embeddings', new_space_id);
+    CALL rag._attach_partition('embeddings', new_space_id);
     EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK ({vector}.vector_dims(embedding) = %s)',
                    _partition, _space.dimensions);
     IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
         EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);
     END IF;
     IF indexed THEN
-        CALL rag.build_index(_space);
+        CALL rag._build_index(_space);
     END IF;
 END
 $$;
 
-COMMENT ON PROCEDURE rag.open_space(integer, boolean) IS
+COMMENT ON PROCEDURE rag._open_space(integer, boolean) IS
 $$Make the partition of an embedding space, with its check of dimensions and, if indexed, its index.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.space_options(model text, dimensions integer, distance text, index_options jsonb)
+CREATE OR REPLACE FUNCTION rag._space_options(model text, dimensions integer, distance text, index_options jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -93,7 +93,7 @@ BEGIN
         RAISE EXCEPTION 'dimensions % is out of range', coalesce(dimensions::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 16000, as the model gives';
     END IF;
-    IF rag.distance_operator(distance) IS NULL THEN
+    IF rag._distance_operator(distance) IS NULL THEN
         RAISE EXCEPTION 'unknown distance %', coalesce(quote_literal(distance), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use cosine, l2 or ip';
     END IF;
@@ -136,11 +136,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.space_options(text, integer, text, jsonb) IS
+COMMENT ON FUNCTION rag._space_options(text, integer, text, jsonb) IS
 $$The index options of an embedding space with their defaults; error RG001 where a setting of the space is unusable.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.kept_spaces(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._live_spaces(of_collection integer)
 RETURNS SETOF rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -153,11 +153,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.kept_spaces(integer) IS
+COMMENT ON FUNCTION rag._live_spaces(integer) IS
 $$The embedding spaces of a collection that are not dropped, the active one first. All of them are kept up to date.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_space(wanted_space integer)
+CREATE OR REPLACE FUNCTION rag._require_space(wanted_space integer)
 RETURNS rag.spaces
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -176,28 +176,28 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_space(integer) IS
+COMMENT ON FUNCTION rag._require_space(integer) IS
 $$The embedding space of that id, or error RG002.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.expect_space(collection text, space_id integer)
+CREATE OR REPLACE FUNCTION rag.assert_active_space(collection text, space_id integer)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _active rag.spaces := rag.active_space((rag.require_collection(expect_space.collection)).collection_id);
+    _active rag.spaces := rag._active_space((rag._require_collection(assert_active_space.collection)).collection_id);
 BEGIN
-    IF _active.space_id <> expect_space.space_id THEN
-        RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %', expect_space.collection,
-            _active.space_id, _active.model, expect_space.space_id
+    IF _active.space_id <> assert_active_space.space_id THEN
+        RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %', assert_active_space.collection,
+            _active.space_id, _active.model, assert_active_space.space_id
         USING ERRCODE = 'RG008', HINT = 'embed the query again, with the model of the active space';
     END IF;
-    RETURN expect_space.collection;
+    RETURN assert_active_space.collection;
 END
 $$;
 
-COMMENT ON FUNCTION rag.expect_space(text, integer) IS
+COMMENT ON FUNCTION rag.assert_active_space(text, integer) IS
 $$The collection's name, or error RG008 when that is no longer its active space: the vector of a query made by one model is
 not compared with those of another. Use it as the collection argument of a search.$$;
 
@@ -208,10 +208,10 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.active_space((rag.require_collection(space_settings.collection)).collection_id);
+    _space rag.spaces := rag._active_space((rag._require_collection(space_settings.collection)).collection_id);
 BEGIN
     IF wanted_space <> _space.space_id THEN
-        _space := rag.require_space(wanted_space);
+        _space := rag._require_space(wanted_space);
     END IF;
     RETURN QUERY SELECT _space.space_id, _space.model, _space.dimensions, _space.distance, _space.fingerprint, _space.state;
 END
@@ -221,7 +221,7 @@ COMMENT ON FUNCTION rag.space_settings(text, integer) IS
 $$What makes the vectors of a collection's space (NULL: the active one): read by workers before they embed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.missing_vectors(of_space rag.spaces)
+CREATE OR REPLACE FUNCTION rag._missing_vectors(of_space rag.spaces)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -234,7 +234,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.missing_vectors(rag.spaces) IS
+COMMENT ON FUNCTION rag._missing_vectors(rag.spaces) IS
 $$How many chunks of the collection have no vector in this space.$$;
 
 
@@ -249,7 +249,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(create_space.collection);
+    _collection rag.collections := rag._require_collection(create_space.collection);
     _options jsonb;
     _space_id integer;
 BEGIN
@@ -257,13 +257,13 @@ BEGIN
         RAISE EXCEPTION 'k1 and b belong to the collection, not to an embedding space'
         USING ERRCODE = 'RG001', HINT = 'leave them out';
     END IF;
-    _options := rag.space_options(create_space.model, create_space.dimensions, create_space.distance,
+    _options := rag._space_options(create_space.model, create_space.dimensions, create_space.distance,
                                   create_space.index_options)
         || jsonb_build_object('k1', _collection.k1, 'b', _collection.b);
     -- One at a time for a collection, so that a repeated call finds the first one's space.
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _collection.collection_id FOR UPDATE;
     SELECT s.space_id INTO _space_id
-    FROM rag.kept_spaces(_collection.collection_id) AS s
+    FROM rag._live_spaces(_collection.collection_id) AS s
     WHERE s.state = 'building' AND (s.model, s.dimensions, s.distance, s.index_options)
         = (create_space.model, create_space.dimensions, create_space.distance, _options);
     IF FOUND THEN
@@ -273,7 +273,7 @@ BEGIN
     VALUES (_collection.collection_id, create_space.model, create_space.dimensions, create_space.distance, _options,
             'building')
     RETURNING s.space_id INTO _space_id;
-    CALL rag.open_space(_space_id, indexed => false);
+    CALL rag._open_space(_space_id, indexed => false);
     INSERT INTO rag.backlogs AS b (collection_id, kind, space_id)
     VALUES (_collection.collection_id, 'embed', _space_id);
     PERFORM pg_notify('rag_jobs', '');
@@ -302,7 +302,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _only integer := CASE WHEN list_spaces.collection IS NOT NULL
-                          THEN (rag.require_collection(list_spaces.collection)).collection_id END;
+                          THEN (rag._require_collection(list_spaces.collection)).collection_id END;
     _space rag.spaces;
 BEGIN
     -- A statement for each, so that each reads its own partitions only.
@@ -321,7 +321,7 @@ BEGIN
                embedded, chunks, coalesce(embedded::double precision / nullif(chunks, 0), 1),
                count(*) FILTER (WHERE x.state = 'waiting'), count(*) FILTER (WHERE x.state = 'dead'),
                pg_total_relation_size(to_regclass(format('rag.%I', 'embeddings_' || _space.space_id))),
-               rag.index_state(_space), _space.fingerprint, _space.created_at, _space.activated_at
+               rag._index_state(_space), _space.fingerprint, _space.created_at, _space.activated_at
         FROM rag.jobs AS x
         WHERE x.collection_id = _space.collection_id AND x.space_id = _space.space_id;
     END LOOP;
@@ -333,7 +333,7 @@ $$Embedding spaces and their progress. state: building, active (searched) or ret
 rag.rollback_space until it is dropped).
 
 embedded: chunks with a vector, of chunks, and as a share. waiting, failed: embed jobs of the space. bytes: with the index.
-index_state: ready, building, missing, invalid or none, see rag.index_state.$$;
+index_state: ready, building, missing, invalid or none, see rag._index_state.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.activate_space(space_id integer, forced boolean DEFAULT false)
@@ -342,17 +342,17 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.require_space(activate_space.space_id);
+    _space rag.spaces := rag._require_space(activate_space.space_id);
     _missing bigint;
     _index text;
 BEGIN
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;  -- one at a time
-    _space := rag.require_space(activate_space.space_id);
-    _missing := rag.missing_vectors(_space);
+    _space := rag._require_space(activate_space.space_id);
+    _missing := rag._missing_vectors(_space);
     IF _space.state = 'active' THEN
         RETURN _missing;
     END IF;
-    _index := rag.index_state(_space);
+    _index := rag._index_state(_space);
     IF _missing > 0 AND NOT forced THEN
         RAISE EXCEPTION 'space % (model %) is not complete: % chunks have no vector yet, % embed jobs failed', _space.space_id,
             _space.model, _missing,
@@ -365,10 +365,10 @@ BEGIN
         RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id, _space.model
         USING ERRCODE = 'RG007', HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
     ELSIF _index = 'invalid' THEN
-        EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
+        EXECUTE format('DROP INDEX rag.%I', rag._index_name(_space.space_id));
     END IF;
     IF _index IN ('missing', 'invalid') THEN
-        CALL rag.build_index(_space);
+        CALL rag._build_index(_space);
     END IF;
     UPDATE rag.spaces AS s SET state = 'retired'
     WHERE s.collection_id = _space.collection_id AND s.state = 'active';
@@ -382,7 +382,7 @@ COMMENT ON FUNCTION rag.activate_space(integer, boolean) IS
 $$From now on, searches of the collection use this space; the one before is retired. Returns how many chunks have no vector in it.
 
 Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the same: keyword search
-finds what lacks a vector. An index that no worker has made yet is made here, which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model: see rag.expect_space.$$;
+finds what lacks a vector. An index that no worker has made yet is made here, which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model: see rag.assert_active_space.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)
@@ -391,9 +391,9 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(rollback_space.collection);
+    _collection rag.collections := rag._require_collection(rollback_space.collection);
     _before integer := (
-        SELECT s.space_id FROM rag.kept_spaces(_collection.collection_id) AS s
+        SELECT s.space_id FROM rag._live_spaces(_collection.collection_id) AS s
         WHERE s.state = 'retired' AND s.activated_at IS NOT NULL
         ORDER BY s.activated_at DESC, s.space_id DESC
         LIMIT 1);
@@ -418,10 +418,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.require_space(drop_space.space_id);
+    _space rag.spaces := rag._require_space(drop_space.space_id);
 BEGIN
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;
-    _space := rag.require_space(drop_space.space_id);
+    _space := rag._require_space(drop_space.space_id);
     IF _space.state = 'active' THEN
         RAISE EXCEPTION 'space % (model %) is the active one', _space.space_id, _space.model
         USING ERRCODE = 'RG001', HINT = 'activate another one first, or drop the collection';

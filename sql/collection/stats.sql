@@ -9,7 +9,7 @@ DECLARE
     _c record;
 BEGIN
     IF collection_stats.name IS NOT NULL THEN
-        PERFORM rag.require_collection(collection_stats.name);
+        PERFORM rag._require_collection(collection_stats.name);
     END IF;
     -- A statement for each, so that each reads its own partitions only.
     FOR _c IN
@@ -26,10 +26,10 @@ BEGIN
                _c.pending, _c.dead,
                (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
                 FROM (SELECT to_regclass(format('rag.%I', t || '_' || _c.collection_id))
-                      FROM unnest(rag.collection_tables()) AS t
+                      FROM unnest(rag._collection_tables()) AS t
                       UNION ALL
                       SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
-                      FROM rag.kept_spaces(_c.collection_id) AS s) AS p (part)),
+                      FROM rag._live_spaces(_c.collection_id) AS s) AS p (part)),
                (SELECT greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(x.created_at)), 0))::double precision
                 FROM rag.jobs AS x
                 JOIN rag.documents AS d ON d.collection_id = _c.collection_id AND d.document_id = x.document_id

@@ -1,40 +1,40 @@
 -- Bulk mode: take a collection's vector index away, load, build it again.
 
-CREATE OR REPLACE FUNCTION rag.distance_operator(distance text)
+CREATE OR REPLACE FUNCTION rag._distance_operator(distance text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE distance WHEN 'cosine' THEN 'OPERATOR({vector}.<=>)'
                      WHEN 'l2' THEN 'OPERATOR({vector}.<->)'
                      WHEN 'ip' THEN 'OPERATOR({vector}.<#>)' END;
 
-COMMENT ON FUNCTION rag.distance_operator(text) IS
+COMMENT ON FUNCTION rag._distance_operator(text) IS
 $$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative inner product.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.index_name(of_space integer)
+CREATE OR REPLACE FUNCTION rag._index_name(of_space integer)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 'embeddings_' || of_space::text || '_hnsw';
 
-COMMENT ON FUNCTION rag.index_name(integer) IS
+COMMENT ON FUNCTION rag._index_name(integer) IS
 $$The name of an embedding space's index in schema rag, whether it is there or not.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.has_index(space rag.spaces)
+CREATE OR REPLACE FUNCTION rag._has_index(space rag.spaces)
 RETURNS boolean
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN to_regclass(format('rag.%I', rag.index_name(space.space_id))) IS NOT NULL;
+    RETURN to_regclass(format('rag.%I', rag._index_name(space.space_id))) IS NOT NULL;
 END
 $$;
 
-COMMENT ON FUNCTION rag.has_index(rag.spaces) IS
+COMMENT ON FUNCTION rag._has_index(rag.spaces) IS
 $$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index has taken the index away.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.index_statement(of_space rag.spaces, beside_writers boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION rag._index_statement(of_space rag.spaces, beside_writers boolean DEFAULT false)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -44,7 +44,7 @@ DECLARE
 BEGIN
     RETURN format(
         'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
-        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag.index_name(of_space.space_id), _partition,
+        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag._index_name(of_space.space_id), _partition,
         CASE of_space.index_options ->> 'kind'
             WHEN 'binary' THEN format(
                 '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) {vector}.bit_hamming_ops',
@@ -56,13 +56,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.index_statement(rag.spaces, boolean) IS
+COMMENT ON FUNCTION rag._index_statement(rag.spaces, boolean) IS
 $$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension).
 
 beside_writers: CONCURRENTLY, outside a transaction.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.index_memory(of_space rag.spaces)
+CREATE OR REPLACE FUNCTION rag._index_memory(of_space rag.spaces)
 RETURNS text
 LANGUAGE sql STABLE
 RETURN greatest(
@@ -71,12 +71,12 @@ RETURN greatest(
           greatest(pg_size_bytes('256MB'), pg_size_bytes(current_setting('shared_buffers'))))
 ) / 1024 || 'kB';
 
-COMMENT ON FUNCTION rag.index_memory(rag.spaces) IS
+COMMENT ON FUNCTION rag._index_memory(rag.spaces) IS
 $$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph needs it (about twice
 its vectors) but no more than shared_buffers or 256 MB. A graph that does not fit is built several times slower.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.build_index(of_space rag.spaces)
+CREATE OR REPLACE PROCEDURE rag._build_index(of_space rag.spaces)
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
 AS $$
@@ -87,32 +87,32 @@ BEGIN
     IF of_space.index_options ->> 'kind' = 'exact' THEN
         RETURN;
     END IF;
-    PERFORM set_config('maintenance_work_mem', rag.index_memory(of_space), true);
+    PERFORM set_config('maintenance_work_mem', rag._index_memory(of_space), true);
     BEGIN
-        EXECUTE rag.index_statement(of_space);
+        EXECUTE rag._index_statement(of_space);
     EXCEPTION WHEN disk_full OR out_of_memory THEN
         -- Workers share that memory through /dev/shm, of which a container may have 64 MB.
         RAISE NOTICE 'the index of space % is built by one process: %', of_space.space_id, SQLERRM;
         PERFORM set_config('max_parallel_maintenance_workers', '0', true);
-        EXECUTE rag.index_statement(of_space);
+        EXECUTE rag._index_statement(of_space);
         PERFORM set_config('max_parallel_maintenance_workers', _workers, true);
     END;
     PERFORM set_config('maintenance_work_mem', _memory, true);
 END
 $$;
 
-COMMENT ON PROCEDURE rag.build_index(rag.spaces) IS
-$$Make the HNSW index of an embedding space; none for kind exact. With rag.index_memory, and by one process where parallel
+COMMENT ON PROCEDURE rag._build_index(rag.spaces) IS
+$$Make the HNSW index of an embedding space; none for kind exact. With rag._index_memory, and by one process where parallel
 ones find no shared memory (a notice says so).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.index_state(of_space rag.spaces)
+CREATE OR REPLACE FUNCTION rag._index_state(of_space rag.spaces)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _index regclass := to_regclass(format('rag.%I', rag.index_name(of_space.space_id)));
+    _index regclass := to_regclass(format('rag.%I', rag._index_name(of_space.space_id)));
 BEGIN
     RETURN CASE
         WHEN of_space.index_options ->> 'kind' = 'exact' THEN 'none'
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.index_state(rag.spaces) IS
+COMMENT ON FUNCTION rag._index_state(rag.spaces) IS
 $$The index of a space: ready, building, missing (a worker makes it when the vectors are in), invalid (its making was
 interrupted: it is made again), none (of kind exact).$$;
 
@@ -134,12 +134,12 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.active_space((rag.require_collection(drop_vector_index.collection)).collection_id);
+    _space rag.spaces := rag._active_space((rag._require_collection(drop_vector_index.collection)).collection_id);
 BEGIN
-    IF NOT rag.has_index(_space) THEN
+    IF NOT rag._has_index(_space) THEN
         RETURN false;
     END IF;
-    EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
+    EXECUTE format('DROP INDEX rag.%I', rag._index_name(_space.space_id));
     RETURN true;
 END
 $$;
@@ -155,11 +155,11 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag.active_space((rag.require_collection(build_vector_index.collection)).collection_id);
-    _had boolean := rag.has_index(_space);
+    _space rag.spaces := rag._active_space((rag._require_collection(build_vector_index.collection)).collection_id);
+    _had boolean := rag._has_index(_space);
 BEGIN
-    CALL rag.build_index(_space);
-    RETURN NOT _had AND rag.has_index(_space);
+    CALL rag._build_index(_space);
+    RETURN NOT _had AND rag._has_index(_space);
 END
 $$;
 
@@ -168,7 +168,7 @@ $$Build a collection's vector index if it is missing; false when it is there alr
 
 Several times faster than filling it vector by vector, the more so with max_parallel_maintenance_workers and with SET
 maintenance_work_mem large enough for the whole index (about 1.5 kB a chunk at 384 dimensions) where that is more than
-rag.index_memory takes by itself. Writers of this collection's vectors
+rag._index_memory takes by itself. Writers of this collection's vectors
 wait meanwhile; searches do not. Another session sees how far it is by rag.index_progress().$$;
 
 
@@ -204,17 +204,17 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    SELECT s.space_id, CASE rag.index_state(s)
-        WHEN 'missing' THEN rag.index_statement(s, beside_writers => true)
-        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag.index_name(s.space_id)) END,
-        rag.index_memory(s)
+    SELECT s.space_id, CASE rag._index_state(s)
+        WHEN 'missing' THEN rag._index_statement(s, beside_writers => true)
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag._index_name(s.space_id)) END,
+        rag._index_memory(s)
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
     JOIN pg_class AS t ON t.oid = to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
     WHERE s.dropped_at IS NULL AND s.state <> 'active'
         AND (collections IS NULL OR c.name = ANY (collections))
         AND pg_has_role(t.relowner, 'USAGE')
-        AND rag.index_state(s) IN ('missing', 'invalid')
+        AND rag._index_state(s) IN ('missing', 'invalid')
         AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id AND b.space_id = s.space_id)
     ORDER BY s.space_id;
 END

@@ -1,13 +1,13 @@
 -- Bulk loading: rows that were copied into a temporary table become documents, chunks and vectors.
 
-CREATE OR REPLACE FUNCTION rag.shared_metadata(of_chunks jsonb[])
+CREATE OR REPLACE FUNCTION rag._shared_metadata(of_chunks jsonb[])
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}')
         FROM (SELECT e.key, e.value FROM unnest(of_chunks) AS c (metadata), jsonb_each(c.metadata) AS e
               GROUP BY e.key, e.value HAVING count(*) = cardinality(of_chunks)) AS k);
 
-COMMENT ON FUNCTION rag.shared_metadata(jsonb[]) IS
+COMMENT ON FUNCTION rag._shared_metadata(jsonb[]) IS
 $$What all the chunks' metadata have in common, which is their document's.$$;
 
 
@@ -19,8 +19,8 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(load_staged.collection);
-    _space rag.spaces := rag.active_space(_collection.collection_id);
+    _collection rag.collections := rag._require_collection(load_staged.collection);
+    _space rag.spaces := rag._active_space(_collection.collection_id);
     _rebuild boolean := false;
     _uris text[];
     _ids uuid[];
@@ -29,7 +29,7 @@ BEGIN
     loaded_documents := 0;
     loaded_chunks := 0;
     queued := '{}';
-    PERFORM rag.check_metadata(t.metadata, t.uri) FROM pg_temp.staged_chunks AS t
+    PERFORM rag._check_metadata(t.metadata, t.uri) FROM pg_temp.staged_chunks AS t
     WHERE jsonb_typeof(t.metadata) <> 'object' OR pg_column_size(t.metadata) > 262144;
     CREATE INDEX ON pg_temp.staged_chunks (uri);
     ANALYZE pg_temp.staged_chunks;
@@ -37,7 +37,7 @@ BEGIN
     IF (SELECT count(t.embedding) >= 1000 FROM pg_temp.staged_chunks AS t)
         AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _space.space_id) THEN
         BEGIN
-            EXECUTE format('DROP INDEX rag.%I', rag.index_name(_space.space_id));
+            EXECUTE format('DROP INDEX rag.%I', rag._index_name(_space.space_id));
             _rebuild := true;
         EXCEPTION WHEN insufficient_privilege OR undefined_object THEN
             NULL;  -- only its owner may; a space of more than 4,000 dimensions has none
@@ -50,11 +50,11 @@ BEGIN
         GROUP BY ceil(g.upto / 5000)
         ORDER BY min(g.upto)
     LOOP
-        SELECT array_agg((rag.save_document(_collection, g.uri, g.title, g.content, g.shared, 'text/plain', NULL, true)).saved_id)
+        SELECT array_agg((rag._save_document(_collection, g.uri, g.title, g.content, g.shared, 'text/plain', NULL, true)).saved_id)
         INTO _ids
         FROM (
             SELECT t.uri, max(t.title) AS title, string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
-                   CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1] ELSE rag.shared_metadata(array_agg(t.metadata)) END
+                   CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1] ELSE rag._shared_metadata(array_agg(t.metadata)) END
                        AS shared
             FROM pg_temp.staged_chunks AS t
             WHERE t.uri = ANY (_uris)
@@ -72,15 +72,15 @@ BEGIN
                   FROM pg_temp.staged_chunks AS x WHERE x.uri = ANY (_uris)) AS t,
             LATERAL (SELECT rag.document_id(_collection.name, t.uri) AS document_id) AS d
         ) AS a,
-        LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+        LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
                                    a.contents, a.extras, a.vectors, may_merge => false) AS r;
         loaded_documents := loaded_documents + cardinality(_uris);
         loaded_chunks := loaded_chunks + _stored;
-        queued := queued || rag.queue_missing_vectors(_collection.collection_id, _ids);
+        queued := queued || rag._queue_missing_vectors(_collection.collection_id, _ids);
     END LOOP;
-    PERFORM rag.merge_when_due(_collection.collection_id, loaded_chunks::integer);
+    PERFORM rag._merge_when_due(_collection.collection_id, loaded_chunks::integer);
     IF _rebuild THEN
-        CALL rag.build_index(_space);
+        CALL rag._build_index(_space);
     END IF;
     RETURN NEXT;
 END

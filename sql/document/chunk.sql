@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.remove_chunks(of_collection integer, chunk_ids bigint[])
+CREATE OR REPLACE FUNCTION rag._remove_chunks(of_collection integer, chunk_ids bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -8,7 +8,7 @@ AS $$
 DECLARE
     _space_id integer;
 BEGIN
-    PERFORM rag.unindex_chunks(of_collection, chunk_ids);
+    PERFORM rag._unindex_chunks(of_collection, chunk_ids);
     -- One space at a time: IN (SELECT …) would lock the vectors of every collection.
     FOR _space_id IN SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection LOOP
         DELETE FROM rag.embeddings AS e WHERE e.space_id = _space_id AND e.chunk_id = ANY (chunk_ids);
@@ -17,11 +17,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.remove_chunks(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._remove_chunks(integer, bigint[]) IS
 $$Delete chunks, their vectors and their keywords.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors {vector}.halfvec[])
+CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors {vector}.halfvec[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -47,11 +47,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag._store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
 $$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong dimensions: error RG001.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.replace_chunks(
+CREATE OR REPLACE FUNCTION rag._replace_chunks(
     of_collection integer,
     document_ids uuid[],
     ordinals integer[],
@@ -87,7 +87,7 @@ DECLARE
     _gone bigint[];
 BEGIN
     SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
-    PERFORM rag.check_metadata(u.extra, d.uri)
+    PERFORM rag._check_metadata(u.extra, d.uri)
     FROM unnest(document_ids, extras) AS u (document_id, extra)
     JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
     WHERE jsonb_typeof(u.extra) <> 'object' OR pg_column_size(u.extra) > 262144;
@@ -147,19 +147,19 @@ BEGIN
                u.content, u.hash, u.metadata, u.tenant, u.language, u.lexemes, u.lexeme_count
         FROM ROWS FROM (
             unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas, _tenants, _languages, _hashes),
-            rag.lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
+            rag._lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
                                 FROM unnest(_languages) WITH ORDINALITY AS l (language, place) ORDER BY l.place), _texts)
         ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant, language, hash,
                 lexemes, lexeme_count)
         WHERE u.lexemes IS NOT NULL;
-        PERFORM rag.index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
+        PERFORM rag._index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
                                  may_merge);
     END IF;
 
-    SELECT k.* INTO _space FROM rag.kept_spaces(of_collection) AS k
+    SELECT k.* INTO _space FROM rag._live_spaces(of_collection) AS k
     WHERE k.space_id = of_space OR of_space IS NULL AND k.state = 'active';
     IF _space.space_id IS NOT NULL THEN  -- it may have been dropped while they were embedded
-        PERFORM rag.store_vectors(_space, _ids, vectors);
+        PERFORM rag._store_vectors(_space, _ids, vectors);
     END IF;
     -- A text that stands twice in a document, or whose language changed, has its vectors already.
     SELECT array_agg(m.id) AS ids, array_agg(m.part) AS parts
@@ -173,7 +173,7 @@ BEGIN
     ) AS m
     WHERE m.copies > 1 AND true = ANY (_new);
     IF _twins.ids IS NOT NULL THEN
-        FOR _kept_id IN SELECT k.space_id FROM rag.kept_spaces(of_collection) AS k LOOP
+        FOR _kept_id IN SELECT k.space_id FROM rag._live_spaces(of_collection) AS k LOOP
             INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
             SELECT _kept_id, t.id, v.embedding
             FROM unnest(_twins.ids, _twins.parts) AS t (id, part)
@@ -189,22 +189,22 @@ BEGIN
 
     _gone := ARRAY(SELECT o.id FROM unnest(_old.ids) AS o (id) WHERE o.id <> ALL (_ids));
     IF _gone <> '{}' THEN
-        PERFORM rag.remove_chunks(of_collection, _gone);
+        PERFORM rag._remove_chunks(of_collection, _gone);
     END IF;
     RETURN QUERY SELECT u.id, u.is_new FROM unnest(_ids, _new) AS u (id, is_new);
 END
 $$;
 
-COMMENT ON FUNCTION rag.replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
+COMMENT ON FUNCTION rag._replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
 $$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
 
 Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what
 is no longer there is deleted. All chunks of a document must come in one call. extras: metadata beyond the document's.
 of_space: whose vectors they are, NULL for the active space. vectors: NULL where the chunk has one already or shall get one later. may_merge: see
-rag.index_chunks. Returns the ids in the order given.$$;
+rag._index_chunks. Returns the ids in the order given.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.queue_missing_vectors(of_collection integer, document_ids uuid[])
+CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(of_collection integer, document_ids uuid[])
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -216,15 +216,15 @@ DECLARE
     _document_id uuid;
     _queued uuid[] := '{}';
 BEGIN
-    FOR _space IN SELECT k.* FROM rag.kept_spaces(of_collection) AS k LOOP
+    FOR _space IN SELECT k.* FROM rag._live_spaces(of_collection) AS k LOOP
         FOR _document_id IN
             SELECT DISTINCT c.document_id
             FROM rag.chunks AS c
             LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-            WHERE c.collection_id = of_collection AND c.document_id = ANY (queue_missing_vectors.document_ids)
+            WHERE c.collection_id = of_collection AND c.document_id = ANY (_queue_missing_vectors.document_ids)
                 AND e.chunk_id IS NULL
         LOOP
-            PERFORM rag.queue_job(of_collection, _document_id, 'embed',
+            PERFORM rag._queue_job(of_collection, _document_id, 'embed',
                                   CASE _space.state WHEN 'active' THEN 0 ELSE -1 END, _space.space_id);
             IF _space.state = 'active' THEN
                 _queued := _queued || _document_id;
@@ -235,7 +235,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_missing_vectors(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._queue_missing_vectors(integer, uuid[]) IS
 $$Queue an embed job for each of these documents and each space of the collection in which a chunk has no vector.
 
 Returns the documents that the active space waits for. Other spaces come after the active one's work.$$;
@@ -253,7 +253,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(put_chunks.collection);
+    _collection rag.collections := rag._require_collection(put_chunks.collection);
     _content text;
     _id uuid;
 BEGIN
@@ -268,22 +268,22 @@ BEGIN
     SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
     FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
     SELECT s.saved_id INTO _id
-    FROM rag.save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
-                           'text/plain', rag.language_name(put_chunks.language), true) AS s;
+    FROM rag._save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
+                           'text/plain', rag._language_name(put_chunks.language), true) AS s;
     PERFORM count(*)
     FROM (
         SELECT array_agg(_id) AS ids, array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,
                array_agg(NULL::integer) AS nulls,
                array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
                array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
-               array_agg(nullif(rag.record_metadata(c.value, ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
+               array_agg(nullif(rag._record_metadata(c.value, ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
                          ORDER BY c.ordinality) AS extras,
                array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS vectors
         FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
-    LATERAL rag.replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+    LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
                                a.contents, a.extras, a.vectors);
-    PERFORM rag.queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
+    PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
     RETURN _id;
 END
 $$;

@@ -1,14 +1,14 @@
-CREATE OR REPLACE FUNCTION rag.added_metadata(of_chunk jsonb, of_document jsonb)
+CREATE OR REPLACE FUNCTION rag._added_metadata(of_chunk jsonb, of_document jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(jsonb_object_agg(f.key, f.value), '{}') FROM jsonb_each(of_chunk) AS f
         WHERE of_document -> f.key IS DISTINCT FROM f.value);
 
-COMMENT ON FUNCTION rag.added_metadata(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._added_metadata(jsonb, jsonb) IS
 $$What a chunk's metadata has beside its document's: that which the chunker found.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_metadata(metadata jsonb, document_uri text)
+CREATE OR REPLACE FUNCTION rag._check_metadata(metadata jsonb, document_uri text)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -27,11 +27,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_metadata(jsonb, text) IS
+COMMENT ON FUNCTION rag._check_metadata(jsonb, text) IS
 $$Error RG001 unless a document's or a chunk's metadata is a JSON object of at most 256 kB.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.save_document(into_collection rag.collections, document_uri text, document_title text,
+CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, document_uri text, document_title text,
                                              document_content text, document_metadata jsonb, document_media_type text,
                                              document_language text, ready_made boolean,
                                              OUT saved_id uuid, OUT text_changed boolean)
@@ -58,7 +58,7 @@ BEGIN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
         USING ERRCODE = 'RG001', HINT = 'put text, or remove the document with rag.delete_document';
     END IF;
-    PERFORM rag.check_metadata(_metadata, document_uri);
+    PERFORM rag._check_metadata(_metadata, document_uri);
     IF NOT ready_made AND _media_type NOT IN (
         'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
         'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java', 'text/x-kotlin',
@@ -97,13 +97,13 @@ BEGIN
         version = _version, indexed_version = CASE WHEN ready_made THEN _version ELSE d.indexed_version END
     WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
-        UPDATE rag.chunks AS c SET metadata = _metadata || rag.added_metadata(c.metadata, _before.metadata)
+        UPDATE rag.chunks AS c SET metadata = _metadata || rag._added_metadata(c.metadata, _before.metadata)
         WHERE c.collection_id = _collection_id AND c.document_id = saved_id;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.save_document(rag.collections, text, text, text, jsonb, text, text, boolean) IS
+COMMENT ON FUNCTION rag._save_document(rag.collections, text, text, text, jsonb, text, text, boolean) IS
 $$Insert or update a document row and say whether its text (or title, type, language) changed.
 
 Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come with it.$$;
@@ -122,15 +122,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(put_document.collection);
+    _collection rag.collections := rag._require_collection(put_document.collection);
     _id uuid;
     _changed boolean;
 BEGIN
     SELECT s.saved_id, s.text_changed INTO _id, _changed
-    FROM rag.save_document(_collection, put_document.uri, put_document.title, put_document.content,
-                           put_document.metadata, put_document.media_type, rag.language_name(put_document.language), false) AS s;
+    FROM rag._save_document(_collection, put_document.uri, put_document.title, put_document.content,
+                           put_document.metadata, put_document.media_type, rag._language_name(put_document.language), false) AS s;
     IF _changed THEN
-        PERFORM rag.queue_job(_collection.collection_id, _id, 'ingest');
+        PERFORM rag._queue_job(_collection.collection_id, _id, 'ingest');
     END IF;
     RETURN _id;
 END
@@ -147,7 +147,7 @@ with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust, scala, sh, 
 language: where it is not the collection's.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.record_metadata(record jsonb, own_keys text[])
+CREATE OR REPLACE FUNCTION rag._record_metadata(record jsonb, own_keys text[])
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
@@ -155,7 +155,7 @@ RETURN CASE
     THEN (record - own_keys) || coalesce(nullif(record -> 'metadata', 'null'), '{}')
     ELSE coalesce(nullif(record -> 'metadata', 'null'), '{}') END;
 
-COMMENT ON FUNCTION rag.record_metadata(jsonb, text[]) IS
+COMMENT ON FUNCTION rag._record_metadata(jsonb, text[]) IS
 $$The metadata of a record: its key metadata, and beside that all keys that are not its own, so that none is lost.$$;
 
 
@@ -181,7 +181,7 @@ BEGIN
     LOOP
         _ids[_place] := rag.put_document(
             put_documents.collection, _item ->> 'uri', _item ->> 'content', coalesce(_item ->> 'title', ''),
-            rag.record_metadata(_item, ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
+            rag._record_metadata(_item, ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
             coalesce(_item ->> 'media_type', 'text/plain'),
             (_item ->> 'language')::regconfig);
     END LOOP;
@@ -202,7 +202,7 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(delete_document.collection);
+    _collection rag.collections := rag._require_collection(delete_document.collection);
     _id uuid := rag.document_id(_collection.name, delete_document.uri);
     _chunk_ids bigint[];
 BEGIN
@@ -214,7 +214,7 @@ BEGIN
     SELECT array_agg(c.chunk_id) INTO _chunk_ids FROM rag.chunks AS c
     WHERE c.collection_id = _collection.collection_id AND c.document_id = _id;
     IF _chunk_ids IS NOT NULL THEN
-        PERFORM rag.remove_chunks(_collection.collection_id, _chunk_ids);
+        PERFORM rag._remove_chunks(_collection.collection_id, _chunk_ids);
     END IF;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection.collection_id AND j.document_id = _id;
     RETURN true;

@@ -1,6 +1,6 @@
 -- Reading documents: one, or many in order.
 
-CREATE OR REPLACE FUNCTION rag.document_query(condition text, ordering text, with_content boolean)
+CREATE OR REPLACE FUNCTION rag._document_query(condition text, ordering text, with_content boolean)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.document_query(text, text, boolean) IS
+COMMENT ON FUNCTION rag._document_query(text, text, boolean) IS
 $$The query of the rag.document_info of a collection's documents, for EXECUTE.
 
 Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering are trusted SQL on alias c
@@ -43,12 +43,12 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(list_documents.collection)).collection_id;
+    _id integer := (rag._require_collection(list_documents.collection)).collection_id;
     _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
-    RETURN QUERY EXECUTE rag.document_query(
+    RETURN QUERY EXECUTE rag._document_query(
         'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri', only_uri IS NOT NULL)
-    USING _id, (rag.active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
+    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
 END
 $$;
 

@@ -8,10 +8,10 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(count_documents.collection)).collection_id;
+    _id integer := (rag._require_collection(count_documents.collection)).collection_id;
     _count bigint;
 BEGIN
-    PERFORM rag.check_query(NULL, 1, metadata_filter);
+    PERFORM rag._check_query(NULL, 1, metadata_filter);
     EXECUTE format('SELECT count(*) FROM rag.documents AS c WHERE c.collection_id = $1 AND %s',
                    coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
     INTO _count USING _id;
@@ -32,13 +32,13 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(facets.collection)).collection_id;
+    _id integer := (rag._require_collection(facets.collection)).collection_id;
     _value text;
 BEGIN
-    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    PERFORM rag._check_query(NULL, result_limit, metadata_filter);
     _value := CASE WHEN starts_with(facets.field, '$')
-                   THEN format('to_jsonb(%s)', (rag.document_column(_id, facets.field, 'c')).expression)
-                   ELSE rag.field_value('c.metadata', rag.require_field(facets.field)) END;
+                   THEN format('to_jsonb(%s)', (rag._document_column(_id, facets.field, 'c')).expression)
+                   ELSE rag._field_value('c.metadata', rag._require_field(facets.field)) END;
     RETURN QUERY EXECUTE format($sql$
         WITH held AS MATERIALIZED (  -- grouped first: an array is taken apart once, however many documents hold it
             SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
@@ -64,7 +64,7 @@ array each element counts, once per document. A document without the field is no
 one where it is null counts for the value null. result_limit: 1 to 1000 values.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.document_order(collection_key integer, order_by text, descending boolean)
+CREATE OR REPLACE FUNCTION rag._document_order(collection_key integer, order_by text, descending boolean)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -75,20 +75,20 @@ DECLARE
     _types text[];
 BEGIN
     IF order_by IN ('uri', 'title', 'created_at', 'updated_at') OR starts_with(order_by, '$') THEN
-        RETURN format('%s%s, c.uri', (rag.document_column(
+        RETURN format('%s%s, c.uri', (rag._document_column(
             collection_key, '$' || ltrim(order_by, '$'), 'c')).expression, _direction);
     END IF;
-    _steps := rag.require_field(order_by);
+    _steps := rag._require_field(order_by);
     SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
-    WHERE f.collection_id = collection_key AND f.field = rag.field_name(_steps);
-    RETURN (SELECT string_agg(rag.field_expression('c.metadata', _steps, t.type) || _direction || ' NULLS LAST, ', ''
+    WHERE f.collection_id = collection_key AND f.field = rag._field_name(_steps);
+    RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction || ' NULLS LAST, ', ''
                               ORDER BY t.place) || 'c.uri'
             FROM unnest(coalesce(_types, ARRAY['numeric', 'timestamptz', 'text', 'boolean']))
                  WITH ORDINALITY AS t (type, place));
 END
 $$;
 
-COMMENT ON FUNCTION rag.document_order(integer, text, boolean) IS
+COMMENT ON FUNCTION rag._document_order(integer, text, boolean) IS
 $$An ORDER BY of documents, alias c: by a column or by a metadata field, then by uri.
 
 A declared field sorts as its type. Another sorts by each type that a value can be of, so equal types stand together.$$;
@@ -106,17 +106,17 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(select_documents.collection)).collection_id;
+    _id integer := (rag._require_collection(select_documents.collection)).collection_id;
 BEGIN
-    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    PERFORM rag._check_query(NULL, result_limit, metadata_filter);
     IF result_offset IS NULL OR result_offset < 0 THEN
         RAISE EXCEPTION 'offset % is out of range', coalesce(result_offset::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 0 for the first page';
     END IF;
-    RETURN QUERY EXECUTE rag.document_query(
+    RETURN QUERY EXECUTE rag._document_query(
         coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'),
-        rag.document_order(_id, order_by, descending), false)
-    USING _id, (rag.active_space(_id)).space_id, result_limit, result_offset;
+        rag._document_order(_id, order_by, descending), false)
+    USING _id, (rag._active_space(_id)).space_id, result_limit, result_offset;
 END
 $$;
 

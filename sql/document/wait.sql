@@ -1,14 +1,14 @@
 -- Read your writes: wait until documents are searchable.
 
-CREATE OR REPLACE FUNCTION rag.unfinished(collection text, document_ids uuid[], versions integer[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.pending_documents(collection text, document_ids uuid[], versions integer[] DEFAULT NULL)
 RETURNS TABLE (document_id uuid, uri text, wanted_version integer, state text, error text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(unfinished.collection)).collection_id;
-    _space rag.spaces := rag.active_space(_id);
+    _id integer := (rag._require_collection(pending_documents.collection)).collection_id;
+    _space rag.spaces := rag._active_space(_id);
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri, w.wanted,
@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.unfinished(text, uuid[], integer[]) IS
+COMMENT ON FUNCTION rag.pending_documents(text, uuid[], integer[]) IS
 $$Which of these documents are not searchable, by keyword and by vector, in the given versions (NULL: their last):
 pending (work is queued) or failed, and the last error.$$;
 
@@ -41,7 +41,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(wait_until_searchable.collection)).collection_id;
+    _id integer := (rag._require_collection(wait_until_searchable.collection)).collection_id;
     _deadline timestamptz := clock_timestamp() + make_interval(secs => timeout_seconds);
     _pause double precision := 0.005;
     _ids uuid[];
@@ -86,7 +86,7 @@ BEGIN
                max(format('%L: %s', u.uri, coalesce(u.error, 'unknown'))) FILTER (WHERE u.state = 'failed')
         INTO _count, _names, _error
         FROM (SELECT x.*, row_number() OVER (ORDER BY x.uri) AS place
-              FROM rag.unfinished(wait_until_searchable.collection, _ids, _versions) AS x) AS u;
+              FROM rag.pending_documents(wait_until_searchable.collection, _ids, _versions) AS x) AS u;
         EXIT WHEN _count = 0;
         IF _error IS NOT NULL THEN
             RAISE EXCEPTION 'a document cannot be made searchable: %', _error

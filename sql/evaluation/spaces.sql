@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.judge_hits(of_collection integer, chunk_keys bigint[], relevant jsonb, depth integer,
+CREATE OR REPLACE FUNCTION rag._ranking_metrics(of_collection integer, chunk_keys bigint[], relevant jsonb, depth integer,
                                           OUT recall double precision, OUT ndcg double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.judge_hits(integer, bigint[], jsonb, integer) IS
+COMMENT ON FUNCTION rag._ranking_metrics(integer, bigint[], jsonb, integer) IS
 $$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document counts where its first chunk stands.
 
 relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(place + 1).
@@ -48,8 +48,8 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    _id integer := (rag.require_collection(compare_spaces.collection)).collection_id;
-    _active integer := (rag.active_space(_id)).space_id;
+    _id integer := (rag._require_collection(compare_spaces.collection)).collection_id;
+    _active integer := (rag._active_space(_id)).space_id;
     _unknown text;
 BEGIN
     IF result_limit IS NULL OR result_limit NOT BETWEEN 1 AND 1000 THEN
@@ -64,7 +64,7 @@ BEGIN
     END IF;
     SELECT e.key INTO _unknown
     FROM jsonb_array_elements(queries) AS q, jsonb_each(q.value -> 'embeddings') AS e
-    WHERE NOT EXISTS (SELECT FROM rag.kept_spaces(_id) AS k WHERE k.space_id::text = e.key)
+    WHERE NOT EXISTS (SELECT FROM rag._live_spaces(_id) AS k WHERE k.space_id::text = e.key)
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'collection ''%'' has no embedding space ''%''', compare_spaces.collection, _unknown
@@ -75,7 +75,7 @@ BEGIN
         SELECT q.ordinality::integer AS place, q.value ->> 'query' AS query_text,
                nullif(q.value -> 'relevant', 'null') AS relevant, e.key::integer AS space_id,
                ARRAY(SELECT n.chunk_id
-                     FROM rag.compare_vectors(_id, rag.require_space(e.key::integer), e.value::text::{vector}.halfvec,
+                     FROM rag._exact_search(_id, rag._require_space(e.key::integer), e.value::text::{vector}.halfvec,
                                               result_limit, NULL, NULL) AS n
                      ORDER BY n.distance, n.chunk_id) AS chunk_ids
         FROM jsonb_array_elements(queries) WITH ORDINALITY AS q, jsonb_each(q.value -> 'embeddings') AS e
@@ -90,7 +90,7 @@ BEGIN
         FROM unnest(a.chunk_ids) WITH ORDINALITY AS x (id)
         JOIN unnest(o.chunk_ids) WITH ORDINALITY AS y (id) ON y.id = x.id
     ) AS s,
-    LATERAL rag.judge_hits(_id, a.chunk_ids, a.relevant, result_limit) AS j
+    LATERAL rag._ranking_metrics(_id, a.chunk_ids, a.relevant, result_limit) AS j
     ORDER BY a.place, a.space_id;
 END
 $$;
@@ -100,4 +100,4 @@ $$What embedding spaces of a collection find for the same queries, by exact vect
 
 queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri": grade, …}}, …].
 chunk_ids: the first result_limit. Against the active space's: overlap, the share of chunks that both have, and
-rank_difference, by how many places those stand apart on average. With judgements: recall and ndcg (see rag.judge_hits).$$;
+rank_difference, by how many places those stand apart on average. With judgements: recall and ndcg (see rag._ranking_metrics).$$;

@@ -1,10 +1,10 @@
 -- A filter inside the ranking, in one of two ways:
---   many chunks pass   the scan's candidates are tested one by one (rag.filter_chunks,
---                      rag.chunks_of_slots), and as many more are taken as rag.filter_share says
+--   many chunks pass   the scan's candidates are tested one by one (rag._filter_chunks,
+--                      rag._chunks_of_slots), and as many more are taken as rag._filter_share says
 --   few chunks pass    all of them are listed and those that hold a lexeme of the query scored
---                      (rag.rank_listed); rag.list_pays decides
+--                      (rag._rank_by_listing); rag._prefer_listing decides
 
-CREATE OR REPLACE FUNCTION rag.filter_chunks(
+CREATE OR REPLACE FUNCTION rag._filter_chunks(
     collection_key integer, chunk_keys bigint[], filter_sql text
 )
 RETURNS bigint[]
@@ -27,11 +27,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.filter_chunks(integer, bigint[], text) IS
+COMMENT ON FUNCTION rag._filter_chunks(integer, bigint[], text) IS
 $$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.chunks_of_slots(
+CREATE OR REPLACE FUNCTION rag._chunks_of_slots(
     collection_key integer, slots integer[], filter_sql text
 )
 RETURNS bigint[]
@@ -62,24 +62,24 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.chunks_of_slots(integer, integer[], text) IS
-$$The chunks that hold these slots and pass a filter (as in rag.filter_chunks).
+COMMENT ON FUNCTION rag._chunks_of_slots(integer, integer[], text) IS
+$$The chunks that hold these slots and pass a filter (as in rag._filter_chunks).
 
 OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.sample_slots(collection_key integer, sample_size integer)
+CREATE OR REPLACE FUNCTION rag._sample_slots(collection_key integer, sample_size integer)
 RETURNS integer[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _size integer := rag.keyword_block_size();
+    _size integer := rag._keyword_block_size();
     _growing integer;       -- the block that grows, and how many slots of it are in use
     _filled integer;
     _blocks integer[];      -- the others
 BEGIN
-    SELECT rag.growing_block(t.next_slot), t.next_slot % _size
+    SELECT rag._growing_block(t.next_slot), t.next_slot % _size
     INTO _growing, _filled
     FROM rag.keyword_totals AS t
     WHERE t.collection_id = collection_key;
@@ -104,17 +104,17 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.sample_slots(integer, integer) IS
+COMMENT ON FUNCTION rag._sample_slots(integer, integer) IS
 $$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them are empty.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.filter_share(collection_key integer, filter_sql text)
+CREATE OR REPLACE FUNCTION rag._filter_share(collection_key integer, filter_sql text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _slots integer[] := rag.sample_slots(collection_key, 100);
+    _slots integer[] := rag._sample_slots(collection_key, 100);
     _live integer;
     _passed integer;
     _sample integer;
@@ -133,12 +133,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.filter_share(integer, text) IS
+COMMENT ON FUNCTION rag._filter_share(integer, text) IS
 $$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
 fewer than 3 of the 40 pass or fewer than 20 still exist. Deleted chunks do not count. Never 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.list_matches(
+CREATE OR REPLACE FUNCTION rag._list_matches(
     collection_key integer, filter_sql text, matching tsquery, at_most integer
 )
 RETURNS bigint[]
@@ -158,11 +158,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_matches(integer, text, tsquery, integer) IS
+COMMENT ON FUNCTION rag._list_matches(integer, text, tsquery, integer) IS
 $$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most pass the filter.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.list_indexed_matches(
+CREATE OR REPLACE FUNCTION rag._list_indexed_matches(
     collection_key integer, filter_sql text, matching tsquery, at_most integer
 )
 RETURNS bigint[]
@@ -171,9 +171,9 @@ SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
 BEGIN
-    RETURN rag.list_matches(collection_key, filter_sql, matching, at_most);
+    RETURN rag._list_matches(collection_key, filter_sql, matching, at_most);
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_indexed_matches(integer, text, tsquery, integer) IS
-$$rag.list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;
+COMMENT ON FUNCTION rag._list_indexed_matches(integer, text, tsquery, integer) IS
+$$rag._list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;

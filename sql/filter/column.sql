@@ -3,7 +3,7 @@
 -- Alias c is rag.chunks or rag.documents; both have a document_id. A uri decides the document's id, so equality of uris
 -- needs no other table. What else is asked of a document is looked up by that id.
 
-CREATE OR REPLACE FUNCTION rag.document_column(
+CREATE OR REPLACE FUNCTION rag._document_column(
     collection_key integer, field text, documents_alias text, OUT expression text, OUT type text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -25,31 +25,31 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.document_column(integer, text, text) IS
+COMMENT ON FUNCTION rag._document_column(integer, text, text) IS
 $$The SQL expression of a document's column, e.g. of $title, and its type: text or timestamptz. Never NULL.
 
 $language: the document's, or the collection's where it has none of its own. Error RG004 for an unknown name.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_column_operator(
+CREATE OR REPLACE FUNCTION rag._compile_column_operator(
     collection_key integer, field text, operator text, operand jsonb, OUT condition text, OUT by_id boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _column record := rag.document_column(collection_key, field, 'd');
+    _column record := rag._document_column(collection_key, field, 'd');
     _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<' WHEN '$lte' THEN '<=' END;
     _operands jsonb := CASE WHEN operator IN ('$in', '$nin') THEN operand ELSE jsonb_build_array(operand) END;
     _texts text[];
 BEGIN
     by_id := false;
     IF _column.type = 'timestamptz' THEN
-        IF _sign IS NULL OR rag.as_timestamptz(operand) IS NULL THEN
+        IF _sign IS NULL OR rag._as_timestamptz(operand) IS NULL THEN
             RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)), left(operand::text, 100)
             USING ERRCODE = 'RG004',
             HINT = format('it is a point in time; a day is {"%s": {"$gte": "2024-02-29", "$lt": "2024-03-01"}}', field);
         END IF;
-        condition := format('%s %s %L::timestamptz', _column.expression, _sign, rag.as_timestamptz(operand));
+        condition := format('%s %s %L::timestamptz', _column.expression, _sign, rag._as_timestamptz(operand));
         RETURN;
     END IF;
     IF jsonb_typeof(_operands) <> 'array' OR operator NOT IN ('$eq', '$ne', '$in', '$nin', '$like', '$gt', '$gte', '$lt', '$lte')
@@ -59,7 +59,7 @@ BEGIN
         HINT = 'it is a text: use $eq $ne $in $nin $gt $gte $lt $lte or $like with texts, or $not';
     END IF;
     IF operator = '$like' THEN
-        PERFORM rag.check_pattern(field, operand);
+        PERFORM rag._check_pattern(field, operand);
         condition := format('%s LIKE %L', _column.expression, operand #>> '{}');
     ELSIF _sign IS NOT NULL THEN
         condition := format('%s COLLATE "C" %s %L', _column.expression, _sign, operand #>> '{}');
@@ -81,11 +81,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_column_operator(integer, text, text, jsonb) IS
+COMMENT ON FUNCTION rag._compile_column_operator(integer, text, text, jsonb) IS
 $$One operator of a document's column, compiled. by_id: on c.document_id, else on alias d of rag.documents.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_column(
+CREATE OR REPLACE FUNCTION rag._compile_column(
     collection_key integer, field text, wanted jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -98,16 +98,16 @@ DECLARE
     _operand jsonb;
     _part record;
 BEGIN
-    PERFORM rag.check_depth(depth);
-    PERFORM rag.document_column(collection_key, field, 'd');
+    PERFORM rag._check_depth(depth);
+    PERFORM rag._document_column(collection_key, field, 'd');
     indexed := false;
     undeclared := '{}';
-    FOR _operator, _operand IN SELECT o.key, o.value FROM jsonb_each(rag.field_operators(wanted)) AS o LOOP
+    FOR _operator, _operand IN SELECT o.key, o.value FROM jsonb_each(rag._field_operators(wanted)) AS o LOOP
         IF _operator = '$not' THEN
-            _part := rag.compile_column(collection_key, field, _operand, depth + 1);
+            _part := rag._compile_column(collection_key, field, _operand, depth + 1);
             _conditions := _conditions || format('(%s) IS NOT TRUE', _part.condition);
         ELSE
-            _part := rag.compile_column_operator(collection_key, field, _operator, _operand);
+            _part := rag._compile_column_operator(collection_key, field, _operator, _operand);
             IF _part.by_id THEN
                 _conditions := _conditions || _part.condition;
                 indexed := indexed OR _operator IN ('$eq', '$in');
@@ -119,11 +119,11 @@ BEGIN
     IF cardinality(_of_document) > 0 THEN
         _conditions := _conditions || format(
             'EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %s AND d.document_id = c.document_id AND %s)',
-            collection_key, rag.join_conditions(_of_document, 'AND'));
+            collection_key, rag._join_conditions(_of_document, 'AND'));
     END IF;
-    condition := rag.join_conditions(_conditions, 'AND');
+    condition := rag._join_conditions(_conditions, 'AND');
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_column(integer, text, jsonb, integer) IS
-$$What a filter wants of a document's column, compiled as rag.compile_field does it for a field.$$;
+COMMENT ON FUNCTION rag._compile_column(integer, text, jsonb, integer) IS
+$$What a filter wants of a document's column, compiled as rag._compile_field does it for a field.$$;

@@ -1,6 +1,6 @@
 -- The filter language: metadata conditions as JSON, compiled to an SQL condition on alias c of rag.chunks.
 
-CREATE OR REPLACE FUNCTION rag.compile_operator(
+CREATE OR REPLACE FUNCTION rag._compile_operator(
     collection_key integer, field text, steps text[], operator text, operand jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -19,26 +19,26 @@ BEGIN
     END IF;
     CASE
         WHEN operator IN ('$eq', '$ne') THEN
-            SELECT e.* INTO condition, indexed FROM rag.compile_equal(steps, jsonb_build_array(operand)) AS e;
+            SELECT e.* INTO condition, indexed FROM rag._compile_equal(steps, jsonb_build_array(operand)) AS e;
         WHEN operator IN ('$in', '$nin') THEN
-            SELECT e.* INTO condition, indexed FROM rag.compile_equal(steps, operand) AS e;
+            SELECT e.* INTO condition, indexed FROM rag._compile_equal(steps, operand) AS e;
         WHEN operator IN ('$gt', '$gte', '$lt', '$lte') THEN
             SELECT r.* INTO condition, indexed, undeclared
-            FROM rag.compile_range(collection_key, field, steps, operator, operand) AS r;
+            FROM rag._compile_range(collection_key, field, steps, operator, operand) AS r;
         WHEN operator = '$like' THEN
             SELECT l.* INTO condition, indexed, undeclared
-            FROM rag.compile_like(collection_key, field, steps, operand) AS l;
+            FROM rag._compile_like(collection_key, field, steps, operand) AS l;
         WHEN operator = '$contains' THEN
-            _around := rag.wrap_operand(steps, operand);
+            _around := rag._wrap_operand(steps, operand);
             condition := format('(c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)', _around[1], _around[2]);
-            indexed := rag.has_scalar(operand);
+            indexed := rag._has_scalar(operand);
         WHEN operator = '$exists' THEN
-            condition := format('(%s) %s', rag.field_value('c.metadata', steps),
+            condition := format('(%s) %s', rag._field_value('c.metadata', steps),
                                 CASE WHEN operand::boolean THEN 'IS NOT NULL' ELSE 'IS NULL' END);
             indexed := false;
         WHEN operator = '$not' THEN
             SELECT f.* INTO condition, indexed, undeclared
-            FROM rag.compile_field(collection_key, field, operand, depth + 1) AS f;
+            FROM rag._compile_field(collection_key, field, operand, depth + 1) AS f;
         ELSE
             RAISE EXCEPTION 'unknown operator % at field %', quote_literal(left(operator, 100)), quote_literal(left(field, 100))
             USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $contains $like or $not; '
@@ -52,21 +52,21 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_operator(integer, text, text[], text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_operator(integer, text, text[], text, jsonb, integer) IS
 $$One operator of a field, compiled.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_operators(wanted jsonb)
+CREATE OR REPLACE FUNCTION rag._field_operators(wanted jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE  -- CASE: the parts of an AND are computed in any order
 RETURN CASE WHEN jsonb_path_exists(wanted, 'strict $ ? (@.type() == "object").keyvalue() ? (@.key starts with "$")')
             THEN wanted ELSE jsonb_build_object('$eq', wanted) END;
 
-COMMENT ON FUNCTION rag.field_operators(jsonb) IS
+COMMENT ON FUNCTION rag._field_operators(jsonb) IS
 $$What a filter wants of a field as an object of operators: a plain value is one that it equals.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_field(
+CREATE OR REPLACE FUNCTION rag._compile_field(
     collection_key integer, field text, wanted jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -77,27 +77,27 @@ DECLARE
     _conditions text[] := '{}';
     _part record;
 BEGIN
-    PERFORM rag.check_depth(depth);
-    _operators := rag.field_operators(wanted);
+    PERFORM rag._check_depth(depth);
+    _operators := rag._field_operators(wanted);
     indexed := false;
     undeclared := '{}';
     FOR _part IN
         SELECT p.* FROM jsonb_each(_operators) AS o,
-        LATERAL rag.compile_operator(collection_key, field, rag.field_steps(field), o.key, o.value, depth) AS p
+        LATERAL rag._compile_operator(collection_key, field, rag._field_steps(field), o.key, o.value, depth) AS p
     LOOP
         _conditions := _conditions || _part.condition;
         indexed := indexed OR _part.indexed;
         undeclared := undeclared || _part.undeclared;
     END LOOP;
-    condition := rag.join_conditions(_conditions, 'AND');
+    condition := rag._join_conditions(_conditions, 'AND');
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_field(integer, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_field(integer, text, jsonb, integer) IS
 $$What a filter wants of one field, compiled: an object of operators, all of which hold, or a plain value that it equals.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_depth(depth integer)
+CREATE OR REPLACE FUNCTION rag._check_depth(depth integer)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -110,11 +110,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_depth(integer) IS
+COMMENT ON FUNCTION rag._check_depth(integer) IS
 $$Error RG004 for a filter that is nested too deeply.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_branches(
+CREATE OR REPLACE FUNCTION rag._compile_branches(
     collection_key integer, operator text, branches jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -133,21 +133,21 @@ BEGIN
     undeclared := '{}';
     FOR _part IN
         SELECT p.* FROM jsonb_array_elements(branches) AS b,
-        LATERAL rag.compile_object(collection_key, b.value, depth) AS p
+        LATERAL rag._compile_object(collection_key, b.value, depth) AS p
     LOOP
         _conditions := _conditions || _part.condition;
         indexed := CASE WHEN _any THEN indexed AND _part.indexed ELSE indexed OR _part.indexed END;
         undeclared := undeclared || _part.undeclared;
     END LOOP;
-    condition := rag.join_conditions(_conditions, CASE WHEN _any THEN 'OR' ELSE 'AND' END);
+    condition := rag._join_conditions(_conditions, CASE WHEN _any THEN 'OR' ELSE 'AND' END);
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_branches(integer, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_branches(integer, text, jsonb, integer) IS
 $$The filters below $and or $or, compiled. An empty $and holds for every chunk, an empty $or for none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_object(
+CREATE OR REPLACE FUNCTION rag._compile_object(
     collection_key integer, metadata_filter jsonb, depth integer,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -159,7 +159,7 @@ DECLARE
     _wanted jsonb;
     _part record;
 BEGIN
-    PERFORM rag.check_depth(depth);
+    PERFORM rag._check_depth(depth);
     IF jsonb_typeof(metadata_filter) <> 'object' THEN
         RAISE EXCEPTION 'a filter is a JSON object, not %', left(metadata_filter::text, 100)
         USING ERRCODE = 'RG004', HINT = 'for example {"lang": "en", "year": {"$gte": 2024}}';
@@ -169,26 +169,26 @@ BEGIN
     FOR _key, _wanted IN SELECT f.key, f.value FROM jsonb_each(metadata_filter) AS f LOOP
         CASE
             WHEN _key IN ('$and', '$or') THEN
-                _part := rag.compile_branches(collection_key, _key, _wanted, depth + 1);
+                _part := rag._compile_branches(collection_key, _key, _wanted, depth + 1);
             WHEN _key = '$not' THEN
-                _part := rag.compile_object(collection_key, _wanted, depth + 1);
+                _part := rag._compile_object(collection_key, _wanted, depth + 1);
                 _part.condition := format('(%s) IS NOT TRUE', _part.condition);
                 _part.indexed := false;
                 _part.undeclared := '{}'::text[];
             WHEN starts_with(_key, '$') THEN
-                _part := rag.compile_column(collection_key, _key, _wanted, depth + 1);
+                _part := rag._compile_column(collection_key, _key, _wanted, depth + 1);
             ELSE
-                _part := rag.compile_field(collection_key, _key, _wanted, depth + 1);
+                _part := rag._compile_field(collection_key, _key, _wanted, depth + 1);
         END CASE;
         _conditions := _conditions || _part.condition;
         indexed := indexed OR _part.indexed;
         undeclared := undeclared || _part.undeclared;
     END LOOP;
-    condition := rag.join_conditions(_conditions, 'AND');
+    condition := rag._join_conditions(_conditions, 'AND');
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_object(integer, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_object(integer, jsonb, integer) IS
 $$A filter object, compiled: all of its keys hold.$$;
 
 
@@ -226,7 +226,7 @@ BEGIN
     END IF;
     SELECT format('(%s)', o.condition), o.indexed, ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
     INTO condition, indexed, undeclared
-    FROM rag.compile_object(collection_key, metadata_filter, 1) AS o;
+    FROM rag._compile_object(collection_key, metadata_filter, 1) AS o;
 END
 $$;
 

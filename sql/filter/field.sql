@@ -3,36 +3,36 @@
 -- A filter always compares rag.as_<type>(value); declaring a field only puts a btree on that same expression. So a
 -- declaration changes how long a search takes, never what it finds. Changing an as_ function means REINDEX.
 
-CREATE OR REPLACE FUNCTION rag.as_numeric(value jsonb)
+CREATE OR REPLACE FUNCTION rag._as_numeric(value jsonb)
 RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'number' AND length(value::text) <= 1000 THEN value::numeric END;
 
-COMMENT ON FUNCTION rag.as_numeric(jsonb) IS
+COMMENT ON FUNCTION rag._as_numeric(jsonb) IS
 $$A JSON number, or NULL: for any other value, and for a number of more than 1,000 characters, which no btree holds.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.as_boolean(value jsonb)
+CREATE OR REPLACE FUNCTION rag._as_boolean(value jsonb)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'boolean' THEN value::boolean END;
 
-COMMENT ON FUNCTION rag.as_boolean(jsonb) IS
+COMMENT ON FUNCTION rag._as_boolean(jsonb) IS
 $$A JSON boolean, or NULL for any other value.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.as_text(value jsonb)
+CREATE OR REPLACE FUNCTION rag._as_text(value jsonb)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'string' THEN left(value #>> '{}', 500) END;
 
-COMMENT ON FUNCTION rag.as_text(jsonb) IS
+COMMENT ON FUNCTION rag._as_text(jsonb) IS
 $$The first 500 characters of a JSON string (what a btree can hold), or NULL for any other value.
 
 Comparing them with fewer than 500 characters gives what comparing the whole string would.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.as_timestamptz(value jsonb)
+CREATE OR REPLACE FUNCTION rag._as_timestamptz(value jsonb)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 AS $$  -- a search_path of its own would double the cost of what runs once per row: every name is written in full instead
@@ -65,14 +65,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.as_timestamptz(jsonb) IS
+COMMENT ON FUNCTION rag._as_timestamptz(jsonb) IS
 $$A JSON string that is an ISO 8601 date, or a date and a time, as a point in time, or NULL for any other value.
 
 2024-02-29, 2024-02-29T12:30, 2024-02-29 12:30:05.25+02:00. Without an offset it is UTC; a date alone is its midnight.
 Immutable, because year, month, day and offset are given in full: no setting of the session has a say.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_steps(field text)
+CREATE OR REPLACE FUNCTION rag._field_steps(field text)
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -97,38 +97,38 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.field_steps(text) IS
+COMMENT ON FUNCTION rag._field_steps(text) IS
 $$A dotted path as the keys it leads through: author.name gives {author,name}.
 
 A dot, a dollar sign or a backslash that is part of a key stands after a backslash: v1\.0 gives {v1.0}.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_name(steps text[])
+CREATE OR REPLACE FUNCTION rag._field_name(steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.'), '$', '\$'), '.' ORDER BY s.place)
         FROM unnest(steps) WITH ORDINALITY AS s (step, place));
 
-COMMENT ON FUNCTION rag.field_name(text[]) IS
-$$The dotted path of some keys: the inverse of rag.field_steps, so each field has one name.$$;
+COMMENT ON FUNCTION rag._field_name(text[]) IS
+$$The dotted path of some keys: the inverse of rag._field_steps, so each field has one name.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_value(metadata_column text, steps text[])
+CREATE OR REPLACE FUNCTION rag._field_value(metadata_column text, steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER BY s.place)
                            FROM unnest(steps) WITH ORDINALITY AS s (step, place));
 
-COMMENT ON FUNCTION rag.field_value(text, text[]) IS
+COMMENT ON FUNCTION rag._field_value(text, text[]) IS
 $$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects only.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.field_expression(metadata_column text, steps text[], type text)
+CREATE OR REPLACE FUNCTION rag._field_expression(metadata_column text, steps text[], type text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN format('rag.as_%s(%s)%s', type, rag.field_value(metadata_column, steps),
+RETURN format('rag.as_%s(%s)%s', type, rag._field_value(metadata_column, steps),
               CASE type WHEN 'text' THEN ' COLLATE "C"' END);
 
-COMMENT ON FUNCTION rag.field_expression(text, text[], text) IS
+COMMENT ON FUNCTION rag._field_expression(text, text[], text) IS
 $$The SQL expression of a field's value as text, numeric, timestamptz or boolean: what filters compare and what
 rag.index_field indexes.$$;

@@ -3,7 +3,7 @@
 -- What compiles returns (condition, indexed, undeclared), see rag.compile_filter. A condition is two-valued where it is
 -- negated (IS NOT TRUE) and may otherwise be NULL for false: there is no other negation, so NULL never becomes true.
 
-CREATE OR REPLACE FUNCTION rag.join_conditions(conditions text[], word text)
+CREATE OR REPLACE FUNCTION rag._join_conditions(conditions text[], word text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE cardinality(conditions)
@@ -11,17 +11,17 @@ RETURN CASE cardinality(conditions)
        WHEN 1 THEN conditions[1]
        ELSE '(' || array_to_string(conditions, ' ' || word || ' ') || ')' END;
 
-COMMENT ON FUNCTION rag.join_conditions(text[], text) IS
+COMMENT ON FUNCTION rag._join_conditions(text[], text) IS
 $$SQL conditions joined by AND or OR. None at all: true for AND, false for OR.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_equal(steps text[], operands jsonb, OUT condition text, OUT indexed boolean)
+CREATE OR REPLACE FUNCTION rag._compile_equal(steps text[], operands jsonb, OUT condition text, OUT indexed boolean)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     by_index CONSTANT integer := 64;  -- GIN compares each match with every value: many are hashed instead
-    _value text := rag.field_value('c.metadata', steps);
+    _value text := rag._field_value('c.metadata', steps);
     _path text := '@';
     _objects text := '';
     _scalars jsonb[];
@@ -51,22 +51,22 @@ BEGIN
     FOR _operand IN
         SELECT o.value FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) IN ('object', 'array')
     LOOP
-        _around := rag.wrap_operand(steps, _operand);
+        _around := rag._wrap_operand(steps, _operand);
         _parts := _parts || format(
             '((c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)'
             ' AND (%3$s = %4$L::jsonb OR %4$L::jsonb IN (SELECT jsonb_path_query(%3$s, ''$[*]''))))',
             _around[1], _around[2], _value, _operand);
-        indexed := indexed AND rag.has_scalar(_operand);
+        indexed := indexed AND rag._has_scalar(_operand);
     END LOOP;
-    condition := rag.join_conditions(_parts, 'OR');
+    condition := rag._join_conditions(_parts, 'OR');
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_equal(text[], jsonb) IS
+COMMENT ON FUNCTION rag._compile_equal(text[], jsonb) IS
 $$The condition that a field, or an element of the array it holds, equals one of the operands (a JSON array).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.wrap_operand(steps text[], operand jsonb)
+CREATE OR REPLACE FUNCTION rag._wrap_operand(steps text[], operand jsonb)
 RETURNS jsonb[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -83,20 +83,20 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.wrap_operand(text[], jsonb) IS
+COMMENT ON FUNCTION rag._wrap_operand(text[], jsonb) IS
 $$Metadata that holds the operand at a field, and metadata that holds it there as the element of an array.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.has_scalar(operand jsonb)
+CREATE OR REPLACE FUNCTION rag._has_scalar(operand jsonb)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_path_exists(operand, 'strict $.** ? (@.type() != "object" && @.type() != "array")');
 
-COMMENT ON FUNCTION rag.has_scalar(jsonb) IS
+COMMENT ON FUNCTION rag._has_scalar(jsonb) IS
 $$Whether there is any string, number, boolean or null in a value: without one, GIN has nothing to look up.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_range(
+CREATE OR REPLACE FUNCTION rag._compile_range(
     collection_key integer, field text, steps text[], operator text, operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -107,50 +107,50 @@ DECLARE
     _declared text;
     _type text := CASE jsonb_typeof(operand)
                   WHEN 'number' THEN 'numeric' WHEN 'boolean' THEN 'boolean'
-                  WHEN 'string' THEN CASE WHEN rag.as_timestamptz(operand) IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
+                  WHEN 'string' THEN CASE WHEN rag._as_timestamptz(operand) IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
 BEGIN
-    IF _type IS NULL OR rag.as_numeric(operand) IS NULL AND _type = 'numeric' THEN
+    IF _type IS NULL OR rag._as_numeric(operand) IS NULL AND _type = 'numeric' THEN
         RAISE EXCEPTION '% of field % takes a number, a date, a text or a boolean, not %', operator,
             quote_literal(left(field, 100)), left(operand::text, 100)
         USING ERRCODE = 'RG004', HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
     END IF;
     SELECT f.type INTO _declared FROM rag.fields AS f
-    WHERE f.collection_id = collection_key AND f.field = rag.field_name(steps);
+    WHERE f.collection_id = collection_key AND f.field = rag._field_name(steps);
     IF _declared <> _type AND (_declared, _type) <> ('text', 'timestamptz') THEN
         RAISE EXCEPTION 'field % is declared %, % cannot compare it with %', quote_literal(left(field, 100)), _declared,
             operator, left(operand::text, 100)
         USING ERRCODE = 'RG004', HINT = 'pass a value of that type; dates are written like "2024-02-29T12:30:00Z"';
     END IF;
     indexed := coalesce(_declared = _type, false);
-    undeclared := CASE WHEN _declared IS NULL THEN ARRAY[rag.field_name(steps)] ELSE '{}' END;
+    undeclared := CASE WHEN _declared IS NULL THEN ARRAY[rag._field_name(steps)] ELSE '{}' END;
     IF _type = 'text' AND length(operand #>> '{}') >= 500 THEN  -- longer than what as_text keeps
         indexed := false;
-        condition := format('%s %s %L', rag.whole_text(steps), _sign, operand #>> '{}');
+        condition := format('%s %s %L', rag._whole_text(steps), _sign, operand #>> '{}');
     ELSIF _type = 'timestamptz' THEN
-        condition := format('%s %s rag.as_timestamptz(%L::jsonb)',
-                            rag.field_expression('c.metadata', steps, _type), _sign, operand);
+        condition := format('%s %s rag._as_timestamptz(%L::jsonb)',
+                            rag._field_expression('c.metadata', steps, _type), _sign, operand);
     ELSE
-        condition := format('%s %s %L::%s', rag.field_expression('c.metadata', steps, _type), _sign,
+        condition := format('%s %s %L::%s', rag._field_expression('c.metadata', steps, _type), _sign,
                             operand #>> '{}', _type);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_range(integer, text, text[], text, jsonb) IS
+COMMENT ON FUNCTION rag._compile_range(integer, text, text[], text, jsonb) IS
 $$The condition that a field's one value is greater or less than the operand, by the operand's type.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.whole_text(steps text[])
+CREATE OR REPLACE FUNCTION rag._whole_text(steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format('CASE WHEN jsonb_typeof(%s) = ''string'' THEN %1$s #>> ''{}'' END COLLATE "C"',
-              '(' || rag.field_value('c.metadata', steps) || ')');
+              '(' || rag._field_value('c.metadata', steps) || ')');
 
-COMMENT ON FUNCTION rag.whole_text(text[]) IS
+COMMENT ON FUNCTION rag._whole_text(text[]) IS
 $$The SQL expression of a field's text in its full length.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_pattern(field text, operand jsonb)
+CREATE OR REPLACE FUNCTION rag._check_pattern(field text, operand jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -163,11 +163,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_pattern(text, jsonb) IS
+COMMENT ON FUNCTION rag._check_pattern(text, jsonb) IS
 $$Error RG004 for what is no SQL LIKE pattern.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_like(
+CREATE OR REPLACE FUNCTION rag._compile_like(
     collection_key integer, field text, steps text[], operand jsonb,
     OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -177,19 +177,19 @@ DECLARE
     _pattern text := operand #>> '{}';
     _prefix text := left(substring(_pattern FROM E'^[^%_\\\\]+'), 400);
 BEGIN
-    PERFORM rag.check_pattern(field, operand);
+    PERFORM rag._check_pattern(field, operand);
     indexed := false;
     undeclared := '{}';
-    condition := format('%s LIKE %L', rag.whole_text(steps), _pattern);
+    condition := format('%s LIKE %L', rag._whole_text(steps), _pattern);
     IF _prefix IS NOT NULL THEN
         indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
-                           AND f.field = rag.field_name(steps) AND f.type = 'text');
-        undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag.field_name(steps)] END;
-        condition := format('(%s LIKE %L%s)', rag.field_expression('c.metadata', steps, 'text'), _prefix || '%',
+                           AND f.field = rag._field_name(steps) AND f.type = 'text');
+        undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag._field_name(steps)] END;
+        condition := format('(%s LIKE %L%s)', rag._field_expression('c.metadata', steps, 'text'), _prefix || '%',
                             CASE WHEN _pattern <> _prefix || '%' THEN ' AND ' || condition END);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_like(integer, text, text[], jsonb) IS
+COMMENT ON FUNCTION rag._compile_like(integer, text, text[], jsonb) IS
 $$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _ can use the field's index.$$;

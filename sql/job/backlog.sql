@@ -1,6 +1,6 @@
 -- Backlogs: the documents of a collection are queued bit by bit, for a new embedding space or after a change of the chunking.
 
-CREATE OR REPLACE FUNCTION rag.next_documents(of_backlog rag.backlogs, document_limit integer)
+CREATE OR REPLACE FUNCTION rag._next_documents(of_backlog rag.backlogs, document_limit integer)
 RETURNS TABLE (document_id uuid, needed boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.next_documents(rag.backlogs, integer) IS
+COMMENT ON FUNCTION rag._next_documents(rag.backlogs, integer) IS
 $$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again, or chunks without a vector
 for which no job is there (one that will cut the document again queues its vectors itself).$$;
 
@@ -62,9 +62,9 @@ BEGIN
     LOOP
         -- A writer that does not know the space has begun before this: its chunks are looked for at the end.
         _backlog.fence := coalesce(_backlog.fence, pg_snapshot_xmax(pg_current_snapshot()));
-        FOR _document IN SELECT n.* FROM rag.next_documents(_backlog, document_limit) AS n LOOP
+        FOR _document IN SELECT n.* FROM rag._next_documents(_backlog, document_limit) AS n LOOP
             IF _document.needed THEN
-                PERFORM rag.queue_job(_backlog.collection_id, _document.document_id, _backlog.kind, -1, _backlog.space_id);
+                PERFORM rag._queue_job(_backlog.collection_id, _document.document_id, _backlog.kind, -1, _backlog.space_id);
             END IF;
             _backlog.after_document := _document.document_id;
             _passed := _passed + 1;
@@ -74,7 +74,7 @@ BEGIN
         IF _passed > 0 THEN
             RETURN _passed;
         END IF;
-        PERFORM rag.end_backlog(_backlog);
+        PERFORM rag._end_backlog(_backlog);
     END LOOP;
     RETURN 0;
 END
@@ -87,7 +87,7 @@ Returns how many documents were passed, queued or not; 0 when nothing is left to
 sleeps, each time in a transaction of its own; two callers never queue the same documents. collections: only these (NULL: all).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.end_backlog(of_backlog rag.backlogs)
+CREATE OR REPLACE FUNCTION rag._end_backlog(of_backlog rag.backlogs)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -127,6 +127,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.end_backlog(rag.backlogs) IS
+COMMENT ON FUNCTION rag._end_backlog(rag.backlogs) IS
 $$End a backlog of which every document was passed. A space's ends when its jobs are done and no chunk is without a vector or a
 job; chunks of a writer that did not know the space yet are passed once more.$$;

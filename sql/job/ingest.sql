@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.read_job(job_id bigint, lease uuid)
+CREATE OR REPLACE FUNCTION rag.job_input(job_id bigint, lease uuid)
 RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text, document_version integer,
                chunking jsonb, embedded_hashes bytea[], space_id integer)
 LANGUAGE plpgsql VOLATILE
@@ -7,8 +7,8 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _job rag.jobs := rag.held_job(read_job.job_id, read_job.lease);
-    _space rag.spaces := rag.active_space(_job.collection_id);
+    _job rag.jobs := rag._leased_job(job_input.job_id, job_input.lease);
+    _space rag.spaces := rag._active_space(_job.collection_id);
 BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri, d.title, d.content, d.media_type, d.version, c.chunking,
@@ -22,13 +22,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_job(bigint, uuid) IS
+COMMENT ON FUNCTION rag.job_input(bigint, uuid) IS
 $$What a worker needs for an ingest job: the document, its version, the collection's chunking, and the content hashes
 (of rag.embedded_text) whose vectors are there already: chunks with these need no embedding. space_id: the space
 whose model has to embed the others; hand it back to store_chunks.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.notify_ready(of_collection integer, of_document uuid)
+CREATE OR REPLACE FUNCTION rag._notify_ready(of_collection integer, of_document uuid)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.notify_ready(integer, uuid) IS
+COMMENT ON FUNCTION rag._notify_ready(integer, uuid) IS
 $$Tell who listens on channel rag_ready that a document is searchable: {"collection", "document_id", "uri", "version"}.
 
 Sent when the transaction commits. uri is null where the payload would exceed the 8,000 bytes of a NOTIFY.$$;
@@ -70,10 +70,10 @@ BEGIN
     FROM rag.documents AS d
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id
     FOR UPDATE;
-    _job := rag.require_lease(store_chunks.job_id, store_chunks.lease);
+    _job := rag._require_lease(store_chunks.job_id, store_chunks.lease);
     IF _version IS DISTINCT FROM store_chunks.document_version THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-        PERFORM rag.queue_job(_job.collection_id, _job.document_id, 'ingest', _job.priority);
+        PERFORM rag._queue_job(_job.collection_id, _job.document_id, 'ingest', _job.priority);
         RETURN 'superseded';
     END IF;
     IF jsonb_typeof(store_chunks.chunks) IS DISTINCT FROM 'array' THEN
@@ -98,13 +98,13 @@ BEGIN
                         array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality), '{}') AS vectors
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
-    LATERAL rag.replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
+    LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
                                a.contents, a.extras, a.vectors, embedded_space);
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-    IF _job.document_id <> ALL (rag.queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
-        PERFORM rag.notify_ready(_job.collection_id, _job.document_id);
+    IF _job.document_id <> ALL (rag._queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
+        PERFORM rag._notify_ready(_job.collection_id, _job.document_id);
     END IF;
     RETURN 'stored';
 END
@@ -130,7 +130,7 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _job rag.jobs := rag.held_job(chunks_to_embed.job_id, chunks_to_embed.lease);
+    _job rag.jobs := rag._leased_job(chunks_to_embed.job_id, chunks_to_embed.lease);
 BEGIN
     RETURN QUERY
     SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)
@@ -164,15 +164,15 @@ BEGIN
     PERFORM FROM rag.documents AS d
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id
     FOR UPDATE;
-    _job := rag.require_lease(store_embeddings.job_id, store_embeddings.lease);
-    _space := rag.require_space(_job.space_id);
+    _job := rag._require_lease(store_embeddings.job_id, store_embeddings.lease);
+    _space := rag._require_space(_job.space_id);
     IF cardinality(store_embeddings.chunk_ids) <> cardinality(store_embeddings.vectors) THEN
         RAISE EXCEPTION '% chunk ids and % vectors', cardinality(store_embeddings.chunk_ids),
             cardinality(store_embeddings.vectors)
         USING ERRCODE = 'RG001', HINT = 'pass one vector per chunk id';
     END IF;
     -- Only chunks that are still there: one may have gone while it was embedded.
-    PERFORM rag.store_vectors(_space, k.ids, k.vectors)
+    PERFORM rag._store_vectors(_space, k.ids, k.vectors)
     FROM (
         SELECT array_agg(v.id) AS ids, array_agg(v.vector) AS vectors
         FROM unnest(store_embeddings.chunk_ids, store_embeddings.vectors) AS v (id, vector)
@@ -187,7 +187,7 @@ BEGIN
     IF _missing = 0 THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         IF _space.state = 'active' THEN
-            PERFORM rag.notify_ready(_job.collection_id, _job.document_id);
+            PERFORM rag._notify_ready(_job.collection_id, _job.document_id);
         END IF;
     END IF;
     RETURN _missing;

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
+CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
                                           job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
                                          for_space integer DEFAULT NULL)
 RETURNS void
@@ -20,28 +20,28 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
+COMMENT ON FUNCTION rag._queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
 $$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before; NULL: now.
 
 for_space: of kind embed, the space whose vectors are wanted. A document has at most one waiting job of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.queue_job(for_collection integer, for_document uuid, job_kind text,
+CREATE OR REPLACE FUNCTION rag._queue_job(for_collection integer, for_document uuid, job_kind text,
                                          job_priority integer DEFAULT 0, for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag.queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority, for_space => for_space);
+    PERFORM rag._queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority, for_space => for_space);
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_job(integer, uuid, text, integer, integer) IS
-$$rag.queue_jobs for one document, to be worked at once.$$;
+COMMENT ON FUNCTION rag._queue_job(integer, uuid, text, integer, integer) IS
+$$rag._queue_jobs for one document, to be worked at once.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.add_error(history jsonb, attempt integer, error text)
+CREATE OR REPLACE FUNCTION rag._add_error(history jsonb, attempt integer, error text)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -52,14 +52,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.add_error(jsonb, integer, text) IS
+COMMENT ON FUNCTION rag._add_error(jsonb, integer, text) IS
 $$A job's history with one more failure; the last 20 are kept.$$;
 
 
 -- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by the indexes made for it.
 
 
-CREATE OR REPLACE FUNCTION rag.bury_lost_jobs()
+CREATE OR REPLACE FUNCTION rag._expire_leases()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -70,7 +70,7 @@ DECLARE
 BEGIN
     UPDATE rag.jobs AS j
     SET state = 'dead', lease = NULL, lease_expires_at = NULL,
-        errors = rag.add_error(j.errors, j.attempts, format(
+        errors = rag._add_error(j.errors, j.attempts, format(
             'worker %s did not finish before its lease expired', coalesce(j.worker, '?')))
     WHERE j.job_id = ANY (ARRAY(
         SELECT x.job_id FROM rag.jobs AS x
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.bury_lost_jobs() IS
+COMMENT ON FUNCTION rag._expire_leases() IS
 $$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills them.$$;
 
 
@@ -97,7 +97,7 @@ DECLARE
     _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
     _open integer[];
     _ingesting integer[];
-    _held integer[] := ARRAY(SELECT h.space_id FROM rag.held_back() AS h);
+    _held integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
     _taken bigint[];
     _some bigint[];
     _priority integer;
@@ -115,14 +115,14 @@ BEGIN
         RAISE EXCEPTION 'lease_seconds % is out of range', coalesce(lease_seconds::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use a positive number of seconds';
     END IF;
-    PERFORM rag.bury_lost_jobs();
+    PERFORM rag._expire_leases();
     _open := ARRAY(
         SELECT c.collection_id FROM rag.collections AS c
         WHERE c.dropped_at IS NULL
             AND (collections IS NULL OR c.name = ANY (collections)));
     _ingesting := ARRAY(
         SELECT o.id FROM unnest(_open) AS o (id)
-        WHERE _held = '{}' OR (rag.active_space(o.id)).space_id <> ALL (_held));
+        WHERE _held = '{}' OR (rag._active_space(o.id)).space_id <> ALL (_held));
 
     -- What a worker lost comes first: it has waited longest. What was lost twice may be what kills workers: it is
     -- taken alone, so that it takes no other job with it.
@@ -223,7 +223,7 @@ stay where they are. collections, kinds: only these (NULL: all). Commit, work wi
 then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.held_job(of_job bigint, held_lease uuid)
+CREATE OR REPLACE FUNCTION rag._leased_job(of_job bigint, held_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -241,23 +241,23 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.held_job(bigint, uuid) IS
+COMMENT ON FUNCTION rag._leased_job(bigint, uuid) IS
 $$The job when the lease still holds; error RG005 otherwise. Not locked: a reader that locked a job before its document
 would wait in the opposite order of those who drop a collection.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_lease(of_job bigint, held_lease uuid)
+CREATE OR REPLACE FUNCTION rag._require_lease(of_job bigint, held_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     PERFORM FROM rag.jobs AS j WHERE j.job_id = of_job FOR UPDATE;
-    RETURN rag.held_job(of_job, held_lease);
+    RETURN rag._leased_job(of_job, held_lease);
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_lease(bigint, uuid) IS
+COMMENT ON FUNCTION rag._require_lease(bigint, uuid) IS
 $$The job, locked, when the lease still holds; error RG005 otherwise.$$;
 
 
@@ -310,7 +310,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag.require_lease(finish_job.job_id, finish_job.lease);
+    PERFORM rag._require_lease(finish_job.job_id, finish_job.lease);
     DELETE FROM rag.jobs AS j WHERE j.job_id = finish_job.job_id;
 END
 $$;
@@ -343,7 +343,7 @@ COMMENT ON FUNCTION rag.finish_jobs(bigint[], uuid[]) IS
 $$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are done.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.requeue_job(held rag.jobs, delay double precision)
+CREATE OR REPLACE FUNCTION rag._requeue_job(held rag.jobs, delay double precision)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -369,7 +369,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.requeue_job(rag.jobs, double precision) IS
+COMMENT ON FUNCTION rag._requeue_job(rag.jobs, double precision) IS
 $$A held and locked job waits again, due in delay seconds, with the attempts and errors given: waiting, or superseded where
 a newer job of the document waits.$$;
 
@@ -390,14 +390,14 @@ BEGIN
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;
-    _job.errors := rag.add_error(_job.errors, _job.attempts, coalesce(fail_job.error, 'unknown'));
+    _job.errors := rag._add_error(_job.errors, _job.attempts, coalesce(fail_job.error, 'unknown'));
     IF permanent OR _job.attempts >= _job.max_attempts THEN
         UPDATE rag.jobs AS j
         SET state = 'dead', lease = NULL, lease_expires_at = NULL, errors = _job.errors
         WHERE j.job_id = _job.job_id;
         RETURN 'dead';
     END IF;
-    RETURN rag.requeue_job(
+    RETURN rag._requeue_job(
         _job, coalesce(retry_in, least(3600, power(2, least(_job.attempts, 12))) * (0.5 + random() / 2)));
 END
 $$;
@@ -426,10 +426,10 @@ BEGIN
         RETURN 'lost';
     END IF;
     IF release_job.reason IS NOT NULL THEN
-        _job.errors := rag.add_error(_job.errors, _job.attempts, release_job.reason);
+        _job.errors := rag._add_error(_job.errors, _job.attempts, release_job.reason);
     END IF;
     _job.attempts := _job.attempts - 1;
-    RETURN rag.requeue_job(_job, coalesce(delay, 0));
+    RETURN rag._requeue_job(_job, coalesce(delay, 0));
 END
 $$;
 
@@ -454,7 +454,7 @@ SET row_security TO off
 AS $$
 DECLARE
     _only integer := CASE WHEN retry_jobs.collection IS NOT NULL
-                          THEN (rag.require_collection(retry_jobs.collection)).collection_id END;
+                          THEN (rag._require_collection(retry_jobs.collection)).collection_id END;
     _chosen bigint[];
     _retried integer;
     _hurried integer := 0;
@@ -466,7 +466,7 @@ BEGIN
             AND (error_like IS NULL OR j.errors -> -1 ->> 'error' LIKE error_like)
             AND (job_kind IS NULL OR j.kind = job_kind)
             AND (uri_like IS NULL OR EXISTS (
-                SELECT FROM rag.document_uris(j.collection_id, ARRAY[j.document_id]) AS d WHERE d.uri LIKE uri_like))
+                SELECT FROM rag._document_uris(j.collection_id, ARRAY[j.document_id]) AS d WHERE d.uri LIKE uri_like))
             AND (job_ids IS NULL OR j.job_id = ANY (job_ids))
         ORDER BY j.job_id
         FOR UPDATE SKIP LOCKED);  -- what is locked is just being deleted, or put again

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.document_uris(of_collection integer, document_ids uuid[])
+CREATE OR REPLACE FUNCTION rag._document_uris(of_collection integer, document_ids uuid[])
 RETURNS TABLE (document_id uuid, uri text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -12,7 +12,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.document_uris(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._document_uris(integer, uuid[]) IS
 $$The uris of documents of one collection: what a list over all collections joins, collection by collection.$$;
 
 
@@ -26,7 +26,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _only integer := CASE WHEN list_jobs.collection IS NOT NULL
-                          THEN (rag.require_collection(list_jobs.collection)).collection_id END;
+                          THEN (rag._require_collection(list_jobs.collection)).collection_id END;
 BEGIN
     RETURN QUERY
     WITH listed AS MATERIALIZED (
@@ -45,7 +45,7 @@ BEGIN
     ), named AS (
         SELECT g.collection_id, u.document_id, u.uri
         FROM (SELECT l.collection_id, array_agg(l.document_id) AS ids FROM listed AS l GROUP BY l.collection_id) AS g,
-        LATERAL rag.document_uris(g.collection_id, g.ids) AS u
+        LATERAL rag._document_uris(g.collection_id, g.ids) AS u
     )
     SELECT l.job_id, l.name, l.document_id, n.uri, l.kind, l.shown, l.priority, l.attempts, l.max_attempts,
            l.run_at, l.worker, l.lease_expires_at, l.errors -> -1 ->> 'error', l.created_at
@@ -67,12 +67,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _only integer := CASE WHEN job_stats.collection IS NOT NULL
-                          THEN (rag.require_collection(job_stats.collection)).collection_id END;
+                          THEN (rag._require_collection(job_stats.collection)).collection_id END;
     _now timestamptz := clock_timestamp();
 BEGIN
     RETURN QUERY
     SELECT c.name, s.waiting, s.running, s.dead, s.lag, s.delayed,
-           (SELECT h.reason FROM rag.held_back() AS h WHERE h.collection_id = c.collection_id
+           (SELECT h.reason FROM rag.throttled_spaces() AS h WHERE h.collection_id = c.collection_id
             ORDER BY h.active DESC, h.space_id LIMIT 1), r.rate,
            CASE WHEN s.waiting + s.running = 0 THEN 0 ELSE (s.waiting + s.running) / nullif(r.rate, 0) END
     FROM rag.collections AS c,
@@ -149,8 +149,8 @@ BEGIN
         RETURN;
     END IF;
     state := 'waiting';
-    SELECT h.reason INTO _held_back FROM rag.held_back() AS h
-    WHERE h.space_id = coalesce(_job.space_id, (rag.active_space(_job.collection_id)).space_id);
+    SELECT h.reason INTO _held_back FROM rag.throttled_spaces() AS h
+    WHERE h.space_id = coalesce(_job.space_id, (rag._active_space(_job.collection_id)).space_id);
     next_attempt_at := coalesce(_job.lease_expires_at, _job.run_at);
     SELECT count(*) INTO jobs_before FROM rag.jobs AS j
     WHERE j.state = 'waiting' AND j.lease IS NULL AND j.collection_id = _job.collection_id AND j.run_at <= _now
@@ -186,7 +186,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(search_status.collection)).collection_id;
+    _id integer := (rag._require_collection(search_status.collection)).collection_id;
     _cap CONSTANT integer := 1000;
 BEGIN
     SELECT count(*) INTO waiting

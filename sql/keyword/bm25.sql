@@ -1,17 +1,17 @@
 -- The formulas of BM25 (Robertson and Zaragoza 2009, in Lucene's form) and how postings are packed.
 
-CREATE OR REPLACE FUNCTION rag.bm25_idf(total bigint, containing bigint)
+CREATE OR REPLACE FUNCTION rag._bm25_idf(total bigint, containing bigint)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ln((total + 1) / (containing + 0.5::double precision));
 
-COMMENT ON FUNCTION rag.bm25_idf(bigint, bigint) IS
+COMMENT ON FUNCTION rag._bm25_idf(bigint, bigint) IS
 $$Inverse document frequency of a lexeme that `containing` of `total` chunks contain, as in Lucene.
 
 The same number as ln(1 + (total - containing + 0.5) / (containing + 0.5)).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.bm25_saturation(
+CREATE OR REPLACE FUNCTION rag._bm25_saturation(
     frequency double precision, length double precision, mean_length double precision,
     tf_saturation double precision, length_weight double precision
 )
@@ -21,83 +21,83 @@ RETURN frequency / (
     frequency + tf_saturation * (1 - length_weight + length_weight * length / mean_length)
 );
 
-COMMENT ON FUNCTION rag.bm25_saturation(
+COMMENT ON FUNCTION rag._bm25_saturation(
     double precision, double precision, double precision, double precision, double precision
 ) IS
 $$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0 to
 1.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.bm25_grid(contribution double precision)
+CREATE OR REPLACE FUNCTION rag._bm25_grid(contribution double precision)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN round(contribution * 4294967296.0::double precision) / 4294967296.0::double precision;
 
-COMMENT ON FUNCTION rag.bm25_grid(double precision) IS
+COMMENT ON FUNCTION rag._bm25_grid(double precision) IS
 $$Rounds one lexeme's contribution to a multiple of 2^-32.
 
 Such numbers add up without rounding errors, so a score does not depend on the order of addition and
 equal contributions give equal scores: ties are real ties, broken by chunk_id.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.posting(at_slot integer, length integer, frequency integer)
+CREATE OR REPLACE FUNCTION rag._posting(at_slot integer, length integer, frequency integer)
 RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | least(frequency, 255);
 
-COMMENT ON FUNCTION rag.posting(integer, integer, integer) IS
+COMMENT ON FUNCTION rag._posting(integer, integer, integer) IS
 $$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a lexeme
 counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.held_chunks(held bigint)
+CREATE OR REPLACE FUNCTION rag._held_chunks(held bigint)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN greatest(1, -held)::integer;
 
-COMMENT ON FUNCTION rag.held_chunks(bigint) IS
+COMMENT ON FUNCTION rag._held_chunks(bigint) IS
 $$How many chunks a row of keyword_postings stands for: held is one posting or minus their number.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.held_postings(held bigint, postings bigint[])
+CREATE OR REPLACE FUNCTION rag._held_postings(held bigint, postings bigint[])
 RETURNS bigint[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN held >= 0 THEN ARRAY[held] ELSE postings END;
 
-COMMENT ON FUNCTION rag.held_postings(bigint, bigint[]) IS
+COMMENT ON FUNCTION rag._held_postings(bigint, bigint[]) IS
 $$The exact postings of a row of keyword_postings; NULL where it has weights.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.posting_saturation(
+CREATE OR REPLACE FUNCTION rag._posting_saturation(
     posting bigint, mean_length double precision, tf_saturation double precision,
     length_weight double precision
 )
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN rag.bm25_saturation(
+RETURN rag._bm25_saturation(
     (posting & 255)::double precision, ((posting >> 8) & 16777215)::double precision,
     mean_length, tf_saturation, length_weight
 );
 
-COMMENT ON FUNCTION rag.posting_saturation(
+COMMENT ON FUNCTION rag._posting_saturation(
     bigint, double precision, double precision, double precision
-) IS $$rag.bm25_saturation of a packed posting.$$;
+) IS $$rag._bm25_saturation of a packed posting.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.mean_length(chunks bigint, lengths bigint)
+CREATE OR REPLACE FUNCTION rag._mean_length(chunks bigint, lengths bigint)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN chunks > 0 AND lengths > 0 THEN lengths / chunks::double precision ELSE 1 END;
 
-COMMENT ON FUNCTION rag.mean_length(bigint, bigint) IS
+COMMENT ON FUNCTION rag._mean_length(bigint, bigint) IS
 $$Average chunk length; 1 for a collection without lexemes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.weights_hold(factor double precision, idf_then double precision)
+CREATE OR REPLACE FUNCTION rag._idf_within_tolerance(factor double precision, idf_then double precision)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN abs(factor - idf_then) <= greatest(0.04 * idf_then, 0.02);
 
-COMMENT ON FUNCTION rag.weights_hold(double precision, double precision) IS
+COMMENT ON FUNCTION rag._idf_within_tolerance(double precision, double precision) IS
 $$Whether stored weights can be added as they are: the lexeme is said once and its idf has drifted
 little.$$;

@@ -1,7 +1,7 @@
--- Upkeep by a worker, under rag.lock_keyword: renewing weights whose idf has drifted, and
+-- Upkeep by a worker, under rag._lock_keyword: renewing weights whose idf has drifted, and
 -- compaction of blocks with many deleted chunks. None of it changes any score.
 
-CREATE OR REPLACE FUNCTION rag.reweigh_postings(
+CREATE OR REPLACE FUNCTION rag._reweigh_postings(
     collection_key integer, row_limit integer DEFAULT 10000
 )
 RETURNS integer
@@ -15,7 +15,7 @@ DECLARE
 BEGIN
     WITH counts AS MATERIALIZED (
         SELECT n.word AS lexeme, n.chunks AS chunk_count
-        FROM rag.chunk_counts(collection_key, ARRAY(
+        FROM rag._chunk_counts(collection_key, ARRAY(
             SELECT DISTINCT p.lexeme
             FROM rag.keyword_postings AS p
             WHERE p.collection_id = collection_key AND p.idf IS NOT NULL
@@ -29,13 +29,13 @@ BEGIN
             ON p.collection_id = s.collection_id AND p.segment = s.segment
         JOIN counts AS n ON n.lexeme = p.lexeme
         CROSS JOIN LATERAL (
-            SELECT greatest(0.01, rag.bm25_idf(
+            SELECT greatest(0.01, rag._bm25_idf(
                 t.chunk_count, greatest(0, least(n.chunk_count, t.chunk_count))
             )) AS idf
         ) AS i
         WHERE t.collection_id = collection_key
           AND p.idf IS NOT NULL
-          AND NOT rag.weights_hold(i.idf, p.idf)
+          AND NOT rag._idf_within_tolerance(i.idf, p.idf)
         LIMIT row_limit
     ),
     rescaled AS (
@@ -43,7 +43,7 @@ BEGIN
         SET idf = d.idf_now,
             top = p.top * (d.idf_now / d.idf),
             weights = (p.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
-                (d.idf_now / d.idf)::real, ARRAY[rag.keyword_block_size()]
+                (d.idf_now / d.idf)::real, ARRAY[rag._keyword_block_size()]
             )::{vector}.vector)::{vector}.sparsevec
         FROM drifted AS d
         WHERE p.collection_id = collection_key
@@ -56,15 +56,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.reweigh_postings(integer, integer) IS
-$$Rescales weights whose idf has drifted from the live one (rag.weights_hold), at most row_limit of
+COMMENT ON FUNCTION rag._reweigh_postings(integer, integer) IS
+$$Rescales weights whose idf has drifted from the live one (rag._idf_within_tolerance), at most row_limit of
 them.
 
 Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding
-them. The caller holds rag.lock_keyword. Returns the number of rows rescaled.$$;
+them. The caller holds rag._lock_keyword. Returns the number of rows rescaled.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compact_keyword(
+CREATE OR REPLACE FUNCTION rag._compact_keyword(
     collection_key integer, dead_share double precision DEFAULT 0.2, block_limit integer DEFAULT 4
 )
 RETURNS integer
@@ -78,11 +78,11 @@ DECLARE
     _block integer;
     _compacted integer := 0;
 BEGIN
-    IF NOT rag.lock_keyword(collection_key) THEN
+    IF NOT rag._lock_keyword(collection_key) THEN
         RETURN 0;
     END IF;
     FOR _block IN
-        SELECT s.slot / rag.keyword_block_size()
+        SELECT s.slot / rag._keyword_block_size()
         FROM rag.keyword_slots AS s
         LEFT JOIN rag.chunks AS c
             ON c.collection_id = s.collection_id AND c.chunk_id = s.chunk_id
@@ -92,16 +92,16 @@ BEGIN
         ORDER BY count(c.chunk_id)::double precision / count(*), 1
         LIMIT block_limit
     LOOP
-        PERFORM rag.dissolve_block(collection_key, _block);
+        PERFORM rag._dissolve_block(collection_key, _block);
         _compacted := _compacted + 1;
     END LOOP;
-    PERFORM rag.merge_keyword(collection_key);
-    PERFORM rag.reweigh_postings(collection_key);
+    PERFORM rag._merge_keyword(collection_key);
+    PERFORM rag._reweigh_postings(collection_key);
     RETURN _compacted;
 END
 $$;
 
-COMMENT ON FUNCTION rag.compact_keyword(integer, double precision, integer) IS
+COMMENT ON FUNCTION rag._compact_keyword(integer, double precision, integer) IS
 $$Rewrites blocks of which more than dead_share are deleted chunks, and renews drifted weights.
 
 For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks nobody
@@ -109,7 +109,7 @@ For a worker, now and then; at most block_limit blocks a call, in one transactio
 rewritten.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.dissolve_block(collection_key integer, block integer)
+CREATE OR REPLACE FUNCTION rag._dissolve_block(collection_key integer, block integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -117,8 +117,8 @@ SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _first integer := block * rag.keyword_block_size();
-    _beyond bigint := _first::bigint + rag.keyword_block_size();
+    _first integer := block * rag._keyword_block_size();
+    _beyond bigint := _first::bigint + rag._keyword_block_size();
 BEGIN
     WITH gone_slots AS (
         DELETE FROM rag.keyword_slots AS s
@@ -138,7 +138,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, rag.held_chunks(p.held) AS chunk_count
+        RETURNING p.lexeme, rag._held_chunks(p.held) AS chunk_count
     ),
     live AS MATERIALIZED (
         SELECT c.chunk_id, c.lexeme_count, c.lexemes
@@ -193,12 +193,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.dissolve_block(integer, integer) IS
+COMMENT ON FUNCTION rag._dissolve_block(integer, integer) IS
 $$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be merged
-by the caller in the same transaction (rag.compact_keyword). Statistics stay exact throughout.$$;
+by the caller in the same transaction (rag._compact_keyword). Statistics stay exact throughout.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.clear_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._clear_keyword(collection_key integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -211,7 +211,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.clear_keyword(integer) IS
+COMMENT ON FUNCTION rag._clear_keyword(integer) IS
 $$For drop_collection: removes a collection's rows from the keyword tables that are not partitioned.
 
 The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are truncated

@@ -8,12 +8,12 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _q rag.keyword_query := rag.prepare_keyword(collection_key, query_text);
+    _q rag.keyword_query := rag._prepare_keyword(collection_key, query_text);
 BEGIN
     IF _q.lexemes IS NOT NULL THEN
         RETURN QUERY
         SELECT s.chunk_id, s.score
-        FROM rag.score_chunks(_q, chunk_keys) AS s;
+        FROM rag._score_chunks(_q, chunk_keys) AS s;
     END IF;
 END
 $$;
@@ -38,16 +38,16 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    _id integer := (rag.require_collection(explain_keyword.collection)).collection_id;
-    _q rag.keyword_query := rag.prepare_keyword(_id, query_text);
+    _id integer := (rag._require_collection(explain_keyword.collection)).collection_id;
+    _q rag.keyword_query := rag._prepare_keyword(_id, query_text);
     _wanted bigint[] := explain_keyword.chunk_ids;
 BEGIN
     IF _wanted IS NULL THEN
-        PERFORM rag.check_query(query_text, result_limit, metadata_filter);
+        PERFORM rag._check_query(query_text, result_limit, metadata_filter);
         _wanted := ARRAY(
             SELECT r.chunk_id
             FROM rag.compile_filter(_id, metadata_filter) AS f
-            CROSS JOIN LATERAL rag.rank_keyword(
+            CROSS JOIN LATERAL rag._rank_keyword(
                 _id, query_text, result_limit, f.condition, match, f.indexed
             ) AS r
         );
@@ -58,7 +58,7 @@ BEGIN
     FROM (
         SELECT c.chunk_id, t.word, t.said, t.chunks, t.factor, f.frequency, c.lexeme_count,
                1 - _q.b + _q.b * c.lexeme_count / _q.average_length AS length_norm,
-               rag.bm25_grid(t.factor * rag.bm25_saturation(
+               rag._bm25_grid(t.factor * rag._bm25_saturation(
                    f.frequency, c.lexeme_count, _q.average_length, _q.k1, _q.b
                )) AS contribution
         FROM rag.chunks AS c

@@ -1,16 +1,16 @@
 -- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself: scripts
 -- written without spaces, and identifiers as one lexeme besides their parts.
 
-CREATE OR REPLACE FUNCTION rag.lexeme_count(lexemes tsvector)
+CREATE OR REPLACE FUNCTION rag._lexeme_count(lexemes tsvector)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(sum(cardinality(l.positions)), 0)::integer FROM unnest(lexemes) AS l);
 
-COMMENT ON FUNCTION rag.lexeme_count(tsvector) IS
+COMMENT ON FUNCTION rag._lexeme_count(tsvector) IS
 $$The length of a text in BM25: how many lexeme positions it has.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.lex_texts(languages text[], texts text[])
+CREATE OR REPLACE FUNCTION rag._lex_texts(languages text[], texts text[])
 RETURNS TABLE (lexemes tsvector, lexeme_count integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -39,21 +39,21 @@ BEGIN
     END IF;
     IF _table IS NOT NULL THEN
         RETURN QUERY EXECUTE format(
-            'SELECT l.lexemes, rag.lexeme_count(l.lexemes)
-             FROM (SELECT t.place, rag.lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
+            'SELECT l.lexemes, rag._lexeme_count(l.lexemes)
+             FROM (SELECT t.place, rag._lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
              ORDER BY l.place', _table);
         EXECUTE format('DROP TABLE %s', _table);
         RETURN;
     END IF;
     RETURN QUERY
-    SELECT l.lexemes, rag.lexeme_count(l.lexemes)
+    SELECT l.lexemes, rag._lexeme_count(l.lexemes)
     FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, place),
-    LATERAL (SELECT rag.lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
+    LATERAL (SELECT rag._lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
     ORDER BY u.place;
 END
 $$;
 
-COMMENT ON FUNCTION rag.lex_texts(text[], text[]) IS
+COMMENT ON FUNCTION rag._lex_texts(text[], text[]) IS
 $$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
 
 From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather allows), if the caller may
@@ -61,16 +61,16 @@ create the table in schema rag that they read it from. Where it is refused, by a
 one process does it.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.unspaced_script()
+CREATE OR REPLACE FUNCTION rag._unspaced_script()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF'
     '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
 
-COMMENT ON FUNCTION rag.unspaced_script() IS
+COMMENT ON FUNCTION rag._unspaced_script() IS
 $$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.character_pairs(searchable text)
+CREATE OR REPLACE FUNCTION rag._character_pairs(searchable text)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (    -- substr of the n-th character would take n steps
@@ -78,18 +78,18 @@ RETURN (    -- substr of the n-th character would take n steps
     FROM (
         SELECT r.part, c.place, c.letter,
                lead(c.letter) OVER (PARTITION BY r.part ORDER BY c.place) AS next_letter
-        FROM regexp_matches(searchable, rag.unspaced_script() || '+', 'g') WITH ORDINALITY AS r (run, part)
+        FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') WITH ORDINALITY AS r (run, part)
         CROSS JOIN LATERAL string_to_table(r.run[1], NULL) WITH ORDINALITY AS c (letter, place)
     ) AS x
     WHERE x.next_letter IS NOT NULL OR x.place = 1
 );
 
-COMMENT ON FUNCTION rag.character_pairs(text) IS
+COMMENT ON FUNCTION rag._character_pairs(text) IS
 $$Every two neighbouring characters of scripts without word boundaries, in order; a single character
 by itself.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.identifiers(searchable text)
+CREATE OR REPLACE FUNCTION rag._identifiers(searchable text)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
@@ -107,12 +107,12 @@ RETURN (
                     '|[[:alnum:]]::|^[[:alpha:]]+([+][+]|#)$|^[.][[:alpha:]]|^_|_$')
 );
 
-COMMENT ON FUNCTION rag.identifiers(text) IS
+COMMENT ON FUNCTION rag._identifiers(text) IS
 $$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org,
 std::map, C++, .NET.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.parser_text(searchable text)
+CREATE OR REPLACE FUNCTION rag._parser_text(searchable text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN regexp_replace(
@@ -120,35 +120,35 @@ RETURN regexp_replace(
     '([[:alpha:]])(?:[.:@]+(?=[[:alpha:]])|-(?=\d))|\m(v)(?=\d+[.]\d)', '\1\2 ', 'g'
 );
 
-COMMENT ON FUNCTION rag.parser_text(text) IS
+COMMENT ON FUNCTION rag._parser_text(text) IS
 $$The text as PostgreSQL's parser should see it.
 
 By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
 COVID-19 for a number and v1.2 for a file: here they become separate words.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.quoted_lexeme(word text)
+CREATE OR REPLACE FUNCTION rag._quoted_lexeme(word text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''';
 
-COMMENT ON FUNCTION rag.quoted_lexeme(text) IS
+COMMENT ON FUNCTION rag._quoted_lexeme(text) IS
 $$A lexeme as the text forms of tsvector and tsquery write it.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.lexeme_list(words text[])
+CREATE OR REPLACE FUNCTION rag._lexeme_list(words text[])
 RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT string_agg(rag.quoted_lexeme(m.word) || ':' || least(m.place, 16383), ' ')
+    SELECT string_agg(rag._quoted_lexeme(m.word) || ':' || least(m.place, 16383), ' ')
     FROM unnest(words) WITH ORDINALITY AS m (word, place)
 )::tsvector;
 
-COMMENT ON FUNCTION rag.lexeme_list(text[]) IS
+COMMENT ON FUNCTION rag._lexeme_list(text[]) IS
 $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
 
 
-CREATE OR REPLACE FUNCTION rag.language_name(language regconfig)
+CREATE OR REPLACE FUNCTION rag._language_name(language regconfig)
 RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -165,48 +165,48 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.language_name(regconfig) IS
+COMMENT ON FUNCTION rag._language_name(regconfig) IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog, whatever
 the search_path.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.has_language(language text)
+CREATE OR REPLACE FUNCTION rag._has_language(language text)
 RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN pg_input_is_valid(language, 'regconfig');
 
-COMMENT ON FUNCTION rag.has_language(text) IS
+COMMENT ON FUNCTION rag._has_language(text) IS
 $$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.lexemes(language text, searchable text)
+CREATE OR REPLACE FUNCTION rag._lexemes(language text, searchable text)
 RETURNS tsvector
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _parsed text := rag.parser_text(searchable);
-    _more text[] := rag.identifiers(searchable);
+    _parsed text := rag._parser_text(searchable);
+    _more text[] := rag._identifiers(searchable);
     _found tsvector;
 BEGIN
-    IF NOT rag.has_language(language) THEN
+    IF NOT rag._has_language(language) THEN
         RAISE EXCEPTION 'there is no text search configuration %', language USING ERRCODE = 'RG001',
         HINT = format('create it again, e.g. CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple), '
                       'or put the document with another language', language);
     END IF;
-    IF searchable ~ rag.unspaced_script() THEN
-        _more := _more || rag.character_pairs(searchable);
-        _parsed := regexp_replace(_parsed, rag.unspaced_script() || '+', ' ', 'g');
+    IF searchable ~ rag._unspaced_script() THEN
+        _more := _more || rag._character_pairs(searchable);
+        _parsed := regexp_replace(_parsed, rag._unspaced_script() || '+', ' ', 'g');
     END IF;
     _found := to_tsvector(language::regconfig, _parsed);
     IF _more IS NOT NULL THEN
-        _found := _found || rag.lexeme_list(_more);
+        _found := _found || rag._lexeme_list(_more);
     END IF;
     RETURN _found;
 END
 $$;
 
-COMMENT ON FUNCTION rag.lexemes(text, text) IS
+COMMENT ON FUNCTION rag._lexemes(text, text) IS
 $$The lexemes of a text with their positions, by a text-search configuration; used for chunks and
 queries alike.
 
@@ -214,7 +214,7 @@ Identifiers are kept whole (lower case) besides their parts, so that ERR_CONN_RE
 that holds it. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese become character pairs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.query_languages(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._query_languages(collection_key integer)
 RETURNS SETOF text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -231,16 +231,16 @@ BEGIN
         FROM rag.keyword_languages AS l
         WHERE l.collection_id = collection_key
     ) AS u
-    WHERE rag.has_language(u.language);
+    WHERE rag._has_language(u.language);
 END
 $$;
 
-COMMENT ON FUNCTION rag.query_languages(integer) IS
+COMMENT ON FUNCTION rag._query_languages(integer) IS
 $$The text-search configurations by which a query to this collection is lexed: its own and its documents',
 without those that no longer exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.query_terms(collection_key integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._query_terms(collection_key integer, query_text text)
 RETURNS TABLE (word text, said integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -248,8 +248,8 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT u.lexeme, count(DISTINCT p.place)::integer
-    FROM rag.query_languages(collection_key) AS spoken (spoken)
-    CROSS JOIN LATERAL unnest(rag.lexemes(spoken.spoken, left(query_text, 100000))) AS u
+    FROM rag._query_languages(collection_key) AS spoken (spoken)
+    CROSS JOIN LATERAL unnest(rag._lexemes(spoken.spoken, left(query_text, 100000))) AS u
     CROSS JOIN LATERAL unnest(u.positions) AS p (place)
     GROUP BY u.lexeme
     ORDER BY min(p.place), u.lexeme
@@ -257,7 +257,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.query_terms(integer, text) IS
+COMMENT ON FUNCTION rag._query_terms(integer, text) IS
 $$The lexemes of a query and how often it says each, in every language that the collection's chunks
 use.
 

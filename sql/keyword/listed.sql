@@ -1,6 +1,6 @@
 -- Keyword ranking of chunks that are listed first, because a filter passes few of them.
 
-CREATE OR REPLACE FUNCTION rag.list_pays(
+CREATE OR REPLACE FUNCTION rag._prefer_listing(
     query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
 )
 RETURNS boolean
@@ -24,15 +24,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_pays(rag.keyword_query, double precision, integer, boolean) IS
-$$Whether rag.rank_listed is cheaper than testing the candidates of a scan.
+COMMENT ON FUNCTION rag._prefer_listing(rag.keyword_query, double precision, integer, boolean) IS
+$$Whether rag._rank_by_listing is cheaper than testing the candidates of a scan.
 
 Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per chunk
 of the collection where no index serves the filter. A scan costs per chunk of the collection, and
 per candidate: result_limit / share of them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rank_listed(
+CREATE OR REPLACE FUNCTION rag._rank_by_listing(
     query rag.keyword_query, filter_sql text, matching tsquery, result_limit integer,
     filter_indexed boolean, at_most integer
 )
@@ -49,15 +49,15 @@ BEGIN
         _scoring := _scoring && matching;
     END IF;
     IF filter_indexed THEN
-        _chunks := rag.list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
+        _chunks := rag._list_indexed_matches(query.collection_key, filter_sql, _scoring, at_most);
     ELSE
-        _chunks := rag.list_matches(query.collection_key, filter_sql, _scoring, at_most);
+        _chunks := rag._list_matches(query.collection_key, filter_sql, _scoring, at_most);
     END IF;
-    RETURN CASE WHEN _chunks IS NOT NULL THEN rag.best_of(query, '{}', _chunks, result_limit) END;
+    RETURN CASE WHEN _chunks IS NOT NULL THEN rag._merge_topk(query, '{}', _chunks, result_limit) END;
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_listed(
+COMMENT ON FUNCTION rag._rank_by_listing(
     rag.keyword_query, text, tsquery, integer, boolean, integer
 ) IS
 $$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most do.

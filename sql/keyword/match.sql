@@ -1,7 +1,7 @@
 -- The match modes: all, phrase and web are a condition on the lexemes; the ranking stays the same
 -- BM25.
 
-CREATE OR REPLACE FUNCTION rag.pairs_spelled_out(searchable text)
+CREATE OR REPLACE FUNCTION rag._pairs_spelled_out(searchable text)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -10,16 +10,16 @@ DECLARE
     _text text := searchable;
     _run text;
 BEGIN
-    IF searchable ~ rag.unspaced_script() THEN
+    IF searchable ~ rag._unspaced_script() THEN
         FOR _run IN
             SELECT DISTINCT r.run[1]
-            FROM regexp_matches(searchable, rag.unspaced_script() || '+', 'g') AS r (run)
+            FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') AS r (run)
             ORDER BY 1
         LOOP
             _text := regexp_replace(
                 _text,
-                '(?<!' || rag.unspaced_script() || ')' || _run || '(?!' || rag.unspaced_script() || ')',
-                ' ' || array_to_string(rag.character_pairs(_run), ' ') || ' ', 'g'
+                '(?<!' || rag._unspaced_script() || ')' || _run || '(?!' || rag._unspaced_script() || ')',
+                ' ' || array_to_string(rag._character_pairs(_run), ' ') || ' ', 'g'
             );
         END LOOP;
     END IF;
@@ -27,11 +27,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.pairs_spelled_out(text) IS
+COMMENT ON FUNCTION rag._pairs_spelled_out(text) IS
 $$The text with each run of a script without word boundaries replaced by its character pairs.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.match_query(collection_key integer, query_text text, match text)
+CREATE OR REPLACE FUNCTION rag._match_query(collection_key integer, query_text text, match text)
 RETURNS tsquery
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -43,19 +43,19 @@ DECLARE
     _one tsquery;
     _condition tsquery;
 BEGIN
-    FOR _language IN SELECT rag.query_languages(collection_key) LOOP
+    FOR _language IN SELECT rag._query_languages(collection_key) LOOP
         IF match = 'all' THEN
-            _words := tsvector_to_array(rag.lexemes(_language, _text));
-            SELECT string_agg(rag.term_query(w.word)::text, ' & ')::tsquery
+            _words := tsvector_to_array(rag._lexemes(_language, _text));
+            SELECT string_agg(rag._term_query(w.word)::text, ' & ')::tsquery
             INTO _one
             FROM unnest(_words) AS w (word);
         ELSIF match = 'phrase' THEN
             _one := phraseto_tsquery(
-                _language::regconfig, rag.parser_text(rag.pairs_spelled_out(_text))
+                _language::regconfig, rag._parser_text(rag._pairs_spelled_out(_text))
             );
         ELSE
             _one := websearch_to_tsquery(
-                _language::regconfig, rag.parser_text(rag.pairs_spelled_out(_text))
+                _language::regconfig, rag._parser_text(rag._pairs_spelled_out(_text))
             );
         END IF;
         IF numnode(_one) > 0 THEN
@@ -66,14 +66,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.match_query(integer, text, text) IS
+COMMENT ON FUNCTION rag._match_query(integer, text, text) IS
 $$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or, -c).
 
 A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
 beyond 10,000 characters is ignored.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.required_words(words text[], condition tsquery)
+CREATE OR REPLACE FUNCTION rag._required_words(words text[], condition tsquery)
 RETURNS text[]
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.required_words(text[], tsquery) IS
+COMMENT ON FUNCTION rag._required_words(text[], tsquery) IS
 $$Those of the words that every match of the condition contains; NULL when all of them cannot satisfy
 it.
 

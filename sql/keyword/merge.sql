@@ -1,8 +1,8 @@
--- Merging: fresh changes become segments. One merge at a time per collection (rag.lock_keyword);
+-- Merging: fresh changes become segments. One merge at a time per collection (rag._lock_keyword);
 -- each step is one SQL statement, so every snapshot sees either the state before it or the state
 -- after it.
 
-CREATE OR REPLACE FUNCTION rag.merge_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._merge_keyword(collection_key integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -15,19 +15,19 @@ DECLARE
     _first_open integer;
     _full boolean;
 BEGIN
-    IF NOT rag.lock_keyword(collection_key) THEN
+    IF NOT rag._lock_keyword(collection_key) THEN
         RETURN 0;
     END IF;
     LOOP
-        _taken := rag.merge_changes(collection_key);
+        _taken := rag._merge_changes(collection_key);
         EXIT WHEN _taken = 0;
         _merged := _merged + _taken;
         -- A full block is sealed as a whole, the open part of a growing one as soon as it is large.
         FOR _block, _first_open, _full IN
             SELECT o.block, o.first_open, NOT o.growing
             FROM (
-                SELECT s.segment / rag.keyword_block_size() AS block, t.next_slot,
-                       s.segment / rag.keyword_block_size() IS NOT DISTINCT FROM rag.growing_block(t.next_slot)
+                SELECT s.segment / rag._keyword_block_size() AS block, t.next_slot,
+                       s.segment / rag._keyword_block_size() IS NOT DISTINCT FROM rag._growing_block(t.next_slot)
                            AS growing, min(s.segment) AS first_open
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
@@ -36,12 +36,12 @@ BEGIN
                 GROUP BY 1, 2, 3
             ) AS o
             WHERE NOT o.growing
-               OR o.next_slot - o.first_open >= rag.keyword_seal_size()
+               OR o.next_slot - o.first_open >= rag._keyword_seal_size()
         LOOP
             IF _full THEN
-                PERFORM rag.seal_block(collection_key, _block);
+                PERFORM rag._seal_block(collection_key, _block);
             ELSE
-                PERFORM rag.seal_frequent(collection_key, _first_open);
+                PERFORM rag._seal_frequent(collection_key, _first_open);
             END IF;
         END LOOP;
     END LOOP;
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.merge_keyword(integer) IS
+COMMENT ON FUNCTION rag._merge_keyword(integer) IS
 $$Merges the fresh changes of a collection into its segments and returns how many it took.
 
 For writers past the threshold, and for a worker at any time. Returns 0 at once when another session
@@ -58,18 +58,18 @@ transaction; the changes of transactions still open are left for the next merge.
 COMMITTED.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.growing_block(next_slot integer)
+CREATE OR REPLACE FUNCTION rag._growing_block(next_slot integer)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN next_slot % rag.keyword_block_size() > 0
-                 AND next_slot / rag.keyword_block_size() < 2147483647 / rag.keyword_block_size()
-            THEN next_slot / rag.keyword_block_size() END;
+RETURN CASE WHEN next_slot % rag._keyword_block_size() > 0
+                 AND next_slot / rag._keyword_block_size() < 2147483647 / rag._keyword_block_size()
+            THEN next_slot / rag._keyword_block_size() END;
 
-COMMENT ON FUNCTION rag.growing_block(integer) IS
+COMMENT ON FUNCTION rag._growing_block(integer) IS
 $$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free block.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.free_block(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._free_block(collection_key integer)
 RETURNS integer
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -77,19 +77,19 @@ AS $$
 BEGIN
     RETURN (
         WITH used AS MATERIALIZED (
-            SELECT DISTINCT s.segment / rag.keyword_block_size() AS block
+            SELECT DISTINCT s.segment / rag._keyword_block_size() AS block
             FROM rag.keyword_segments AS s
             WHERE s.collection_id = collection_key
         )
         SELECT min(g.block)
         FROM generate_series(0, (SELECT count(*)::integer FROM used)) AS g (block)
         WHERE g.block NOT IN (SELECT u.block FROM used AS u)
-          AND g.block < 2147483647 / rag.keyword_block_size()
+          AND g.block < 2147483647 / rag._keyword_block_size()
     );
 END
 $$;
 
-COMMENT ON FUNCTION rag.free_block(integer) IS
+COMMENT ON FUNCTION rag._free_block(integer) IS
 $$The lowest block of a collection that holds nothing: never used, or taken apart by compaction. NULL
 when all 134,217 are in use, which takes 2,147,472,000 chunks.
 
@@ -97,7 +97,7 @@ Slot numbers are used again, so they do not run out. A snapshot from before sees
 one from after the new ones.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.merge_changes(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._merge_changes(collection_key integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -121,22 +121,22 @@ BEGIN
     FROM rag.collections AS c
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
-    IF rag.growing_block(_first) IS NULL THEN
-        _first := rag.free_block(collection_key) * rag.keyword_block_size();
+    IF rag._growing_block(_first) IS NULL THEN
+        _first := rag._free_block(collection_key) * rag._keyword_block_size();
         IF _first IS NULL THEN
             RETURN 0;   -- two billion chunks are merged: what is fresh stays fresh
         END IF;
     END IF;
-    _room := rag.keyword_block_size() - _first % rag.keyword_block_size();
+    _room := rag._keyword_block_size() - _first % rag._keyword_block_size();
     SELECT coalesce(max(s.segment), _first)
     INTO _segment
     FROM rag.keyword_segments AS s
     WHERE s.collection_id = collection_key
-      AND s.segment BETWEEN _first + _room - rag.keyword_block_size() AND _first
+      AND s.segment BETWEEN _first + _room - rag._keyword_block_size() AND _first
       AND NOT s.sealed;
 
     -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.
-    _seal := _room = rag.keyword_block_size() AND (
+    _seal := _room = rag._keyword_block_size() AND (
         SELECT count(*) FROM rag.keyword_changes AS k WHERE k.collection_id = collection_key
     ) >= _room / 2;
 
@@ -173,7 +173,7 @@ BEGIN
     ),
     inverted AS MATERIALIZED (
         SELECT u.lexeme COLLATE "C" AS word, count(*)::integer AS chunks,
-               array_agg(rag.posting(
+               array_agg(rag._posting(
                    _first + k.place::integer - 1, c.lexeme_count, cardinality(u.positions)
                )) AS packed
         FROM state AS s
@@ -190,8 +190,8 @@ BEGIN
     ),
     counted AS MATERIALIZED (
         SELECT n.word, n.chunks
-        FROM rag.chunk_counts(collection_key, ARRAY(
-            SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag.keyword_frequent_from()
+        FROM rag._chunk_counts(collection_key, ARRAY(
+            SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag._keyword_frequent_from()
         )) AS n
     ),
     put_postings AS (
@@ -209,9 +209,9 @@ BEGIN
             FROM counted AS n
             JOIN inverted AS i ON i.word = n.word
             CROSS JOIN (SELECT t.chunks, t.lengths FROM state AS t OFFSET 0) AS s
-            CROSS JOIN LATERAL rag.block_weights(
-                i.packed, rag.bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
-                rag.mean_length(s.chunks, s.lengths), _k1, _b
+            CROSS JOIN LATERAL rag._block_weights(
+                i.packed, rag._bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
+                rag._mean_length(s.chunks, s.lengths), _k1, _b
             ) AS v
         ) AS x
         ORDER BY x.word
@@ -236,7 +236,7 @@ BEGIN
     put_segment AS (
         INSERT INTO rag.keyword_segments
             (collection_id, segment, sealed, average_length, k1, b)
-        SELECT collection_key, _segment, _seal, rag.mean_length(s.chunks, s.lengths), _k1, _b
+        SELECT collection_key, _segment, _seal, rag._mean_length(s.chunks, s.lengths), _k1, _b
         FROM state AS s
         WHERE s.written > 0
           AND _segment = _first
@@ -256,17 +256,17 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.merge_changes(integer) IS
+COMMENT ON FUNCTION rag._merge_changes(integer) IS
 $$Moves fresh changes, at most as many as the open block has room for, into its open segment.
 
 Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
 until compaction, harmless: a search only returns chunks that exist). A chunk written and deleted
 meanwhile vanishes. One statement, hence one snapshot: a written chunk whose deletion that snapshot
-does not see is still there to be read. The caller holds rag.lock_keyword. Returns the changes
+does not see is still there to be read. The caller holds rag._lock_keyword. Returns the changes
 taken.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.chunk_counts(collection_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._chunk_counts(collection_key integer, words text[])
 RETURNS TABLE (word text, chunks bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -278,7 +278,7 @@ BEGIN
     FROM unnest(words) AS w (word)
     LEFT JOIN LATERAL (
         SELECT sum((
-            SELECT sum(rag.held_chunks(p.held))
+            SELECT sum(rag._held_chunks(p.held))
             FROM rag.keyword_postings AS p
             WHERE p.collection_id = collection_key
               AND p.segment = s.segment
@@ -297,5 +297,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.chunk_counts(integer, text[]) IS
+COMMENT ON FUNCTION rag._chunk_counts(integer, text[]) IS
 $$In how many live merged chunks each of the given lexemes occurs.$$;

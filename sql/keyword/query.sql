@@ -1,23 +1,23 @@
 -- From a query text to its lexemes with live statistics (rag.keyword_query), and the exact scorer.
 
-CREATE OR REPLACE FUNCTION rag.term_query(word text)
+CREATE OR REPLACE FUNCTION rag._term_query(word text)
 RETURNS tsquery
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN rag.quoted_lexeme(word)::tsquery;
+RETURN rag._quoted_lexeme(word)::tsquery;
 
-COMMENT ON FUNCTION rag.term_query(text) IS
+COMMENT ON FUNCTION rag._term_query(text) IS
 $$The tsquery that asks for exactly this lexeme.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.keyword_term_limit()
+CREATE OR REPLACE FUNCTION rag._keyword_term_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256;
 
-COMMENT ON FUNCTION rag.keyword_term_limit() IS
+COMMENT ON FUNCTION rag._keyword_term_limit() IS
 $$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.prepare_keyword(collection_key integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._prepare_keyword(collection_key integer, query_text text)
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -34,9 +34,9 @@ DECLARE
     _fresh integer;
     _fresh_lengths bigint;
 BEGIN
-    SELECT array_agg(t.word), array_agg(t.said), array_agg(rag.term_query(t.word))
+    SELECT array_agg(t.word), array_agg(t.said), array_agg(rag._term_query(t.word))
     INTO _words, _said, _term_queries
-    FROM rag.query_terms(collection_key, query_text) AS t;
+    FROM rag._query_terms(collection_key, query_text) AS t;
 
     SELECT c.k1, c.b, coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0)
     INTO _q.k1, _q.b, _chunks, _lengths
@@ -44,7 +44,7 @@ BEGIN
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
 
-    WITH fresh AS MATERIALIZED (SELECT f.* FROM rag.read_changes(collection_key) AS f)
+    WITH fresh AS MATERIALIZED (SELECT f.* FROM rag._read_changes(collection_key) AS f)
     SELECT sum(f.change), sum(f.change * f.lexeme_count),
            array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
            (
@@ -61,7 +61,7 @@ BEGIN
 
     _q.collection_key := collection_key;
     _q.chunk_count := _chunks + coalesce(_fresh, 0);
-    _q.average_length := rag.mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
+    _q.average_length := rag._mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
 
     SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.said), array_agg(s.chunks),
            array_agg(s.factor)
@@ -72,26 +72,26 @@ BEGIN
             SELECT w.word, w.term_query, w.said, n.chunks + coalesce(w.fresh, 0) AS chunks
             FROM unnest(_words, _term_queries, _said, _fresh_counts)
                 AS w (word, term_query, said, fresh)
-            JOIN rag.chunk_counts(collection_key, _words) AS n ON n.word = w.word
+            JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word
         ) AS d
-        CROSS JOIN LATERAL rag.bm25_idf(_q.chunk_count, d.chunks) AS i (idf)
+        CROSS JOIN LATERAL rag._bm25_idf(_q.chunk_count, d.chunks) AS i (idf)
         WHERE d.chunks > 0
         ORDER BY factor DESC, d.word
-        LIMIT rag.keyword_term_limit()
+        LIMIT rag._keyword_term_limit()
     ) AS s;
     RETURN _q;
 END
 $$;
 
-COMMENT ON FUNCTION rag.prepare_keyword(integer, text) IS
+COMMENT ON FUNCTION rag._prepare_keyword(integer, text) IS
 $$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are left
 out.
 
-Document frequencies are those of the merged chunks (rag.chunk_counts) corrected by the fresh
+Document frequencies are those of the merged chunks (rag._chunk_counts) corrected by the fresh
 changes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.frequency_thresholds()
+CREATE OR REPLACE FUNCTION rag._frequency_thresholds()
 RETURNS double precision[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
@@ -102,21 +102,21 @@ RETURN (
     ) AS r
 );
 
-COMMENT ON FUNCTION rag.frequency_thresholds() IS
+COMMENT ON FUNCTION rag._frequency_thresholds() IS
 $$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank(…), thresholds).
 
 ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold for
 n lies a little below. Several times faster than unnesting the tsvector.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.score_chunks(query rag.keyword_query, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._score_chunks(query rag.keyword_query, chunk_keys bigint[])
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _chunks record := rag.read_lexemes(query.collection_key, chunk_keys);
+    _chunks record := rag._read_lexemes(query.collection_key, chunk_keys);
     _thresholds double precision[];
     -- plain variables: fields cost more per row
     _mean double precision := query.average_length;
@@ -124,12 +124,12 @@ DECLARE
     _b double precision := query.b;
 BEGIN
     IF cardinality(query.lexemes) <= 25 THEN
-        _thresholds := rag.frequency_thresholds();
+        _thresholds := rag._frequency_thresholds();
         RETURN QUERY
         SELECT s.chunk_id, s.score
         FROM (
             SELECT c.chunk_id, (
-                SELECT sum(rag.bm25_grid(f.factor * rag.bm25_saturation(
+                SELECT sum(rag._bm25_grid(f.factor * rag._bm25_saturation(
                     f.frequency, c.lexeme_count, _mean, _k1, _b
                 )))
                 FROM (
@@ -147,7 +147,7 @@ BEGIN
         WHERE s.score IS NOT NULL;
     ELSE
         RETURN QUERY
-        SELECT c.chunk_id, sum(rag.bm25_grid(t.factor * rag.bm25_saturation(
+        SELECT c.chunk_id, sum(rag._bm25_grid(t.factor * rag._bm25_saturation(
             least(cardinality(u.positions), 255), c.lexeme_count, _mean, _k1, _b
         )))
         FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c (chunk_id, lexemes, lexeme_count)
@@ -159,7 +159,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.score_chunks(rag.keyword_query, bigint[]) IS
+COMMENT ON FUNCTION rag._score_chunks(rag.keyword_query, bigint[]) IS
 $$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone are
 left out.
 

@@ -1,16 +1,16 @@
--- rag.rank_keyword: the keyword search's core (see the steps at the top of 304_keyword_scan.sql).
+-- rag._rank_keyword: the keyword search's core (see the steps at the top of 304_keyword_scan.sql).
 
-CREATE OR REPLACE FUNCTION rag.least_bound(score double precision)
+CREATE OR REPLACE FUNCTION rag._least_bound(score double precision)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN score * (1 - 1e-5::double precision) - 1e-7::double precision;
 
-COMMENT ON FUNCTION rag.least_bound(double precision) IS
+COMMENT ON FUNCTION rag._least_bound(double precision) IS
 $$The least upper bound of a chunk that may have this score: contributions are rounded in a score
-(rag.bm25_grid) and not in a bound, so equal ones could otherwise seem less.$$;
+(rag._bm25_grid) and not in a bound, so equal ones could otherwise seem less.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.settle(
+CREATE OR REPLACE FUNCTION rag._refine_topk(
     query rag.keyword_query, best rag.scored_chunk[], slots integer[], bounds double precision[],
     result_limit integer, filter_sql text, first_step integer
 )
@@ -29,11 +29,11 @@ BEGIN
     FROM unnest(bounds) WITH ORDINALITY AS o (bound, place);
 
     WHILE _next <= coalesce(cardinality(_order), 0)
-          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= rag.least_bound((_best[result_limit]).score))
+          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= rag._least_bound((_best[result_limit]).score))
     LOOP
-        _best := rag.best_of(
+        _best := rag._merge_topk(
             query, _best,
-            rag.chunks_of_slots(query.collection_key, ARRAY(
+            rag._chunks_of_slots(query.collection_key, ARRAY(
                 SELECT slots[o.place] FROM unnest(_order[_next:_next + _step - 1]) AS o (place)
             ), filter_sql),
             result_limit
@@ -45,16 +45,16 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.settle(
+COMMENT ON FUNCTION rag._refine_topk(
     rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
 ) IS
 $$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score
-(rag.least_bound: those that equal it are scored, ties are decided by chunk_id).
+(rag._least_bound: those that equal it are scored, ties are decided by chunk_id).
 
 first_step: how many at first; later batches are half as many as all before.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.sample_cut(
+CREATE OR REPLACE FUNCTION rag._sample_cut(
     query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec, highest double precision,
     wanted integer
 )
@@ -63,7 +63,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _scores {vector}.vector := rag.block_scores(query, segment_key, rare_vector);
+    _scores {vector}.vector := rag._block_scores(query, segment_key, rare_vector);
     _low double precision := 0;
     _high double precision := highest;
     _middle double precision;
@@ -72,7 +72,7 @@ BEGIN
     FOR _round IN 1..10 LOOP
         _middle := (_low + _high) / 2;
         _passed := bit_count({vector}.binary_quantize(
-            _scores OPERATOR({vector}.-) array_fill(_middle::real, ARRAY[rag.keyword_block_size()])::{vector}.vector
+            _scores OPERATOR({vector}.-) array_fill(_middle::real, ARRAY[rag._keyword_block_size()])::{vector}.vector
         ));
         IF _passed < wanted THEN
             _high := _middle;
@@ -85,22 +85,22 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.sample_cut(
+COMMENT ON FUNCTION rag._sample_cut(
     rag.keyword_query, integer, {vector}.sparsevec, double precision, integer
 ) IS
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
 bisection from `highest`: where a first scan may cut.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.weak_share()
+CREATE OR REPLACE FUNCTION rag._weak_share()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.12;
 
-COMMENT ON FUNCTION rag.weak_share() IS
+COMMENT ON FUNCTION rag._weak_share() IS
 $$Which share of a good score the lexemes left out of a scan may make up together.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.factor_sum(query rag.keyword_query)
+CREATE OR REPLACE FUNCTION rag._factor_sum(query rag.keyword_query)
 RETURNS double precision
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -110,11 +110,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.factor_sum(rag.keyword_query) IS
+COMMENT ON FUNCTION rag._factor_sum(rag.keyword_query) IS
 $$A score that no chunk can reach: every lexeme's factor, as if said infinitely often.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.strong_terms(query rag.keyword_query, allowance double precision)
+CREATE OR REPLACE FUNCTION rag._strong_terms(query rag.keyword_query, allowance double precision)
 RETURNS rag.keyword_query
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -134,12 +134,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.strong_terms(rag.keyword_query, double precision) IS
+COMMENT ON FUNCTION rag._strong_terms(rag.keyword_query, double precision) IS
 $$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
 allowance.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rank_prepared(
+CREATE OR REPLACE FUNCTION rag._rank_prepared(
     query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
     filter_indexed boolean
 )
@@ -179,8 +179,8 @@ BEGIN
     END IF;
 
     IF match <> 'any' THEN
-        _matching := rag.match_query(_key, query_text, match);
-        _required := rag.required_words(_q.lexemes, _matching);
+        _matching := rag._match_query(_key, query_text, match);
+        _required := rag._required_words(_q.lexemes, _matching);
         IF numnode(_matching) = 0 OR _required IS NULL THEN
             RETURN;
         END IF;
@@ -189,9 +189,9 @@ BEGIN
     END IF;
 
     IF filter_sql IS NOT NULL THEN
-        _share := rag.filter_share(_key, filter_sql);
-        IF rag.list_pays(_q, _share, result_limit, filter_indexed) THEN
-            _listed := rag.rank_listed(
+        _share := rag._filter_share(_key, filter_sql);
+        IF rag._prefer_listing(_q, _share, result_limit, filter_indexed) THEN
+            _listed := rag._rank_by_listing(
                 _q, filter_sql, _matching, result_limit, filter_indexed,
                 least(4 * _share * _q.chunk_count + 1000, 2e9)::integer
             );
@@ -208,19 +208,19 @@ BEGIN
     END IF;
 
     IF _q.fresh_chunks IS NOT NULL THEN
-        _best := rag.best_of(
-            _q, _best, rag.filter_chunks(_key, _q.fresh_chunks, _condition), result_limit
+        _best := rag._merge_topk(
+            _q, _best, rag._filter_chunks(_key, _q.fresh_chunks, _condition), result_limit
         );
     END IF;
 
-    _lists := rag.keyword_lists(_q, _required);
+    _lists := rag._keyword_lists(_q, _required);
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
-        _best := rag.best_of(_q, _best, rag.chunks_of_slots(
+        _best := rag._merge_topk(_q, _best, rag._chunks_of_slots(
             _key, _lists.rare_slots[1:_seeds], _condition
         ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
-    _reach := rag.least_bound(_bar);
+    _reach := rag._least_bound(_bar);
 
     SELECT array_agg(s.segment ORDER BY s.bound DESC) AS segments,
            array_agg(s.rare_vector ORDER BY s.bound DESC) AS rare_vectors,
@@ -229,9 +229,9 @@ BEGIN
     FROM (
         SELECT d.segment, d.bound, d.bound + coalesce(max(r.score), 0) AS highest,
                ('{' || string_agg(
-                   (r.slot % rag.keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::bigint,
+                   (r.slot % rag._keyword_block_size() + 1) || ':' || ceil(1000 * r.score)::bigint,
                    ','
-               ) || '}/' || rag.keyword_block_size())::{vector}.sparsevec AS rare_vector
+               ) || '}/' || rag._keyword_block_size())::{vector}.sparsevec AS rare_vector
         FROM unnest(_lists.dense_segments, _lists.dense_bounds, _lists.dense_gated)
             AS d (segment, bound, gated)
         LEFT JOIN unnest(_lists.rare_slots, _lists.rare_scores, _lists.rare_segments)
@@ -253,26 +253,26 @@ BEGIN
         ON d.segment = r.segment
     WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
       AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
-    _best := rag.settle(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition, _wanted);
+    _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition, _wanted);
     _bar := (_best[result_limit]).score;
 
     IF _scan.segments IS NOT NULL THEN
-        _cut := rag.sample_cut(
+        _cut := rag._sample_cut(
             _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
             greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments))
         );
         -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
-        _strong := rag.strong_terms(_q, rag.weak_share() * greatest(_bar, _cut / 1000));
-        _slack := _lists.slack + rag.factor_sum(_q) - rag.factor_sum(_strong);
+        _strong := rag._strong_terms(_q, rag._weak_share() * greatest(_bar, _cut / 1000));
+        _slack := _lists.slack + rag._factor_sum(_q) - rag._factor_sum(_strong);
         _cut := _cut - 1000 * (_slack - _lists.slack);
         LOOP
             -- Nothing below _needed can reach the bar, so a scan from there on is the last one.
             _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _slack) / _lists.drift * 1000);
             _cut := greatest(_cut, _needed);
-            _found := rag.scan_blocks(
+            _found := rag._scan_blocks(
                 _strong, _required, _scan.segments, _scan.rare_vectors, _cut, _below
             );
-            _best := rag.settle(_q, _best, _found.slots, ARRAY(
+            _best := rag._refine_topk(_q, _best, _found.slots, ARRAY(
                 SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _slack
                 FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, place)
                 ORDER BY x.place
@@ -289,13 +289,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_prepared(
+COMMENT ON FUNCTION rag._rank_prepared(
     rag.keyword_query, text, integer, text, text, boolean
 ) IS
-$$rag.rank_keyword of a query that rag.prepare_keyword made of query_text.$$;
+$$rag._rank_keyword of a query that rag._prepare_keyword made of query_text.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rank_keyword(
+CREATE OR REPLACE FUNCTION rag._rank_keyword(
     collection_key integer, query_text text, result_limit integer DEFAULT 10,
     filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
 )
@@ -306,15 +306,15 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT r.chunk_id, r.score
-    FROM rag.rank_prepared(
-        rag.prepare_keyword(collection_key, query_text), query_text, result_limit, filter_sql,
+    FROM rag._rank_prepared(
+        rag._prepare_keyword(collection_key, query_text), query_text, result_limit, filter_sql,
         match, filter_indexed
     ) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_keyword(integer, text, integer, text, text, boolean) IS
+COMMENT ON FUNCTION rag._rank_keyword(integer, text, integer, text, text, boolean) IS
 $$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
-serves it, so that its matches are cheap to list (rag.list_pays). match: any, all, phrase or web.$$;
+serves it, so that its matches are cheap to list (rag._prefer_listing). match: any, all, phrase or web.$$;

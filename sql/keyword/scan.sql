@@ -1,13 +1,13 @@
 -- The search: which chunks may be among the best, and then their exact scores.
---   1 a filter that few chunks pass: those are listed and scored, and that is all (rag.rank_listed)
---   2 fresh chunks are scored one by one (rag.best_of)
---   3 postings of rare lexemes are added up (rag.keyword_lists)
+--   1 a filter that few chunks pass: those are listed and scored, and that is all (rag._rank_by_listing)
+--   2 fresh chunks are scored one by one (rag._merge_topk)
+--   3 postings of rare lexemes are added up (rag._keyword_lists)
 --   4 the best of those are scored: their worst score is the bar that others must reach
 --   5 blocks in which frequent lexemes could lift a chunk above the bar are scanned: their weights
---     are added by pgvector, 16,000 slots at a time (rag.block_scores, rag.scan_blocks)
+--     are added by pgvector, 16,000 slots at a time (rag._block_scores, rag._scan_blocks)
 --   6 what reached the bar is scored, highest bound first, until the bar is above the next bound
 
-CREATE OR REPLACE FUNCTION rag.best_of(
+CREATE OR REPLACE FUNCTION rag._merge_topk(
     query rag.keyword_query, best rag.scored_chunk[], chunk_keys bigint[], result_limit integer
 )
 RETURNS rag.scored_chunk[]
@@ -25,7 +25,7 @@ BEGIN
                 FROM unnest(best) AS h
                 UNION
                 SELECT s
-                FROM rag.score_chunks(query, chunk_keys) AS s
+                FROM rag._score_chunks(query, chunk_keys) AS s
             ) AS u
             ORDER BY (u.hit).score DESC, (u.hit).chunk_id
             LIMIT result_limit
@@ -34,11 +34,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.best_of(rag.keyword_query, rag.scored_chunk[], bigint[], integer) IS
+COMMENT ON FUNCTION rag._merge_topk(rag.keyword_query, rag.scored_chunk[], bigint[], integer) IS
 $$The result_limit best of `best` (scored before) and the given chunks (scored now).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.keyword_lists(
+CREATE OR REPLACE FUNCTION rag._keyword_lists(
     query rag.keyword_query, required text[],
     OUT rare_slots integer[], OUT rare_scores double precision[], OUT rare_segments integer[],
     OUT dense_segments integer[], OUT dense_bounds double precision[], OUT dense_gated boolean[],
@@ -58,8 +58,8 @@ BEGIN
         SELECT p.segment, t.word, t.factor, t.word = ANY (required) AS needed,
                p.postings, p.idf, p.top,
                CASE WHEN s.sealed THEN
-                   rag.weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
-        FROM rag.read_postings(query.collection_key, query.lexemes) AS p
+                   rag._weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
+        FROM rag._read_postings(query.collection_key, query.lexemes) AS p
         JOIN unnest(query.lexemes, query.factors) AS t (word, factor) ON t.word = p.word
         JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_key AND s.segment = p.segment
     ),
@@ -68,7 +68,7 @@ BEGIN
                count(DISTINCT h.word) FILTER (WHERE h.needed AND h.top IS NULL) AS needed_rare,
                max(h.drift) AS drift, max(h.drift) * sum(h.top * h.factor / h.idf) / 1000 AS bound,
                sum(h.factor - h.idf) FILTER (
-                   WHERE h.factor > h.idf AND rag.weights_hold(h.factor, h.idf)
+                   WHERE h.factor > h.idf AND rag._idf_within_tolerance(h.factor, h.idf)
                ) AS slack
         FROM hit AS h
         GROUP BY h.segment
@@ -77,7 +77,7 @@ BEGIN
     rare AS (
         SELECT (u.packed >> 32)::integer AS slot, u.segment,
                count(*) FILTER (WHERE u.needed) AS needed,
-               sum(u.factor * rag.posting_saturation(u.packed, _mean, _k1, _b)) AS score
+               sum(u.factor * rag._posting_saturation(u.packed, _mean, _k1, _b)) AS score
         FROM (
             SELECT unnest(h.postings) AS packed, h.factor, h.segment, h.needed
             FROM hit AS h
@@ -107,19 +107,19 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.keyword_lists(rag.keyword_query, text[]) IS
+COMMENT ON FUNCTION rag._keyword_lists(rag.keyword_query, text[]) IS
 $$What the segments hold of a query.
 
 rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their
 contributions, best first (their whole score, unless their segment has weights too). dense_segments,
 dense_bounds: the segments that have weights of the query, and the most that those can add to a
-chunk's score. drift and slack: a score is at most sum of weights × drift + slack (rag.weight_drift;
-idf that grew but rag.weights_hold). required: lexemes that a chunk must contain. Chunks that lack
+chunk's score. drift and slack: a score is at most sum of weights × drift + slack (rag._weight_drift;
+idf that grew but rag._idf_within_tolerance). required: lexemes that a chunk must contain. Chunks that lack
 one which their segment keeps as postings are left out; dense_gated marks the segments where this
 decides alone.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.weight_drift(
+CREATE OR REPLACE FUNCTION rag._weight_drift(
     old_length double precision, old_saturation double precision, old_weight double precision,
     new_length double precision, new_saturation double precision, new_weight double precision
 )
@@ -134,19 +134,19 @@ RETURN greatest(
               / (new_saturation * new_weight / new_length) END
 );
 
-COMMENT ON FUNCTION rag.weight_drift(
+COMMENT ON FUNCTION rag._weight_drift(
     double precision, double precision, double precision,
     double precision, double precision, double precision
 ) IS
 $$By what factor contributions can have grown since weights were computed with other average length,
 k1 and b.
 
-The largest ratio of rag.bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing
+The largest ratio of rag._bm25_saturation over all frequencies ≥ 1 and lengths. 1 when nothing
 changed; a collection whose k1 or b is altered stays exact, only slower until
-rag.compact_keyword(collection, -1).$$;
+rag._compact_keyword(collection, -1).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.block_scores(
+CREATE OR REPLACE FUNCTION rag._block_scores(
     query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec
 )
 RETURNS {vector}.vector
@@ -159,12 +159,12 @@ BEGIN
         SELECT {vector}.sum(x.weights)
         FROM (
             SELECT CASE
-                WHEN rag.weights_hold(t.factor, p.idf) THEN p.weights::{vector}.vector
+                WHEN rag._idf_within_tolerance(t.factor, p.idf) THEN p.weights::{vector}.vector
                 ELSE p.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
-                    (t.factor / p.idf)::real, ARRAY[rag.keyword_block_size()]
+                    (t.factor / p.idf)::real, ARRAY[rag._keyword_block_size()]
                 )::{vector}.vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            JOIN rag.read_weights(query.collection_key, segment_key, query.lexemes) AS p ON p.word = t.word
+            JOIN rag._read_weights(query.collection_key, segment_key, query.lexemes) AS p ON p.word = t.word
             UNION ALL
             SELECT rare_vector::{vector}.vector
             WHERE rare_vector IS NOT NULL
@@ -173,13 +173,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_scores(rag.keyword_query, integer, {vector}.sparsevec) IS
+COMMENT ON FUNCTION rag._block_scores(rag.keyword_query, integer, {vector}.sparsevec) IS
 $$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment, one per slot.
 
 rare_vector: what the rare lexemes contribute, in the same form.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.block_gate(
+CREATE OR REPLACE FUNCTION rag._block_gate(
     collection_key integer, segment_key integer, required text[]
 )
 RETURNS bit varying
@@ -189,17 +189,17 @@ AS $$
 BEGIN
     RETURN (
         SELECT bit_and({vector}.binary_quantize(p.weights::{vector}.vector))
-        FROM rag.read_weights(collection_key, segment_key, required) AS p
+        FROM rag._read_weights(collection_key, segment_key, required) AS p
     );
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_gate(integer, integer, text[]) IS
+COMMENT ON FUNCTION rag._block_gate(integer, integer, text[]) IS
 $$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights
 there).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.scan_blocks(
+CREATE OR REPLACE FUNCTION rag._scan_blocks(
     query rag.keyword_query, required text[], segments integer[], rare_vectors {vector}.sparsevec[],
     at_least double precision, below double precision,
     OUT slots integer[], OUT bounds double precision[]
@@ -210,24 +210,24 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _cut {vector}.vector := array_fill(
-        (at_least * (1 - 1e-6))::real, ARRAY[rag.keyword_block_size()]
+        (at_least * (1 - 1e-6))::real, ARRAY[rag._keyword_block_size()]
     )::{vector}.vector;
 BEGIN
     SELECT array_agg(x.slot), array_agg(x.bound)
     INTO slots, bounds
     FROM (
-        SELECT t.segment - t.segment % rag.keyword_block_size() + o.place - 1 AS slot,
+        SELECT t.segment - t.segment % rag._keyword_block_size() + o.place - 1 AS slot,
                 ({vector}.subvector(t.scores, o.place, 1)::real[])[1] AS bound
         FROM (
             SELECT s.segment, s.rare_vector,
-                   rag.block_scores(query, s.segment, s.rare_vector) AS scores
+                   rag._block_scores(query, s.segment, s.rare_vector) AS scores
             FROM unnest(segments, rare_vectors) AS s (segment, rare_vector)
             OFFSET 0
         ) AS t
         CROSS JOIN LATERAL (
             SELECT CASE WHEN cardinality(required) = 0 THEN {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                    ELSE {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
-                        & rag.block_gate(query.collection_key, t.segment, required) END AS passed
+                        & rag._block_gate(query.collection_key, t.segment, required) END AS passed
             OFFSET 0
         ) AS b
         CROSS JOIN LATERAL (
@@ -241,7 +241,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.scan_blocks(
+COMMENT ON FUNCTION rag._scan_blocks(
     rag.keyword_query, text[], integer[], {vector}.sparsevec[], double precision, double precision
 ) IS
 $$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that

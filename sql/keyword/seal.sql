@@ -2,15 +2,15 @@
 --   seal_frequent  every 4,000 slots of a growing block; rare lexemes stay as they are
 --   seal_block     when the block is full: one row per lexeme
 
-CREATE OR REPLACE FUNCTION rag.keyword_frequent_from()
+CREATE OR REPLACE FUNCTION rag._keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 64;
 
-COMMENT ON FUNCTION rag.keyword_frequent_from() IS
+COMMENT ON FUNCTION rag._keyword_frequent_from() IS
 $$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is sealed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.block_weights(
+CREATE OR REPLACE FUNCTION rag._block_weights(
     packed_postings bigint[], term_idf double precision, mean_length double precision,
     tf_saturation double precision, length_weight double precision
 )
@@ -24,12 +24,12 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT (
-               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag.keyword_block_size()
+               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag._keyword_block_size()
            )::{vector}.sparsevec,
            _idf, max(w.weight)::real
     FROM (
-        SELECT (p.packed >> 32) % rag.keyword_block_size() + 1 AS place,
-               ceil(1000 * _idf * rag.posting_saturation(
+        SELECT (p.packed >> 32) % rag._keyword_block_size() + 1 AS place,
+               ceil(1000 * _idf * rag._posting_saturation(
                    p.packed, mean_length, tf_saturation, length_weight
                ))::integer AS weight
         FROM unnest(packed_postings) AS p (packed)
@@ -37,14 +37,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_weights(
+COMMENT ON FUNCTION rag._block_weights(
     bigint[], double precision, double precision, double precision, double precision
 ) IS
 $$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and
 their top.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.seal_frequent(collection_key integer, first_slot integer)
+CREATE OR REPLACE FUNCTION rag._seal_frequent(collection_key integer, first_slot integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -54,8 +54,8 @@ SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
 DECLARE
-    _block integer := first_slot / rag.keyword_block_size();
-    _basis record := rag.weight_basis(collection_key, _block);
+    _block integer := first_slot / rag._keyword_block_size();
+    _basis record := rag._weight_basis(collection_key, _block);
 BEGIN
     WITH words AS MATERIALIZED (
         SELECT p.lexeme AS word
@@ -63,11 +63,11 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment = first_slot
         GROUP BY p.lexeme
-        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
+        HAVING sum(rag._held_chunks(p.held)) >= rag._keyword_frequent_from()
     ),
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
-        FROM rag.block_idfs(
+        FROM rag._block_idfs(
             collection_key, _block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
         ) AS f
     ),
@@ -76,7 +76,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment = first_slot
           AND p.lexeme IN (SELECT w.word FROM words AS w)
-        RETURNING p.lexeme, rag.held_postings(p.held, p.postings) AS postings
+        RETURNING p.lexeme, rag._held_postings(p.held, p.postings) AS postings
     ),
     packed AS MATERIALIZED (
         SELECT w.lexeme AS word, count(*)::integer AS chunks, array_agg(w.posting) AS postings
@@ -88,7 +88,7 @@ BEGIN
     SELECT collection_key, first_slot, p.word, -p.chunks, v.block_vector, v.block_idf, v.top_weight
     FROM packed AS p
     JOIN frequent AS f ON f.word = p.word
-    CROSS JOIN LATERAL rag.block_weights(
+    CROSS JOIN LATERAL rag._block_weights(
         p.postings, f.idf, _basis.average_length, _basis.k1, _basis.b
     ) AS v
     ORDER BY p.word;
@@ -103,15 +103,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.seal_frequent(integer, integer) IS
+COMMENT ON FUNCTION rag._seal_frequent(integer, integer) IS
 $$Seals the open segment first_slot of a block that still grows: the postings of frequent lexemes
 become weights, those of rare ones stay where they are.
 
 So a search need not add up many postings, and few rows are written twice. The caller holds
-rag.lock_keyword.$$;
+rag._lock_keyword.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.seal_block(collection_key integer, block integer)
+CREATE OR REPLACE FUNCTION rag._seal_block(collection_key integer, block integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -121,9 +121,9 @@ SET work_mem = '128MB'
 SET enable_nestloop = off    -- the planner knows no sizes of the steps below: hash joins are safe
 AS $$
 DECLARE
-    _first integer := block * rag.keyword_block_size();
-    _beyond bigint := _first::bigint + rag.keyword_block_size();
-    _basis record := rag.weight_basis(collection_key, block);
+    _first integer := block * rag._keyword_block_size();
+    _beyond bigint := _first::bigint + rag._keyword_block_size();
+    _basis record := rag._weight_basis(collection_key, block);
 BEGIN
     WITH words AS MATERIALIZED (
         SELECT p.lexeme AS word
@@ -132,12 +132,12 @@ BEGIN
           AND p.segment >= _first
           AND p.segment < _beyond
         GROUP BY p.lexeme
-        HAVING sum(rag.held_chunks(p.held)) >= rag.keyword_frequent_from()
+        HAVING sum(rag._held_chunks(p.held)) >= rag._keyword_frequent_from()
             OR bool_or(p.weights IS NOT NULL)
     ),
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
-        FROM rag.block_idfs(
+        FROM rag._block_idfs(
             collection_key, block, _basis.chunks, ARRAY(SELECT w.word FROM words AS w)
         ) AS f
     ),
@@ -146,11 +146,11 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.held, rag.held_postings(p.held, p.postings) AS postings,
+        RETURNING p.lexeme, p.held, rag._held_postings(p.held, p.postings) AS postings,
                   p.weights, p.idf, p.top
     ),
     earlier AS MATERIALIZED (
-        SELECT w.lexeme AS word, sum(rag.held_chunks(w.held))::integer AS chunks,
+        SELECT w.lexeme AS word, sum(rag._held_chunks(w.held))::integer AS chunks,
                array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs, max(w.top / w.idf) AS top
         FROM pieces AS w
         WHERE w.weights IS NOT NULL
@@ -173,12 +173,12 @@ BEGIN
         UNION ALL
         SELECT f.word, -coalesce(p.chunks, 0) - coalesce(e.chunks, 0), NULL, CASE
                    WHEN e.word IS NULL THEN v.block_vector
-                   ELSE rag.joined_weights(v.block_vector, f.idf, e.vectors, e.idfs) END,
+                   ELSE rag._joined_weights(v.block_vector, f.idf, e.vectors, e.idfs) END,
                f.idf, greatest(v.top_weight, e.top * f.idf)
         FROM frequent AS f
         LEFT JOIN packed AS p ON p.word = f.word
         LEFT JOIN earlier AS e ON e.word = f.word
-        CROSS JOIN LATERAL rag.block_weights(
+        CROSS JOIN LATERAL rag._block_weights(
             p.postings, f.idf, _basis.average_length, _basis.k1, _basis.b
         ) AS v
     ) AS x
@@ -194,14 +194,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.seal_block(integer, integer) IS
+COMMENT ON FUNCTION rag._seal_block(integer, integer) IS
 $$Folds the segments of a full block into one.
 
 Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
-rag.seal_frequent are added. The caller holds rag.lock_keyword.$$;
+rag._seal_frequent are added. The caller holds rag._lock_keyword.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.joined_weights(
+CREATE OR REPLACE FUNCTION rag._joined_weights(
     newest {vector}.sparsevec, newest_idf real, vectors {vector}.sparsevec[], idfs real[]
 )
 RETURNS {vector}.sparsevec
@@ -218,7 +218,7 @@ BEGIN
             UNION ALL
             SELECT CASE WHEN u.idf = newest_idf THEN u.weights::{vector}.vector
                    ELSE u.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
-                       (newest_idf / u.idf)::real, ARRAY[rag.keyword_block_size()]
+                       (newest_idf / u.idf)::real, ARRAY[rag._keyword_block_size()]
                    )::{vector}.vector END
             FROM unnest(vectors, idfs) AS u (weights, idf)
         ) AS x
@@ -226,11 +226,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.joined_weights({vector}.sparsevec, real, {vector}.sparsevec[], real[]) IS
+COMMENT ON FUNCTION rag._joined_weights({vector}.sparsevec, real, {vector}.sparsevec[], real[]) IS
 $$One vector of a lexeme's weights in the parts of a block, all for the idf of the newest.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.weight_basis(
+CREATE OR REPLACE FUNCTION rag._weight_basis(
     collection_key integer, block integer,
     OUT chunks bigint, OUT average_length double precision, OUT k1 double precision,
     OUT b double precision
@@ -239,7 +239,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    SELECT t.chunk_count, coalesce(s.average_length, rag.mean_length(t.chunk_count, t.length_sum)),
+    SELECT t.chunk_count, coalesce(s.average_length, rag._mean_length(t.chunk_count, t.length_sum)),
            coalesce(s.k1, c.k1), coalesce(s.b, c.b)
     INTO STRICT chunks, average_length, k1, b
     FROM rag.keyword_totals AS t
@@ -248,7 +248,7 @@ BEGIN
         SELECT x.average_length, x.k1, x.b
         FROM rag.keyword_segments AS x
         WHERE x.collection_id = t.collection_id
-          AND x.segment / rag.keyword_block_size() = block
+          AND x.segment / rag._keyword_block_size() = block
           AND x.sealed
         ORDER BY x.segment
         LIMIT 1
@@ -257,13 +257,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.weight_basis(integer, integer) IS
+COMMENT ON FUNCTION rag._weight_basis(integer, integer) IS
 $$What all weights of a block are computed with: average length, k1 and b as of its first seal.
 
 chunks: the live merged chunks of the collection.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.block_idfs(
+CREATE OR REPLACE FUNCTION rag._block_idfs(
     collection_key integer, block integer, total bigint, words text[]
 )
 RETURNS TABLE (word text, idf real)
@@ -274,10 +274,10 @@ SET enable_nestloop = on
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT n.word, CASE WHEN rag.weights_hold(i.idf, e.idf) THEN e.idf ELSE i.idf END
-    FROM rag.chunk_counts(collection_key, words) AS n
+    SELECT n.word, CASE WHEN rag._idf_within_tolerance(i.idf, e.idf) THEN e.idf ELSE i.idf END
+    FROM rag._chunk_counts(collection_key, words) AS n
     CROSS JOIN LATERAL (
-        SELECT greatest(0.01, rag.bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS idf
+        SELECT greatest(0.01, rag._bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS idf
     ) AS i
     LEFT JOIN LATERAL (
         SELECT min((
@@ -289,12 +289,12 @@ BEGIN
         )) AS idf
         FROM rag.keyword_segments AS s
         WHERE s.collection_id = collection_key
-          AND s.segment / rag.keyword_block_size() = block
+          AND s.segment / rag._keyword_block_size() = block
           AND s.sealed
     ) AS e ON true;
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_idfs(integer, integer, bigint, text[]) IS
+COMMENT ON FUNCTION rag._block_idfs(integer, integer, bigint, text[]) IS
 $$The idf for which weights of these lexemes are computed: today's, or that of earlier weights in the
 block if it has drifted little.$$;

@@ -2,23 +2,23 @@
 -- Writers only append to keyword_changes; everything else is written by merges
 -- (142_keyword_merge.sql).
 
-CREATE OR REPLACE FUNCTION rag.keyword_lock(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_key integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag keyword index', collection_key);
 
-COMMENT ON FUNCTION rag.keyword_lock(integer) IS $$The key of the advisory lock that merges of a collection take.$$;
+COMMENT ON FUNCTION rag._keyword_lock(integer) IS $$The key of the advisory lock that merges of a collection take.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.lock_keyword(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._lock_keyword(collection_key integer)
 RETURNS boolean
 LANGUAGE sql VOLATILE
-RETURN pg_try_advisory_xact_lock(rag.keyword_lock(collection_key));
+RETURN pg_try_advisory_xact_lock(rag._keyword_lock(collection_key));
 
-COMMENT ON FUNCTION rag.lock_keyword(integer) IS
+COMMENT ON FUNCTION rag._lock_keyword(integer) IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.index_chunks(collection_key integer, chunk_keys bigint[],
+CREATE OR REPLACE FUNCTION rag._index_chunks(collection_key integer, chunk_keys bigint[],
                                             may_merge boolean DEFAULT true)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -49,20 +49,20 @@ BEGIN
     END IF;
 
     IF may_merge THEN
-        PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
+        PERFORM rag._merge_when_due(collection_key, cardinality(chunk_keys));
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.index_chunks(integer, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._index_chunks(integer, bigint[], boolean) IS
 $$Adds chunks to the keyword index. Call it once per new chunk, in the transaction that inserts it.
 
 Searches of the same transaction see the chunks at once, others after commit. Cheap: one small row
 per chunk; every 256th chunk or so its caller also merges. may_merge: false for a bulk load in pieces
-that calls rag.merge_when_due at its end, which is quickest: it merges directly in whole blocks.$$;
+that calls rag._merge_when_due at its end, which is quickest: it merges directly in whole blocks.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.unindex_chunks(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._unindex_chunks(collection_key integer, chunk_keys bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -81,18 +81,18 @@ BEGIN
         FOR UPDATE
     ) AS doomed;
 
-    PERFORM rag.merge_when_due(collection_key, cardinality(chunk_keys));
+    PERFORM rag._merge_when_due(collection_key, cardinality(chunk_keys));
 END
 $$;
 
-COMMENT ON FUNCTION rag.unindex_chunks(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._unindex_chunks(integer, bigint[]) IS
 $$Takes chunks out of the keyword index. Call it before deleting them, in the same transaction.
 
 It locks the chunks, so of two transactions that delete the same chunk only one is counted: the
 other finds it gone. Chunks that do not exist are ignored.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.merge_when_due(collection_key integer, added integer)
+CREATE OR REPLACE FUNCTION rag._merge_when_due(collection_key integer, added integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -106,21 +106,21 @@ BEGIN
        OR random() > added / 32.0 THEN
         RETURN;
     END IF;
-    SELECT count(*) >= rag.keyword_merge_size()
+    SELECT count(*) >= rag._keyword_merge_size()
     INTO _due
     FROM (
         SELECT
         FROM rag.keyword_changes AS k
         WHERE k.collection_id = collection_key
-        LIMIT rag.keyword_merge_size()
+        LIMIT rag._keyword_merge_size()
     ) AS waiting;
     IF _due THEN
-        PERFORM rag.merge_keyword(collection_key);
+        PERFORM rag._merge_keyword(collection_key);
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.merge_when_due(integer, integer) IS
-$$Merges a collection's fresh changes when there are enough of them (rag.keyword_merge_size).
+COMMENT ON FUNCTION rag._merge_when_due(integer, integer) IS
+$$Merges a collection's fresh changes when there are enough of them (rag._keyword_merge_size).
 
 added: how many the caller has added. They are counted about once in 32 additions, not at every one.$$;

@@ -1,6 +1,6 @@
--- rag.request: the arguments of a search, checked once.
+-- rag.search_arguments: the arguments of a search, checked once.
 
-CREATE OR REPLACE FUNCTION rag.check_query(query_text text, result_limit integer, metadata_filter jsonb)
+CREATE OR REPLACE FUNCTION rag._check_query(query_text text, result_limit integer, metadata_filter jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -21,11 +21,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_query(text, integer, jsonb) IS
+COMMENT ON FUNCTION rag._check_query(text, integer, jsonb) IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_page(result_limit integer, result_offset integer)
+CREATE OR REPLACE FUNCTION rag._check_page(result_limit integer, result_offset integer)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -38,36 +38,36 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_page(integer, integer) IS
+COMMENT ON FUNCTION rag._check_page(integer, integer) IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.make_request(
+CREATE OR REPLACE FUNCTION rag._check_search_arguments(
     collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,
     vector_weight double precision, keyword_weight double precision, fusion text, rrf_k integer,
     candidate_limit integer, diversity double precision, per_document integer, boosts jsonb, duplicates boolean,
     ef_search integer, result_offset integer
 )
-RETURNS rag.request
+RETURNS rag.search_arguments
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _r rag.request;
-    _fusion text := coalesce(make_request.fusion, 'auto');
+    _r rag.search_arguments;
+    _fusion text := coalesce(_check_search_arguments.fusion, 'auto');
 BEGIN
-    _r.collection_key := (rag.require_collection(make_request.collection)).collection_id;
-    PERFORM rag.check_query(make_request.query_text, make_request.result_limit, make_request.metadata_filter);
-    PERFORM rag.check_page(make_request.result_limit, make_request.result_offset);
-    IF coalesce(btrim(make_request.query_text), '') = '' AND make_request.query_embedding IS NULL THEN
+    _r.collection_key := (rag._require_collection(_check_search_arguments.collection)).collection_id;
+    PERFORM rag._check_query(_check_search_arguments.query_text, _check_search_arguments.result_limit, _check_search_arguments.metadata_filter);
+    PERFORM rag._check_page(_check_search_arguments.result_limit, _check_search_arguments.result_offset);
+    IF coalesce(btrim(_check_search_arguments.query_text), '') = '' AND _check_search_arguments.query_embedding IS NULL THEN
         RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004', HINT = 'pass query_text, query_embedding, or both';
     END IF;
     IF _fusion NOT IN ('auto', 'weighted', 'rrf') THEN
         RAISE EXCEPTION 'unknown fusion %', quote_literal(_fusion) USING ERRCODE = 'RG004',
         HINT = 'use auto, weighted or rrf';
     END IF;
-    _r.vector_weight := coalesce(make_request.vector_weight, CASE _fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
-    _r.keyword_weight := coalesce(make_request.keyword_weight, CASE _fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
+    _r.vector_weight := coalesce(_check_search_arguments.vector_weight, CASE _fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
+    _r.keyword_weight := coalesce(_check_search_arguments.keyword_weight, CASE _fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
     IF NOT coalesce(_r.vector_weight = 0 OR _r.vector_weight BETWEEN 1e-9 AND 1e9, false)
         OR NOT coalesce(_r.keyword_weight = 0 OR _r.keyword_weight BETWEEN 1e-9 AND 1e9, false)
         OR _r.vector_weight + _r.keyword_weight = 0
@@ -75,40 +75,40 @@ BEGIN
         RAISE EXCEPTION 'weights % and % are out of range', _r.vector_weight, _r.keyword_weight
         USING ERRCODE = 'RG004', HINT = 'use 0, or 1e-9 to 1e9, not both 0';
     END IF;
-    _r.candidate_limit := coalesce(make_request.candidate_limit, greatest(4 * make_request.result_limit, 40));
-    _r.rrf_k := coalesce(make_request.rrf_k, 60);
+    _r.candidate_limit := coalesce(_check_search_arguments.candidate_limit, greatest(4 * _check_search_arguments.result_limit, 40));
+    _r.rrf_k := coalesce(_check_search_arguments.rrf_k, 60);
     IF _r.rrf_k NOT BETWEEN 0 AND 100000
-        OR _r.candidate_limit NOT BETWEEN make_request.result_limit AND 10000 THEN
+        OR _r.candidate_limit NOT BETWEEN _check_search_arguments.result_limit AND 10000 THEN
         RAISE EXCEPTION 'rrf_k % or candidate_limit % is out of range', _r.rrf_k, _r.candidate_limit
         USING ERRCODE = 'RG004', HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
     END IF;
-    IF NOT coalesce(make_request.diversity, 0) BETWEEN 0 AND 1 OR make_request.per_document < 1
-        OR make_request.ef_search NOT BETWEEN 1 AND 1000 THEN
+    IF NOT coalesce(_check_search_arguments.diversity, 0) BETWEEN 0 AND 1 OR _check_search_arguments.per_document < 1
+        OR _check_search_arguments.ef_search NOT BETWEEN 1 AND 1000 THEN
         RAISE EXCEPTION 'diversity %, per_document % or ef_search % is out of range',
-            make_request.diversity, make_request.per_document, make_request.ef_search
+            _check_search_arguments.diversity, _check_search_arguments.per_document, _check_search_arguments.ef_search
         USING ERRCODE = 'RG004', HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
     END IF;
-    _r.boosts := coalesce(make_request.boosts, '[]');
-    PERFORM rag.check_boosts(_r.boosts);
+    _r.boosts := coalesce(_check_search_arguments.boosts, '[]');
+    PERFORM rag._check_boosts(_r.boosts);
 
-    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(make_request.query_text) <> '' THEN make_request.query_text END;
-    _r.query_embedding := CASE WHEN _r.vector_weight > 0 THEN make_request.query_embedding END;
-    _r.result_limit := make_request.result_limit;
-    _r.metadata_filter := make_request.metadata_filter;
+    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(_check_search_arguments.query_text) <> '' THEN _check_search_arguments.query_text END;
+    _r.query_embedding := CASE WHEN _r.vector_weight > 0 THEN _check_search_arguments.query_embedding END;
+    _r.result_limit := _check_search_arguments.result_limit;
+    _r.metadata_filter := _check_search_arguments.metadata_filter;
     SELECT f.condition, f.indexed, f.undeclared
     INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
-    FROM rag.compile_filter(_r.collection_key, make_request.metadata_filter) AS f;
+    FROM rag.compile_filter(_r.collection_key, _check_search_arguments.metadata_filter) AS f;
     _r.fusion := _fusion;
-    _r.diversity := CASE WHEN make_request.diversity >= 1e-9 THEN make_request.diversity ELSE 0 END;
-    _r.per_document := make_request.per_document;
-    _r.duplicates := coalesce(make_request.duplicates, false);
-    _r.ef_search := make_request.ef_search;
-    _r.result_offset := coalesce(make_request.result_offset, 0);
+    _r.diversity := CASE WHEN _check_search_arguments.diversity >= 1e-9 THEN _check_search_arguments.diversity ELSE 0 END;
+    _r.per_document := _check_search_arguments.per_document;
+    _r.duplicates := coalesce(_check_search_arguments.duplicates, false);
+    _r.ef_search := _check_search_arguments.ef_search;
+    _r.result_offset := coalesce(_check_search_arguments.result_offset, 0);
     RETURN _r;
 END
 $$;
 
-COMMENT ON FUNCTION rag.make_request(
+COMMENT ON FUNCTION rag._check_search_arguments(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
     integer, jsonb, boolean, integer, integer
 ) IS

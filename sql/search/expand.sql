@@ -12,7 +12,7 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    _id integer := (rag.require_collection(expand.collection)).collection_id;
+    _id integer := (rag._require_collection(expand.collection)).collection_id;
 BEGIN
     IF coalesce(upto, '') NOT IN ('window', 'parent', 'section', 'document') THEN
         RAISE EXCEPTION 'unknown upto %', coalesce(quote_literal(upto), 'NULL') USING ERRCODE = 'RG004',

@@ -23,24 +23,24 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _request rag.request := rag.make_request(
+    _request rag.search_arguments := rag._check_search_arguments(
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
         explain_search.result_limit, explain_search.metadata_filter, explain_search.vector_weight,
         explain_search.keyword_weight, explain_search.fusion, explain_search.rrf_k, explain_search.candidate_limit,
         explain_search.diversity, explain_search.per_document, explain_search.boosts, explain_search.duplicates,
         explain_search.ef_search, explain_search.result_offset);
     _key integer := _request.collection_key;
-    _space rag.spaces := rag.active_space(_key);
+    _space rag.spaces := rag._active_space(_key);
     _plan record;
     _candidates rag.candidate[];
     _hits rag.candidate[];
     _vector jsonb;
     _keyword jsonb;
 BEGIN
-    SELECT array_agg(g) INTO _candidates FROM rag.gather(_request, _request.candidate_limit) AS g;
-    SELECT array_agg(h) INTO _hits FROM rag.rank_hybrid(_request) AS h;
+    SELECT array_agg(g) INTO _candidates FROM rag._collect_candidates(_request, _request.candidate_limit) AS g;
+    SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
     IF _request.query_embedding IS NOT NULL THEN
-        _plan := rag.plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL);
+        _plan := rag._plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL);
         _vector := jsonb_build_object(
             'space', _space.space_id, 'model', _space.model, 'index', _space.index_options ->> 'kind',
             'method', CASE _plan.method
@@ -59,7 +59,7 @@ BEGIN
                                                     'idf', round((t.factor / t.said)::numeric, 4)))
                 FROM unnest(q.lexemes, q.times, q.chunk_counts, q.factors) AS t (word, said, df, factor)))
         INTO _keyword
-        FROM rag.prepare_keyword(_key, _request.query_text) AS q;
+        FROM rag._prepare_keyword(_key, _request.query_text) AS q;
     END IF;
     RETURN jsonb_build_object(
         'notes', to_jsonb(array_remove(ARRAY[
@@ -71,14 +71,14 @@ BEGIN
                  WHEN _request.query_text IS NULL THEN 'keyword_weight is 0: only vectors were searched' END], NULL)),
         'filter', CASE WHEN _request.filter_sql IS NOT NULL THEN jsonb_build_object(
             'condition', _request.filter_sql, 'indexed', _request.filter_indexed,
-            'passes', round((rag.filter_share(_key, _request.filter_sql))::numeric, 4),
+            'passes', round((rag._filter_share(_key, _request.filter_sql))::numeric, 4),
             'declare', to_jsonb(_request.filter_undeclared)) END,
         'vector', _vector,
         'keyword', _keyword,
         'fusion', jsonb_build_object(
             'kind', _request.fusion, 'candidates', cardinality(_candidates),
             'vector_share', CASE WHEN _request.fusion <> 'rrf' AND _candidates IS NOT NULL
-                                 THEN round(rag.vector_share(_request, _candidates)::numeric, 4) END),
+                                 THEN round(rag._fusion_alpha(_request, _candidates)::numeric, 4) END),
         'hits', coalesce((
             SELECT jsonb_agg(jsonb_build_object(
                 'rank', _request.result_offset + h.place, 'chunk_id', h.chunk_id, 'uri', d.uri, 'heading', c.heading, 'score', h.score,
@@ -135,12 +135,12 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _request rag.request := rag.make_request(
+    _request rag.search_arguments := rag._check_search_arguments(
         why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit, why_not.metadata_filter,
         why_not.vector_weight, why_not.keyword_weight, why_not.fusion, why_not.rrf_k, why_not.candidate_limit,
         why_not.diversity, why_not.per_document, why_not.boosts, why_not.duplicates, why_not.ef_search, 0);
     _key integer := _request.collection_key;
-    _space rag.spaces := rag.active_space(_key);
+    _space rag.spaces := rag._active_space(_key);
     _chunk record;
     _passes boolean;
     _distance double precision;
@@ -162,7 +162,7 @@ BEGIN
     RETURN QUERY SELECT 'stored', true, format('it belongs to document %L', _chunk.uri);
 
     _passes := _request.filter_sql IS NULL
-               OR rag.filter_chunks(_key, ARRAY[why_not.chunk_id], _request.filter_sql) IS NOT NULL;
+               OR rag._filter_chunks(_key, ARRAY[why_not.chunk_id], _request.filter_sql) IS NOT NULL;
     RETURN QUERY SELECT 'filter', _passes, CASE
         WHEN _request.filter_sql IS NULL THEN 'there is none'
         WHEN _passes THEN 'its metadata passes'
@@ -170,12 +170,12 @@ BEGIN
 
     IF _request.query_embedding IS NOT NULL THEN
         SELECT v.distance INTO _distance
-        FROM rag.compare_vectors(_key, _space, _request.query_embedding, 1, ARRAY[why_not.chunk_id], NULL) AS v;
+        FROM rag._exact_search(_key, _space, _request.query_embedding, 1, ARRAY[why_not.chunk_id], NULL) AS v;
         IF _distance IS NOT NULL AND _passes THEN
             EXECUTE format(
                 'SELECT 1 + count(*) FROM rag.embeddings AS e JOIN rag.chunks AS c ON c.collection_id = $3'
                 ' AND c.chunk_id = e.chunk_id WHERE e.space_id = $1 AND (%s, e.chunk_id) < ($4, $5) AND (%s)',
-                rag.nearness(_space), coalesce(_request.filter_sql, 'true'))
+                rag._distance_expression(_space), coalesce(_request.filter_sql, 'true'))
             INTO _rank USING _space.space_id, _request.query_embedding, _key, _distance, why_not.chunk_id;
         END IF;
         RETURN QUERY SELECT 'vector', coalesce(_rank <= _request.candidate_limit, false), CASE
@@ -194,25 +194,25 @@ BEGIN
         _rank := NULL;
         IF _score IS NOT NULL AND _passes THEN
             SELECT r.place INTO _rank
-            FROM rag.rank_keyword(_key, _request.query_text, _request.candidate_limit, _request.filter_sql, 'any',
+            FROM rag._rank_keyword(_key, _request.query_text, _request.candidate_limit, _request.filter_sql, 'any',
                                   _request.filter_indexed) WITH ORDINALITY AS r (chunk_id, score, place)
             WHERE r.chunk_id = why_not.chunk_id;
         END IF;
         RETURN QUERY SELECT 'keyword', _rank IS NOT NULL, CASE
             WHEN _score IS NULL THEN 'it contains none of the query''s lexemes: '
-                || coalesce((SELECT string_agg(quote_literal(t.word), ', ' ORDER BY t.word) FROM rag.query_terms(_key, _request.query_text) AS t), 'there are none')
+                || coalesce((SELECT string_agg(quote_literal(t.word), ', ' ORDER BY t.word) FROM rag._query_terms(_key, _request.query_text) AS t), 'there are none')
             ELSE format('score %s from %s; %s', round(_score::numeric, 4), _matched,
                         CASE WHEN _rank IS NULL THEN format('not among the %s candidates', _request.candidate_limit)
                              ELSE format('rank %s', _rank) END) END;
     END IF;
 
-    SELECT array_agg(h) INTO _hits FROM rag.rank_hybrid(_request) AS h;
+    SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
     SELECT h.place INTO _place
     FROM unnest(_hits) WITH ORDINALITY AS h (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
     WHERE h.chunk_id = why_not.chunk_id;
     SELECT r.* INTO _candidate
-    FROM (SELECT array_agg(g) AS all_of FROM rag.gather(_request, _request.candidate_limit) AS g) AS a,
-    LATERAL rag.fuse(_request, a.all_of, rag.vector_share(_request, a.all_of)) AS r
+    FROM (SELECT array_agg(g) AS all_of FROM rag._collect_candidates(_request, _request.candidate_limit) AS g) AS a,
+    LATERAL rag._fuse(_request, a.all_of, rag._fusion_alpha(_request, a.all_of)) AS r
     WHERE r.chunk_id = why_not.chunk_id;
     RETURN QUERY SELECT 'result', _place IS NOT NULL, CASE
         WHEN _place IS NOT NULL THEN format('it is hit %s', _place)

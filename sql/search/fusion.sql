@@ -1,11 +1,11 @@
 -- How the two legs of a hybrid search share its score (derivation and measurements: docs/fusion.md).
 
-CREATE OR REPLACE FUNCTION rag.lead_weight(lead double precision)
+CREATE OR REPLACE FUNCTION rag._lead_weight(lead double precision)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN power(greatest(lead, 0), 2.0::double precision / 3);
 
-COMMENT ON FUNCTION rag.lead_weight(double precision) IS
+COMMENT ON FUNCTION rag._lead_weight(double precision) IS
 $$What a leg counts for by its lead: lead^(2/3).
 
 lead: how far the leg's best score stands above the mean of its ten best; below 0 (rounding) is 0.$$;
@@ -22,9 +22,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN keyword_lead IS NULL THEN 1
     WHEN cosine_lead IS NULL THEN 0
-    ELSE vector_weight * rag.lead_weight(8 * cosine_lead) / (
-        vector_weight * rag.lead_weight(8 * cosine_lead)
-        + keyword_weight * rag.lead_weight(greatest(keyword_lead, 0.05))
+    ELSE vector_weight * rag._lead_weight(8 * cosine_lead) / (
+        vector_weight * rag._lead_weight(8 * cosine_lead)
+        + keyword_weight * rag._lead_weight(greatest(keyword_lead, 0.05))
     )
 END;
 
@@ -40,19 +40,19 @@ as 0; leads below 0.05 count as 0.05. NULL (no word of the query is known) gives
 vector_weight, keyword_weight: above 0; only their ratio matters, and equal weights leave the choice to the leads.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rrf(rank_in_list bigint, k integer DEFAULT 60)
+CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(1.0::double precision / (k + rank_in_list), 0.0::double precision);
 
-COMMENT ON FUNCTION rag.rrf(bigint, integer) IS
+COMMENT ON FUNCTION rag._rrf(bigint, integer) IS
 $$One list's share of a reciprocal rank fusion score.
 
 rank_in_list: 1 is best; NULL (not in the list) gives 0. k: smoothing, 60 in the paper.
 Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.vector_share(request rag.request, candidates rag.candidate[])
+CREATE OR REPLACE FUNCTION rag._fusion_alpha(request rag.search_arguments, candidates rag.candidate[])
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -64,7 +64,7 @@ BEGIN
     SELECT max(v.cosine) - avg(v.cosine)
     INTO _cosine_lead
     FROM (
-        SELECT u.cosine FROM unnest(rag.cosines(request, candidates)) AS u (cosine)
+        SELECT u.cosine FROM unnest(rag._cosine_similarities(request, candidates)) AS u (cosine)
         WHERE u.cosine IS NOT NULL
         ORDER BY u.cosine DESC LIMIT 10
     ) AS v;
@@ -80,13 +80,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.vector_share(rag.request, rag.candidate[]) IS
+COMMENT ON FUNCTION rag._fusion_alpha(rag.search_arguments, rag.candidate[]) IS
 $$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
 
 weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs' leads.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.fuse(request rag.request, candidates rag.candidate[], vector_share double precision)
+CREATE OR REPLACE FUNCTION rag._fuse(request rag.search_arguments, candidates rag.candidate[], vector_share double precision)
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -95,8 +95,8 @@ BEGIN
     IF request.fusion = 'rrf' THEN
         RETURN QUERY
         SELECT c.chunk_id,
-               request.vector_weight * rag.rrf(c.vector_rank, request.rrf_k)
-               + request.keyword_weight * rag.rrf(c.keyword_rank, request.rrf_k),
+               request.vector_weight * rag._rrf(c.vector_rank, request.rrf_k)
+               + request.keyword_weight * rag._rrf(c.keyword_rank, request.rrf_k),
                c.vector_rank, c.vector_distance, c.keyword_rank, c.keyword_score
         FROM unnest(candidates) AS c
         ORDER BY 2 DESC, 1;
@@ -109,14 +109,14 @@ BEGIN
            s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
     FROM (
         SELECT c.*
-        FROM unnest(candidates, rag.cosines(request, candidates))
+        FROM unnest(candidates, rag._cosine_similarities(request, candidates))
             AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, similarity)
     ) AS s
     ORDER BY 2 DESC, 1;
 END
 $$;
 
-COMMENT ON FUNCTION rag.fuse(rag.request, rag.candidate[], double precision) IS
+COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[], double precision) IS
 $$The candidates with their fused scores, best first.
 
 rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: vector_share * cosine similarity

@@ -1,6 +1,6 @@
 -- The hybrid search's core: candidates of both legs, their fused scores, and what is done to the list.
 
-CREATE OR REPLACE FUNCTION rag.rank_hybrid(request rag.request)
+CREATE OR REPLACE FUNCTION rag._rank_hybrid(request rag.search_arguments)
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -17,13 +17,13 @@ DECLARE
     _kept bigint[] := '{}';
 BEGIN
     LOOP
-        SELECT array_agg(g) INTO _candidates FROM rag.gather(request, _count) AS g;
+        SELECT array_agg(g) INTO _candidates FROM rag._collect_candidates(request, _count) AS g;
         IF _candidates IS NULL THEN
             RETURN;
         END IF;
         SELECT array_agg(f), array_agg((f).chunk_id), array_agg((f).score)
         INTO _fused, _ids, _scores
-        FROM rag.fuse(request, _candidates, rag.vector_share(request, _candidates)) AS f;
+        FROM rag._fuse(request, _candidates, rag._fusion_alpha(request, _candidates)) AS f;
         IF request.boosts <> '[]' THEN
             SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id), array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
@@ -36,7 +36,7 @@ BEGIN
             SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
             ELSE _fused END;
         -- What earlier pages were cut from keeps its order: more candidates only follow it.
-        _kept := rag.distinct_chunks(
+        _kept := rag._distinct_chunks(
             request.collection_key,
             CASE WHEN _enough THEN _kept || ARRAY(
                 SELECT i.chunk_id FROM unnest(_ids) WITH ORDINALITY AS i (chunk_id, place)
@@ -48,7 +48,7 @@ BEGIN
             _enough := true;
             IF request.diversity > 0 THEN
                 _kept := rag.diversify(
-                    rag.active_space(request.collection_key), _kept,
+                    rag._active_space(request.collection_key), _kept,
                     ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
                           JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id ORDER BY k.place),
                     least(_last, cardinality(_kept)), request.diversity);
@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_hybrid(rag.request) IS
+COMMENT ON FUNCTION rag._rank_hybrid(rag.search_arguments) IS
 $$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most per_document of each
 document, diversified. When too few are left after that for the first page, four times the candidates are taken.
 

@@ -12,13 +12,13 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(more_like.collection)).collection_id;
-    _space rag.spaces := rag.active_space(_id);
+    _id integer := (rag._require_collection(more_like.collection)).collection_id;
+    _space rag.spaces := rag._active_space(_id);
     _document_id uuid;
     _embedding {vector}.halfvec;
     _filter record;
 BEGIN
-    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
+    PERFORM rag._check_query(NULL, result_limit, metadata_filter);
     SELECT c.document_id, e.embedding INTO _document_id, _embedding
     FROM rag.chunks AS c
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
@@ -37,7 +37,7 @@ BEGIN
                array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
         FROM (
             SELECT v.chunk_id, v.distance, row_number() OVER (ORDER BY v.distance, v.chunk_id) AS place
-            FROM rag.rank_vector(
+            FROM rag._rank_vector(
                 _id, _embedding, result_limit + 1,
                 CASE WHEN same_document THEN _filter.condition
                      ELSE concat_ws(' AND ', '(' || _filter.condition || ')', format('c.document_id <> %L', _document_id)) END,
@@ -46,7 +46,7 @@ BEGIN
         ) AS r
         WHERE r.place <= result_limit
     ) AS a,
-    LATERAL rag.make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
+    LATERAL rag._make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
 END
 $$;
 

@@ -1,7 +1,7 @@
 -- What searches read of one collection's partitions: small statements, planned for their collection each time, so that no
 -- other one is locked. What is computed of their rows stands in other functions, whose plans are kept.
 
-CREATE OR REPLACE FUNCTION rag.read_lexemes(
+CREATE OR REPLACE FUNCTION rag._read_lexemes(
     collection_key integer, chunk_keys bigint[],
     OUT found_keys bigint[], OUT lexemes tsvector[], OUT lengths integer[]
 )
@@ -18,11 +18,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_lexemes(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_lexemes(integer, bigint[]) IS
 $$The lexemes and lengths of those of the given chunks that exist.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_postings(collection_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._read_postings(collection_key integer, words text[])
 RETURNS TABLE (segment integer, word text, postings bigint[], idf real, top real)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -35,7 +35,7 @@ BEGIN
     FROM rag.keyword_segments AS s
     CROSS JOIN unnest(words) AS w (word)
     CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
-        SELECT rag.held_postings(x.held, x.postings) AS postings, x.idf, x.top
+        SELECT rag._held_postings(x.held, x.postings) AS postings, x.idf, x.top
         FROM rag.keyword_postings AS x
         WHERE x.collection_id = collection_key AND x.segment = s.segment AND x.lexeme = w.word COLLATE "C"
         OFFSET 0
@@ -44,11 +44,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_postings(integer, text[]) IS
+COMMENT ON FUNCTION rag._read_postings(integer, text[]) IS
 $$What the segments of a collection hold of the given lexemes: exact postings, or the idf and top of weights.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_weights(collection_key integer, segment_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._read_weights(collection_key integer, segment_key integer, words text[])
 RETURNS TABLE (word text, weights {vector}.sparsevec, idf real)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -65,11 +65,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_weights(integer, integer, text[]) IS
+COMMENT ON FUNCTION rag._read_weights(integer, integer, text[]) IS
 $$The weights that a sealed segment holds of the given lexemes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_changes(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._read_changes(collection_key integer)
 RETURNS TABLE (chunk_id bigint, change integer, lexeme_count integer, lexemes tsvector)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -96,11 +96,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_changes(integer) IS
+COMMENT ON FUNCTION rag._read_changes(integer) IS
 $$The fresh changes of a collection, one row a chunk: change is 1 (written) or -1 (deleted), with its lexemes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_vectors(of_space integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._read_vectors(of_space integer, chunk_keys bigint[])
 RETURNS TABLE (chunk_id bigint, embedding {vector}.halfvec)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -115,11 +115,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_vectors(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_vectors(integer, bigint[]) IS
 $$The vectors of those of the given chunks that have one in this space.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_hashes(collection_key integer, chunk_keys bigint[])
+CREATE OR REPLACE FUNCTION rag._read_hashes(collection_key integer, chunk_keys bigint[])
 RETURNS TABLE (chunk_id bigint, document_id uuid, content_hash bytea)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -134,5 +134,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_hashes(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_hashes(integer, bigint[]) IS
 $$The documents and the content hashes of those of the given chunks that exist.$$;

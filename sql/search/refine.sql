@@ -33,7 +33,7 @@ BEGIN
                         THEN (SELECT CASE _boost ->> 'recency' WHEN '$created_at' THEN x.created_at ELSE x.updated_at END
                               FROM rag.documents AS x
                               WHERE x.collection_id = collection_key AND x.document_id = c.document_id)
-                        ELSE rag.as_timestamptz(c.metadata #> rag.field_steps(_boost ->> 'recency')) END
+                        ELSE rag._as_timestamptz(c.metadata #> rag._field_steps(_boost ->> 'recency')) END
                     )::double precision AS age
                 ) AS d
                 WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
@@ -42,7 +42,7 @@ BEGIN
         ELSE
             _add := coalesce(round((_boost -> 'add')::numeric, 15)::double precision, 0);
             _multiply := coalesce(round((_boost -> 'multiply')::numeric, 15)::double precision, 1);
-            _kept := rag.filter_chunks(
+            _kept := rag._filter_chunks(
                 collection_key, chunk_keys, (rag.compile_filter(collection_key, _boost -> 'filter')).condition
             );
             SELECT array_agg(
@@ -69,7 +69,7 @@ At most 32 boosts; their numbers count to 15 decimals.
 0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_boosts(boosts jsonb)
+CREATE OR REPLACE FUNCTION rag._check_boosts(boosts jsonb)
 RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -121,10 +121,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_boosts(jsonb) IS $$Error RG004 unless boosts are as rag.boost takes them.$$;
+COMMENT ON FUNCTION rag._check_boosts(jsonb) IS $$Error RG004 unless boosts are as rag.boost takes them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.distinct_chunks(
+CREATE OR REPLACE FUNCTION rag._distinct_chunks(
     collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean
 )
 RETURNS bigint[]
@@ -142,7 +142,7 @@ BEGIN
                 SELECT k.chunk_id, k.place, c.document_id,
                        row_number() OVER (PARTITION BY c.content_hash ORDER BY k.place) AS copy
                 FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, place)
-                JOIN rag.read_hashes(collection_key, chunk_keys) AS c ON c.chunk_id = k.chunk_id
+                JOIN rag._read_hashes(collection_key, chunk_keys) AS c ON c.chunk_id = k.chunk_id
             ) AS d
             WHERE keep_duplicates OR d.copy = 1
         ) AS n
@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.distinct_chunks(integer, bigint[], integer, boolean) IS
+COMMENT ON FUNCTION rag._distinct_chunks(integer, bigint[], integer, boolean) IS
 $$The chunks, best first, without those whose text stands above already, and at most per_document of each document.$$;
 
 
@@ -179,7 +179,7 @@ BEGIN
         SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least, max(k.score) OVER () AS most
         FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, place)
     ) AS r
-    LEFT JOIN rag.read_vectors(space.space_id, chunk_keys) AS e ON e.chunk_id = r.chunk_key;
+    LEFT JOIN rag._read_vectors(space.space_id, chunk_keys) AS e ON e.chunk_id = r.chunk_key;
 
     WHILE cardinality(_chosen) < result_limit AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
         SELECT u.place INTO _place

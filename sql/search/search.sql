@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.make_hits(
+CREATE OR REPLACE FUNCTION rag._make_hits(
     of_collection integer,
     chunk_ids bigint[],
     scores double precision[],
@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.make_hits(integer, bigint[], double precision[], bigint[], double precision[], bigint[], double precision[]) IS
+COMMENT ON FUNCTION rag._make_hits(integer, bigint[], double precision[], bigint[], double precision[], bigint[], double precision[]) IS
 $$Complete ranked chunk ids to hits, in the order given. The arrays run in parallel; a NULL array gives NULL columns.
 
 A distance that is NaN (a vector of length 0 has no cosine) becomes NULL, a score that is NaN the least that a cosine gives: -2.$$;
@@ -49,15 +49,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(search_vector.collection)).collection_id;
+    _id integer := (rag._require_collection(search_vector.collection)).collection_id;
     _filter record;
     _count integer := result_limit;
     _found record;
     _ids bigint[] := '{}';
     _distances double precision[] := '{}';
 BEGIN
-    PERFORM rag.check_query(NULL, result_limit, metadata_filter);
-    PERFORM rag.check_page(result_limit, result_offset);
+    PERFORM rag._check_query(NULL, result_limit, metadata_filter);
+    PERFORM rag._check_page(result_limit, result_offset);
     IF query_embedding IS NULL THEN
         RAISE EXCEPTION 'search_vector needs a query embedding' USING ERRCODE = 'RG004',
         HINT = 'embed the question with the collection''s model, or use rag.search_keyword';
@@ -71,7 +71,7 @@ BEGIN
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.distance ORDER BY r.place) AS distances,
                count(*) AS vectors
         INTO _found
-        FROM rag.rank_vector(_id, query_embedding, _count, _filter.condition, _filter.indexed,
+        FROM rag._rank_vector(_id, query_embedding, _count, _filter.condition, _filter.indexed,
                              search_vector.ef_search, search_vector.exact_below, search_vector.scan_limit)
             WITH ORDINALITY AS r (chunk_id, distance, place);
         SELECT _ids || array_agg(n.chunk_id ORDER BY n.place), _distances || array_agg(n.distance ORDER BY n.place)
@@ -90,7 +90,7 @@ BEGIN
         FROM unnest(_ids, _distances) WITH ORDINALITY AS r (chunk_id, distance, place)
         WHERE r.place > coalesce(result_offset, 0) AND r.place <= coalesce(result_offset, 0) + result_limit
     ) AS a,
-    LATERAL rag.make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
+    LATERAL rag._make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
 END
 $$;
 
@@ -100,7 +100,7 @@ $$The chunks nearest to a vector, nearest first. A filter never costs results.
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's distance (cosine: 0
 to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of length 0 has no cosine: it comes
 last, with distance NULL and score -2. A vector of wrong dimensions is error RG004.
-ef_search, exact_below, scan_limit: as in rag.rank_vector, which chooses between the HNSW index and an exact search.
+ef_search, exact_below, scan_limit: as in rag._rank_vector, which chooses between the HNSW index and an exact search.
 result_offset: as in rag.search.$$;
 
 
@@ -116,22 +116,22 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(search_keyword.collection)).collection_id;
+    _id integer := (rag._require_collection(search_keyword.collection)).collection_id;
     _filter record;
 BEGIN
-    PERFORM rag.check_query(query_text, result_limit, metadata_filter);
-    PERFORM rag.check_page(result_limit, result_offset);
+    PERFORM rag._check_query(query_text, result_limit, metadata_filter);
+    PERFORM rag._check_page(result_limit, result_offset);
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
     RETURN QUERY
     SELECT h.*
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(r.score ORDER BY r.place) AS scores,
                array_agg(r.place ORDER BY r.place) AS places
-        FROM rag.rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0), _filter.condition, match,
+        FROM rag._rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0), _filter.condition, match,
                               _filter.indexed) WITH ORDINALITY AS r (chunk_id, score, place)
         WHERE r.place > coalesce(result_offset, 0)
     ) AS a,
-    LATERAL rag.make_hits(_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
+    LATERAL rag._make_hits(_id, a.ids, a.scores, NULL, NULL, a.places, a.scores) AS h;
 END
 $$;
 
@@ -165,7 +165,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _request rag.request := rag.make_request(
+    _request rag.search_arguments := rag._check_search_arguments(
         search.collection, search.query_text, search.query_embedding, search.result_limit, search.metadata_filter,
         search.vector_weight, search.keyword_weight, search.fusion, search.rrf_k, search.candidate_limit,
         search.diversity, search.per_document, search.boosts, search.duplicates, search.ef_search,
@@ -177,9 +177,9 @@ BEGIN
         SELECT array_agg(r.chunk_id) AS ids, array_agg(r.score) AS scores,
                array_agg(r.vector_rank) AS vector_ranks, array_agg(r.vector_distance) AS distances,
                array_agg(r.keyword_rank) AS keyword_ranks, array_agg(r.keyword_score) AS keyword_scores
-        FROM rag.rank_hybrid(_request) AS r
+        FROM rag._rank_hybrid(_request) AS r
     ) AS a,
-    LATERAL rag.make_hits(_request.collection_key, a.ids, a.scores, a.vector_ranks, a.distances,
+    LATERAL rag._make_hits(_request.collection_key, a.ids, a.scores, a.vector_ranks, a.distances,
                           a.keyword_ranks, a.keyword_scores) AS h;
 END
 $$;
@@ -193,7 +193,7 @@ $$Hybrid search: keyword and vector rankings fused, best first, in one statement
 Without query_embedding only keywords are searched: the database runs no model (rag.search_text has a worker embed the question).
 A leg without input (query_text or query_embedding NULL, or weight 0) is skipped: the other still answers, the skipped leg's
 columns are NULL, and rag.explain_search says so. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). result_limit: 1 to 1000.
-fusion: auto (the default: as weighted, with the weights chosen for the query, see rag.vector_share), weighted
+fusion: auto (the default: as weighted, with the weights chosen for the query, see rag._fusion_alpha), weighted
 (similarity and keyword score / best keyword score, both exact for every candidate; weights 0.7 and 0.3 unless given), or
 rrf (sum of weight / (rrf_k + rank), a missing rank contributes 0). Under auto, vector_weight and keyword_weight multiply
 the chosen weights.

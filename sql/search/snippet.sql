@@ -1,13 +1,13 @@
--- Where a chunk matches a query: its words are lexed one by one, as rag.lexemes lexes the whole, so what made it a hit is marked.
+-- Where a chunk matches a query: its words are lexed one by one, as rag._lexemes lexes the whole, so what made it a hit is marked.
 
-CREATE OR REPLACE FUNCTION rag.mark_word(language text, word text, lexemes text[])
+CREATE OR REPLACE FUNCTION rag._mark_word(language text, word text, lexemes text[])
 RETURNS TABLE (start integer, stop integer, matched text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _unspaced CONSTANT text := rag.unspaced_script();
-    _all text[] := ARRAY(SELECT unnest(tsvector_to_array(rag.lexemes(language, word))) INTERSECT SELECT unnest(lexemes));
+    _unspaced CONSTANT text := rag._unspaced_script();
+    _all text[] := ARRAY(SELECT unnest(tsvector_to_array(rag._lexemes(language, word))) INTERSECT SELECT unnest(lexemes));
     _starts integer[] := '{}';
     _stops integer[] := '{}';
     _matched jsonb[] := '{}';
@@ -19,7 +19,7 @@ DECLARE
 BEGIN
     IF _all = '{}' THEN
         RETURN;
-    ELSIF NOT coalesce(rag.identifiers(word), '{}') && _all THEN
+    ELSIF NOT coalesce(rag._identifiers(word), '{}') && _all THEN
         FOR _run IN SELECT r.run FROM regexp_matches(  -- characters without spaces; letters and digits; others
             word, '(' || _unspaced || '+)|((?:(?!' || _unspaced || ')[[:alnum:]])+)|.', 'g') AS r (run)
         LOOP
@@ -36,7 +36,7 @@ BEGIN
                 WHERE p.pair = ANY (_all);
                 _place := _place + cardinality(_characters);
             ELSIF _run[2] IS NOT NULL THEN
-                _some := ARRAY(SELECT unnest(tsvector_to_array(rag.lexemes(language, _run[2])))
+                _some := ARRAY(SELECT unnest(tsvector_to_array(rag._lexemes(language, _run[2])))
                                INTERSECT SELECT unnest(_all));
                 IF _some <> '{}' THEN
                     _starts := _starts || _place;
@@ -60,17 +60,17 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.mark_word(text, text, text[]) IS
+COMMENT ON FUNCTION rag._mark_word(text, text, text[]) IS
 $$The parts of a word that have one of the lexemes, as places of its characters: start, and stop behind the last one.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.mark_text(language text, searchable text, lexemes text[])
+CREATE OR REPLACE FUNCTION rag._mark_text(language text, searchable text, lexemes text[])
 RETURNS TABLE (start integer, stop integer, matched text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _separators CONSTANT text := E'\n\t\r ()[\\]{}<>,;"''`=|*!?';  -- those of rag.identifiers
+    _separators CONSTANT text := E'\n\t\r ()[\\]{}<>,;"''`=|*!?';  -- those of rag._identifiers
 BEGIN
     RETURN QUERY
     WITH words AS (
@@ -83,7 +83,7 @@ BEGIN
         FROM (SELECT DISTINCT w.word FROM words AS w WHERE w.word <> '') AS d,
         LATERAL (
             SELECT rtrim(d.word, '.:') AS core,
-                   d.word ~ '^[[:alnum:]]+[.:]?$' AND d.word !~ rag.unspaced_script() AS is_plain
+                   d.word ~ '^[[:alnum:]]+[.:]?$' AND d.word !~ rag._unspaced_script() AS is_plain
         ) AS k,
         LATERAL (
             SELECT 1 AS start, 1 + length(k.core) AS stop, v.found AS matched
@@ -91,7 +91,7 @@ BEGIN
                                INTERSECT SELECT unnest(lexemes)) AS found) AS v
             WHERE k.is_plain AND v.found <> '{}'
             UNION ALL
-            SELECT x.* FROM rag.mark_word(language, d.word, lexemes) AS x WHERE NOT k.is_plain
+            SELECT x.* FROM rag._mark_word(language, d.word, lexemes) AS x WHERE NOT k.is_plain
         ) AS m
     )
     SELECT w.start + m.start - 1, w.start + m.stop - 1, m.matched
@@ -100,7 +100,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.mark_text(text, text, text[]) IS
+COMMENT ON FUNCTION rag._mark_text(text, text, text[]) IS
 $$Where a text has one of the lexemes: start and stop (behind the last character) of each place, in order, and which.$$;
 
 
@@ -118,7 +118,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag.require_collection(snippet.collection)).collection_id;
+    _id integer := (rag._require_collection(snippet.collection)).collection_id;
     _query rag.keyword_query;
     _content text;
     _language text;
@@ -138,7 +138,7 @@ BEGIN
         RAISE EXCEPTION 'max_length % is out of range, or a mark is NULL', coalesce(max_length::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 10 to 10000 characters; an empty mark is ''''';
     END IF;
-    PERFORM rag.check_query(snippet.query_text, 1, '{}');
+    PERFORM rag._check_query(snippet.query_text, 1, '{}');
     SELECT left(c.content, 20000), coalesce(c.language, k.language)
     INTO _content, _language
     FROM rag.chunks AS c JOIN rag.collections AS k ON k.collection_id = _id
@@ -146,13 +146,13 @@ BEGIN
     IF _content IS NULL THEN
         RETURN NULL;
     END IF;
-    IF NOT rag.has_language(_language) THEN
+    IF NOT rag._has_language(_language) THEN
         _language := 'simple';
     END IF;
-    _query := rag.prepare_keyword(_id, coalesce(snippet.query_text, ''));
+    _query := rag._prepare_keyword(_id, coalesce(snippet.query_text, ''));
     SELECT array_agg(m.start ORDER BY m.start), array_agg(m.stop ORDER BY m.start), array_agg(to_jsonb(m.matched) ORDER BY m.start)
     INTO _starts, _stops, _matched
-    FROM rag.mark_text(_language, _content, _query.lexemes) AS m;
+    FROM rag._mark_text(_language, _content, _query.lexemes) AS m;
 
     -- The passage whose words weigh most together, each word once.
     SELECT b.first, b.last INTO _first, _last

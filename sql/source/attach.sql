@@ -17,27 +17,27 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(attach_source.collection);
-    _definition jsonb := rag.define_source(
+    _collection rag.collections := rag._require_collection(attach_source.collection);
+    _definition jsonb := rag._define_source(
         attach_source.source_table, attach_source.content, attach_source.key, attach_source.title,
         attach_source.metadata, attach_source.condition, attach_source.uri, attach_source.language,
         attach_source.separator, attach_source.media_type);
     _id integer := (
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
-            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table))
-        ORDER BY rag.source_relation(s.source_id) IS NULL, s.source_id
+            AND coalesce(rag._source_relation(s.source_id) = source_table, s.table_name = rag._table_name(source_table))
+        ORDER BY rag._source_relation(s.source_id) IS NULL, s.source_id
         LIMIT 1);
     _member regclass;
     _event record;
 BEGIN
     IF _id IS NULL THEN
         INSERT INTO rag.sources AS s (collection_id, table_name, definition)
-        VALUES (_collection.collection_id, rag.table_name(source_table), _definition)
+        VALUES (_collection.collection_id, rag._table_name(source_table), _definition)
         RETURNING s.source_id INTO _id;
     ELSE
         UPDATE rag.sources AS s
-        SET table_name = rag.table_name(source_table), definition = _definition, phase = 'backfill', reached = NULL,
+        SET table_name = rag._table_name(source_table), definition = _definition, phase = 'backfill', reached = NULL,
             rows_done = 0, rows_failed = 0, row_error = NULL, broken = NULL, attached_at = now()
         WHERE s.source_id = _id;
     END IF;
@@ -56,9 +56,9 @@ BEGIN
         LOOP
             EXECUTE format(
                 'CREATE OR REPLACE TRIGGER rag_source_%1$s_%2$s%3$s AFTER %2$s ON %4$s %5$s'
-                ' FOR EACH STATEMENT EXECUTE FUNCTION rag.note_changes(%1$L, %6$L, %7$L)',
-                _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END, rag.table_name(_member), _event.rows,
-                _definition, (rag.source_sql(source_table, _definition)).note_sql);
+                ' FOR EACH STATEMENT EXECUTE FUNCTION rag._record_changes(%1$L, %6$L, %7$L)',
+                _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END, rag._table_name(_member), _event.rows,
+                _definition, (rag._source_sql(source_table, _definition)).note_sql);
         END LOOP;
     END LOOP;
     -- The triggers' lock has let every earlier writer finish: the reading covers what they changed.
@@ -84,20 +84,20 @@ that satisfy it, written as after WHERE: trusted text, run as whoever writes the
 uri: a template with the key columns, default <schema.table>/{key}.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.drop_source_triggers(of_source integer)
+CREATE OR REPLACE FUNCTION rag._drop_source_triggers(of_source integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _relation oid := rag.source_relation(of_source);
+    _relation oid := rag._source_relation(of_source);
     _trigger record;
 BEGIN
     FOR _trigger IN
-        SELECT t.tgname, rag.table_name(t.tgrelid) AS table_name,
+        SELECT t.tgname, rag._table_name(t.tgrelid) AS table_name,
                t.tgrelid = _relation OR pg_partition_root(t.tgrelid) = coalesce(pg_partition_root(_relation), _relation) AS own
         FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
-        WHERE t.tgname ~ format('^rag_source_%s_', of_source) AND t.tgfoid = 'rag.note_changes'::regproc
+        WHERE t.tgname ~ format('^rag_source_%s_', of_source) AND t.tgfoid = 'rag._record_changes'::regproc
     LOOP
         BEGIN
             EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, _trigger.table_name);
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_source_triggers(integer) IS
+COMMENT ON FUNCTION rag._drop_source_triggers(integer) IS
 $$Take a source's triggers off its table, the partitions, and copies of the table that this role owns.$$;
 
 
@@ -126,14 +126,14 @@ DECLARE
     _ids integer[];
 BEGIN
     IF source_table IS NOT NULL THEN
-        _ids := ARRAY[(rag.require_source(source_table, detach_source.collection)).source_id];
+        _ids := ARRAY[(rag._require_source(source_table, detach_source.collection)).source_id];
     ELSE
         _ids := ARRAY(
             SELECT s.source_id FROM rag.sources AS s
-            WHERE s.collection_id = (rag.require_collection(detach_source.collection)).collection_id
-                AND s.phase <> 'remove' AND rag.source_relation(s.source_id) IS NULL);
+            WHERE s.collection_id = (rag._require_collection(detach_source.collection)).collection_id
+                AND s.phase <> 'remove' AND rag._source_relation(s.source_id) IS NULL);
     END IF;
-    PERFORM rag.drop_source_triggers(i.id) FROM unnest(_ids) AS i (id);
+    PERFORM rag._drop_source_triggers(i.id) FROM unnest(_ids) AS i (id);
     DELETE FROM rag.source_changes AS c WHERE c.source_id = ANY (_ids);
     IF delete_documents THEN
         UPDATE rag.sources AS s SET phase = 'remove', reached = NULL, broken = NULL WHERE s.source_id = ANY (_ids);
@@ -153,7 +153,7 @@ batches; otherwise the documents stay as they are. source_table NULL: the source
 dropped.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.forget_sources(of_collection integer)
+CREATE OR REPLACE FUNCTION rag._forget_sources(of_collection integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -165,18 +165,18 @@ BEGIN
         DELETE FROM rag.source_changes AS c WHERE c.source_id = _source.source_id;
         DELETE FROM rag.source_documents AS d WHERE d.source_id = _source.source_id;
         BEGIN
-            PERFORM rag.drop_source_triggers(_source.source_id);
+            PERFORM rag._drop_source_triggers(_source.source_id);
         EXCEPTION WHEN insufficient_privilege THEN
             RAISE WARNING 'the triggers rag_source_%_* on table % stay: only the owner of the table may drop them',
                 _source.source_id, _source.table_name
             USING HINT = 'drop them as its owner; they note changes that nobody reads';
         END;
     END LOOP;
-    DELETE FROM rag.requests AS r WHERE r.collection_id = of_collection;
+    DELETE FROM rag.worker_calls AS r WHERE r.collection_id = of_collection;
 END
 $$;
 
-COMMENT ON FUNCTION rag.forget_sources(integer) IS
+COMMENT ON FUNCTION rag._forget_sources(integer) IS
 $$Detach every source of a collection that is dropped, and forget its requests.$$;
 
 
@@ -188,10 +188,10 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _only integer := CASE WHEN list_sources.collection IS NOT NULL
-                          THEN (rag.require_collection(list_sources.collection)).collection_id END;
+                          THEN (rag._require_collection(list_sources.collection)).collection_id END;
 BEGIN
     RETURN QUERY
-    SELECT c.name, coalesce(rag.table_name(r.relation), s.table_name),
+    SELECT c.name, coalesce(rag._table_name(r.relation), s.table_name),
            CASE WHEN s.phase = 'remove' THEN 'removing'
                 WHEN s.broken IS NOT NULL OR r.relation IS NULL THEN 'broken'
                 WHEN s.phase = 'follow' THEN 'following'
@@ -205,7 +205,7 @@ BEGIN
            s.attached_at, s.followed_at
     FROM rag.sources AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL,
-    LATERAL (SELECT rag.source_relation(s.source_id) AS relation) AS r
+    LATERAL (SELECT rag._source_relation(s.source_id) AS relation) AS r
     WHERE _only IS NULL OR s.collection_id = _only
     ORDER BY c.name, s.source_id;
 END

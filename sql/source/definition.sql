@@ -1,6 +1,6 @@
 -- The definition of a source, made from what rag.attach_source is told, and checked.
 
-CREATE OR REPLACE FUNCTION rag.column_pairs(relation oid, names text[])
+CREATE OR REPLACE FUNCTION rag._column_pairs(relation oid, names text[])
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -16,7 +16,7 @@ BEGIN
     FROM unnest(names) WITH ORDINALITY AS n (name, place)
     LEFT JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = n.name AND a.attnum > 0 AND NOT a.attisdropped;
     IF _missing IS NOT NULL THEN
-        RAISE EXCEPTION 'table % has no column %', rag.table_name(relation), _missing
+        RAISE EXCEPTION 'table % has no column %', rag._table_name(relation), _missing
         USING ERRCODE = 'RG001', HINT = 'its columns: ' || (
             SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
             FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
@@ -25,11 +25,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.column_pairs(oid, text[]) IS
+COMMENT ON FUNCTION rag._column_pairs(oid, text[]) IS
 $$Columns as [[name, attnum], …]; error RG001 for a name that the table does not have.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.uri_pieces(template text, key_names text[])
+CREATE OR REPLACE FUNCTION rag._uri_pieces(template text, key_names text[])
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -60,12 +60,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.uri_pieces(text, text[]) IS
+COMMENT ON FUNCTION rag._uri_pieces(text, text[]) IS
 $$A template of a uri, such as articles/{id}, as an array of texts and places of key columns. Error RG001 unless it names
 every key column, with a slash between two.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.primary_key(relation oid)
+CREATE OR REPLACE FUNCTION rag._primary_key(relation oid)
 RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -78,10 +78,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.primary_key(oid) IS $$The columns of a table's primary key; NULL when it has none.$$;
+COMMENT ON FUNCTION rag._primary_key(oid) IS $$The columns of a table's primary key; NULL when it has none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_source_key(relation oid, key_names text[])
+CREATE OR REPLACE FUNCTION rag._check_source_key(relation oid, key_names text[])
 RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -93,7 +93,7 @@ BEGIN
     FROM pg_attribute AS a
     WHERE a.attrelid = relation AND a.attname = ANY (key_names) AND NOT a.attnotnull;
     IF _nullable IS NOT NULL THEN
-        RAISE EXCEPTION 'key column % of table % may be NULL', _nullable, rag.table_name(relation)
+        RAISE EXCEPTION 'key column % of table % may be NULL', _nullable, rag._table_name(relation)
         USING ERRCODE = 'RG001', HINT = 'use the primary key, or set the column NOT NULL';
     END IF;
     IF NOT EXISTS (
@@ -102,17 +102,17 @@ BEGIN
             AND key_names @> ARRAY(
                 SELECT a.attname::text FROM unnest(i.indkey[:i.indnkeyatts - 1]) AS k (attnum)
                 JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum)) THEN
-        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '), rag.table_name(relation)
+        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '), rag._table_name(relation)
         USING ERRCODE = 'RG001', HINT = 'rows with the same key would make one document: use the primary key, or add a unique index';
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_source_key(oid, text[]) IS
+COMMENT ON FUNCTION rag._check_source_key(oid, text[]) IS
 $$Error RG001 unless the columns are NOT NULL and a unique index covers them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.define_source(
+CREATE OR REPLACE FUNCTION rag._define_source(
     relation oid, content text[], key text[], title text[], metadata text[], condition text, uri text, language text,
     separator text, media_type text)
 RETURNS jsonb
@@ -121,49 +121,49 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _definition jsonb;
-    _key text[] := coalesce(define_source.key, rag.primary_key(relation));
+    _key text[] := coalesce(_define_source.key, rag._primary_key(relation));
     _sql record;
 BEGIN
     IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't' OR c.relnamespace = 'rag'::regnamespace
         FROM pg_class AS c WHERE c.oid = relation) THEN
-        RAISE EXCEPTION '% is not an ordinary or partitioned table of the application', rag.table_name(relation)
+        RAISE EXCEPTION '% is not an ordinary or partitioned table of the application', rag._table_name(relation)
         USING ERRCODE = 'RG001', HINT = 'attach the table beneath a view; temporary tables and those of schema rag cannot be sources';
     END IF;
     IF coalesce(cardinality(_key), 0) = 0 THEN
-        RAISE EXCEPTION 'table % has no primary key', rag.table_name(relation)
+        RAISE EXCEPTION 'table % has no primary key', rag._table_name(relation)
         USING ERRCODE = 'RG001', HINT = 'name unique columns: key => ''{id}''';
     END IF;
-    IF coalesce(cardinality(define_source.content), 0) = 0 THEN
+    IF coalesce(cardinality(_define_source.content), 0) = 0 THEN
         RAISE EXCEPTION 'a source needs content columns' USING ERRCODE = 'RG001',
         HINT = 'for example content => ''{title,body}''';
     END IF;
     _definition := jsonb_build_object(
-        'key', rag.column_pairs(relation, _key),
-        'title', rag.column_pairs(relation, define_source.title),
-        'content', rag.column_pairs(relation, define_source.content),
-        'metadata', rag.column_pairs(relation, define_source.metadata),
-        'language', rag.column_pairs(relation, array_remove(ARRAY[define_source.language], NULL)),
-        'condition', define_source.condition,
-        'separator', coalesce(define_source.separator, ''),
-        'media_type', coalesce(define_source.media_type, 'text/plain'),
-        'uri', CASE WHEN define_source.uri IS NOT NULL THEN rag.uri_pieces(define_source.uri, _key) ELSE (
+        'key', rag._column_pairs(relation, _key),
+        'title', rag._column_pairs(relation, _define_source.title),
+        'content', rag._column_pairs(relation, _define_source.content),
+        'metadata', rag._column_pairs(relation, _define_source.metadata),
+        'language', rag._column_pairs(relation, array_remove(ARRAY[_define_source.language], NULL)),
+        'condition', _define_source.condition,
+        'separator', coalesce(_define_source.separator, ''),
+        'media_type', coalesce(_define_source.media_type, 'text/plain'),
+        'uri', CASE WHEN _define_source.uri IS NOT NULL THEN rag._uri_pieces(_define_source.uri, _key) ELSE (
             SELECT jsonb_build_array(n.nspname || '.' || c.relname)
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation) || (
             SELECT jsonb_agg(p.piece ORDER BY k.place, p.piece)
             FROM generate_subscripts(_key, 1) AS k (place),
                  unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.place - 1)]) AS p (piece)) END);
-    PERFORM rag.check_source_key(relation, _key);
-    _sql := rag.source_sql(relation, _definition);
+    PERFORM rag._check_source_key(relation, _key);
+    _sql := rag._source_sql(relation, _definition);
     BEGIN
-        EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql, rag.table_name(relation),
+        EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql, rag._table_name(relation),
                        _sql.condition_sql);
     EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
-        RAISE EXCEPTION 'condition % cannot be used: %', quote_literal(define_source.condition), SQLERRM
+        RAISE EXCEPTION 'condition % cannot be used: %', quote_literal(_define_source.condition), SQLERRM
         USING ERRCODE = 'RG001', HINT = 'write it as after WHERE; names outside pg_catalog carry their schema';
     END;
     RETURN _definition;
 END
 $$;
 
-COMMENT ON FUNCTION rag.define_source(oid, text[], text[], text[], text[], text, text, text, text, text) IS
+COMMENT ON FUNCTION rag._define_source(oid, text[], text[], text[], text[], text, text, text, text, text) IS
 $$The arguments of rag.attach_source, checked against the table; error RG001 says what does not fit.$$;

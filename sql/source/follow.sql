@@ -1,6 +1,6 @@
 -- Following a source: the trigger notes keys, a worker reads the rows and brings their documents in step.
 
-CREATE OR REPLACE FUNCTION rag.note_changes()
+CREATE OR REPLACE FUNCTION rag._record_changes()
 RETURNS trigger
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -27,8 +27,8 @@ BEGIN
     IF _allowed IS NOT TRUE THEN
         RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user, TG_RELID::regclass
         USING ERRCODE = '42501',
-            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag.source_sql, '
-                   'rag.source_columns, rag.key_operator and rag.table_name';
+            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag._source_sql, '
+                   'rag._source_columns, rag._key_operator and rag._table_name';
     END IF;
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
@@ -37,7 +37,7 @@ BEGIN
         WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
     ) < greatest(1, cardinality(_columns)) THEN
         BEGIN  -- a column was renamed
-            _note := (rag.source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql;
+            _note := (rag._source_sql(TG_RELID, TG_ARGV[1]::jsonb)).note_sql;
         EXCEPTION WHEN OTHERS THEN
             _note := NULL;
             _reason := SQLERRM;
@@ -63,7 +63,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.note_changes() IS
+COMMENT ON FUNCTION rag._record_changes() IS
 $$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same transaction.
 
 It runs as whoever writes the table (SECURITY INVOKER) with the definition and the statements made of it in its arguments,
@@ -72,19 +72,19 @@ later. Only a role without the right to note anything is refused: its changes wo
 An UPDATE counts where a column that the source reads, the condition's verdict or the key changes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.is_source_error(state text)
+CREATE OR REPLACE FUNCTION rag._is_source_error(state text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN state <> '42704' AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
     OR state IN ('RG002', 'RG006');
 
-COMMENT ON FUNCTION rag.is_source_error(text) IS
+COMMENT ON FUNCTION rag._is_source_error(text) IS
 $$Whether an error is the whole source's (its table, its columns, rights, the database) rather than that of one row.
 
 42704 is a row's: its language is no text search configuration.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.put_source_rows(of_source rag.sources, relation oid, keys jsonb, only_missing boolean)
+CREATE OR REPLACE FUNCTION rag._put_source_rows(of_source rag.sources, relation oid, keys jsonb, only_missing boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -95,8 +95,8 @@ DECLARE
     _uri text;
     _id uuid;
 BEGIN
-    FOR _row IN SELECT r.* FROM rag.read_source(relation, of_source.definition, keys) AS r LOOP
-        _uri := rag.source_uri(of_source.definition, _row.row_key);
+    FOR _row IN SELECT r.* FROM rag._read_source(relation, of_source.definition, keys) AS r LOOP
+        _uri := rag._source_uri(of_source.definition, _row.row_key);
         IF _row.content IS NULL THEN
             DELETE FROM rag.source_documents AS d
             WHERE d.source_id = of_source.source_id AND d.document_id = rag.document_id(_collection, _uri);
@@ -112,7 +112,7 @@ BEGIN
         END IF;
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
-    IF rag.is_source_error(SQLSTATE) THEN
+    IF rag._is_source_error(SQLSTATE) THEN
         RAISE;
     END IF;
     -- One row's fault: the others go in without it.
@@ -122,19 +122,19 @@ EXCEPTION WHEN OTHERS THEN
         WHERE s.source_id = of_source.source_id;
     ELSE
         FOR _row IN SELECT k.key FROM jsonb_array_elements(keys) AS k (key) LOOP
-            PERFORM rag.put_source_rows(of_source, relation, jsonb_build_array(_row.key), only_missing);
+            PERFORM rag._put_source_rows(of_source, relation, jsonb_build_array(_row.key), only_missing);
         END LOOP;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_source_rows(rag.sources, oid, jsonb, boolean) IS
+COMMENT ON FUNCTION rag._put_source_rows(rag.sources, oid, jsonb, boolean) IS
 $$Put the documents of the rows with these keys, and delete those of rows that have none (any more).
 
 only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it stops no other.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.remove_source_documents(of_source rag.sources, batch integer)
+CREATE OR REPLACE FUNCTION rag._remove_source_documents(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -156,11 +156,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.remove_source_documents(rag.sources, integer) IS
+COMMENT ON FUNCTION rag._remove_source_documents(rag.sources, integer) IS
 $$Delete up to batch documents that a source has put. Returns how many; 0 when none is left.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.step_source(of_source rag.sources, batch integer)
+CREATE OR REPLACE FUNCTION rag._advance_source(of_source rag.sources, batch integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -168,13 +168,13 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _s rag.sources := of_source;
-    _relation oid := rag.source_relation(_s.source_id);
+    _relation oid := rag._source_relation(_s.source_id);
     _sql record;
     _keys jsonb;
     _count integer;
 BEGIN
     IF _s.phase = 'remove' THEN
-        _count := rag.remove_source_documents(_s, batch);
+        _count := rag._remove_source_documents(_s, batch);
         IF _count = 0 THEN
             DELETE FROM rag.sources AS s WHERE s.source_id = _s.source_id;
         END IF;
@@ -184,7 +184,7 @@ BEGIN
         RAISE EXCEPTION 'table % or its triggers are gone', _s.table_name
         USING ERRCODE = 'RG002', HINT = 'attach it again, or rag.detach_source(NULL, collection)';
     END IF;
-    _sql := rag.source_sql(_relation, _s.definition);
+    _sql := rag._source_sql(_relation, _s.definition);
 
     IF EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _s.source_id AND c.key IS NULL) THEN
         -- The reading of every row that begins now covers all changes before it.
@@ -204,20 +204,20 @@ BEGIN
     )
     SELECT jsonb_agg(DISTINCT t.key), count(*) INTO _keys, _count FROM taken AS t;
     IF _count > 0 THEN
-        PERFORM rag.put_source_rows(_s, _relation, _keys, false);
+        PERFORM rag._put_source_rows(_s, _relation, _keys, false);
         RETURN _count;
     END IF;
 
     IF _s.phase = 'backfill' THEN
         IF _s.reached IS NULL THEN
-            EXECUTE format('SELECT count(*) FROM %s', rag.table_name(_relation)) INTO _s.rows_total;
+            EXECUTE format('SELECT count(*) FROM %s', rag._table_name(_relation)) INTO _s.rows_total;
         END IF;
         EXECUTE format('SELECT jsonb_agg(x.key), count(*) FROM (SELECT %s AS key FROM %s AS t WHERE %s ORDER BY %s LIMIT %s) AS x',
-                       _sql.key_sql, rag.table_name(_relation),
+                       _sql.key_sql, rag._table_name(_relation),
                        CASE WHEN _s.reached IS NULL THEN 'true' ELSE _sql.after_sql END, _sql.order_sql, batch)
         INTO _keys, _count USING _s.reached;
         IF _count > 0 THEN
-            PERFORM rag.put_source_rows(_s, _relation, _keys, false);
+            PERFORM rag._put_source_rows(_s, _relation, _keys, false);
         END IF;
     ELSIF _s.phase = 'sweep' THEN
         SELECT jsonb_agg(x.key), count(*), to_jsonb(max(x.document_id::text)) INTO _keys, _count, _s.reached
@@ -226,7 +226,7 @@ BEGIN
                   AND (_s.reached IS NULL OR d.document_id > (_s.reached #>> '{}')::uuid)
               ORDER BY d.document_id LIMIT batch) AS x;
         IF _count > 0 THEN
-            PERFORM rag.put_source_rows(_s, _relation, _keys, true);
+            PERFORM rag._put_source_rows(_s, _relation, _keys, true);
         END IF;
     ELSE
         RETURN 0;
@@ -241,7 +241,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.step_source(rag.sources, integer) IS
+COMMENT ON FUNCTION rag._advance_source(rag.sources, integer) IS
 $$One batch of a source's work: changes that were noted before the rows that are read for the first time, and then the
 documents whose rows are gone. Returns how much there was; 0 when it is in step.$$;
 
@@ -282,7 +282,7 @@ BEGIN
     IF _source.source_id IS NULL THEN
         RETURN 0;
     END IF;
-    _done := rag.step_source(_source, batch);
+    _done := rag._advance_source(_source, batch);
     IF _done > 0 OR _source.broken IS NOT NULL THEN
         UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL WHERE s.source_id = of_source;
     END IF;
@@ -341,7 +341,7 @@ $$One batch of each source that has something to do: what a worker calls until i
 its own. collections: only theirs. retry_broken: try the broken ones again. Returns how many rows there were.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.sources_of(source_table regclass, collection text)
+CREATE OR REPLACE FUNCTION rag._sources_of(source_table regclass, collection text)
 RETURNS integer[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -350,22 +350,22 @@ DECLARE
     _ids integer[] := ARRAY(
         SELECT s.source_id FROM rag.sources AS s
         JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
-        WHERE (sources_of.collection IS NULL OR c.name = sources_of.collection)
-            AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table))
+        WHERE (_sources_of.collection IS NULL OR c.name = _sources_of.collection)
+            AND coalesce(rag._source_relation(s.source_id) = source_table, s.table_name = rag._table_name(source_table))
         ORDER BY s.source_id);
 BEGIN
     IF _ids = '{}' THEN
-        PERFORM rag.require_source(source_table, sources_of.collection);  -- says so
+        PERFORM rag._require_source(source_table, _sources_of.collection);  -- says so
     END IF;
     RETURN _ids;
 END
 $$;
 
-COMMENT ON FUNCTION rag.sources_of(regclass, text) IS
+COMMENT ON FUNCTION rag._sources_of(regclass, text) IS
 $$The sources that a table is, of all collections or of one, those included that are being removed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_following(of_source integer)
+CREATE OR REPLACE FUNCTION rag._require_following(of_source integer)
 RETURNS void
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -381,7 +381,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_following(integer) IS $$Error RG001, with the reason, when a source is broken.$$;
+COMMENT ON FUNCTION rag._require_following(integer) IS $$Error RG001, with the reason, when a source is broken.$$;
 
 
 -- A procedure that commits can have no SET clause.
@@ -392,13 +392,13 @@ AS $$
 DECLARE
     _id integer;
 BEGIN
-    FOREACH _id IN ARRAY rag.sources_of(source_table, collection) LOOP
+    FOREACH _id IN ARRAY rag._sources_of(source_table, collection) LOOP
         LOOP
             EXIT WHEN rag.follow_source(_id, batch) OPERATOR(pg_catalog.=) 0;
             COMMIT;
         END LOOP;
         COMMIT;
-        PERFORM rag.require_following(_id);
+        PERFORM rag._require_following(_id);
     END LOOP;
 END
 $$;

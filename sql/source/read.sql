@@ -1,6 +1,6 @@
 -- A source: an application's own table that a collection follows. How its rows are read.
 
-CREATE OR REPLACE FUNCTION rag.table_name(relation oid)
+CREATE OR REPLACE FUNCTION rag._table_name(relation oid)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -13,10 +13,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.table_name(oid) IS $$A table's name with its schema, whatever the search_path; NULL when it is gone.$$;
+COMMENT ON FUNCTION rag._table_name(oid) IS $$A table's name with its schema, whatever the search_path; NULL when it is gone.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.source_columns(relation oid, columns jsonb)
+CREATE OR REPLACE FUNCTION rag._source_columns(relation oid, columns jsonb)
 RETURNS text[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -35,18 +35,18 @@ BEGIN
     LEFT JOIN pg_attribute AS a ON n.attname IS NULL AND a.attrelid = _root AND a.attnum = (c.pair ->> 1)::integer
         AND NOT a.attisdropped;
     IF _missing IS NOT NULL THEN
-        RAISE EXCEPTION 'table % has no column %', rag.table_name(relation), _missing USING ERRCODE = 'RG002',
+        RAISE EXCEPTION 'table % has no column %', rag._table_name(relation), _missing USING ERRCODE = 'RG002',
         HINT = 'attach the source again with the columns that the table has now';
     END IF;
     RETURN _names;
 END
 $$;
 
-COMMENT ON FUNCTION rag.source_columns(oid, jsonb) IS
+COMMENT ON FUNCTION rag._source_columns(oid, jsonb) IS
 $$The present names of columns given as [[name, attnum], …]: by name, and by number where a column was renamed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.key_operator(of_type oid, name text)
+CREATE OR REPLACE FUNCTION rag._key_operator(of_type oid, name text)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -69,12 +69,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.key_operator(oid, text) IS
+COMMENT ON FUNCTION rag._key_operator(oid, text) IS
 $$The operator =, >= or > by which an index on a column of this type is ordered, with its schema where that is not
 pg_catalog: of citext, for instance, whose schema is on no search_path here.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.source_sql(
+CREATE OR REPLACE FUNCTION rag._source_sql(
     relation oid, definition jsonb,
     OUT key_sql text, OUT match_sql text, OUT order_sql text, OUT after_sql text, OUT row_sql text,
     OUT condition_sql text, OUT note_sql jsonb)
@@ -83,25 +83,25 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _root oid := coalesce(pg_partition_root(relation), relation);
-    _key text[] := rag.source_columns(relation, definition -> 'key');
-    _title text[] := rag.source_columns(relation, definition -> 'title');
-    _content text[] := rag.source_columns(relation, definition -> 'content');
-    _metadata text[] := rag.source_columns(relation, definition -> 'metadata');
-    _language text[] := rag.source_columns(relation, definition -> 'language');
+    _key text[] := rag._source_columns(relation, definition -> 'key');
+    _title text[] := rag._source_columns(relation, definition -> 'title');
+    _content text[] := rag._source_columns(relation, definition -> 'content');
+    _metadata text[] := rag._source_columns(relation, definition -> 'metadata');
+    _language text[] := rag._source_columns(relation, definition -> 'language');
     _after text[];  -- of each key column: its own >=, >, =, and the value reached
     _place integer;
     _watched text;
 BEGIN
     condition_sql := format(E'(%s\n)', coalesce(definition ->> 'condition', 'true'));
     SELECT format('jsonb_build_array(%s)', string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)),
-           string_agg(format('t.%I %s (_rag.key ->> %s)::%s', k.name, rag.key_operator(a.atttypid, '='), k.place - 1, y.name),
+           string_agg(format('t.%I %s (_rag.key ->> %s)::%s', k.name, rag._key_operator(a.atttypid, '='), k.place - 1, y.name),
                       ' AND '),
            string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
-           CASE WHEN bool_and(rag.key_operator(a.atttypid, '>') = '>') THEN
+           CASE WHEN bool_and(rag._key_operator(a.atttypid, '>') = '>') THEN
                format('(%s) > (%s)', string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
                       string_agg(format('($1 ->> %s)::%s', k.place - 1, y.name), ', ' ORDER BY k.place)) END,
-           array_agg(ARRAY[rag.key_operator(a.atttypid, '>='), rag.key_operator(a.atttypid, '>'),
-                           rag.key_operator(a.atttypid, '='), format('($1 ->> %s)::%s', k.place - 1, y.name)] ORDER BY k.place)
+           array_agg(ARRAY[rag._key_operator(a.atttypid, '>='), rag._key_operator(a.atttypid, '>'),
+                           rag._key_operator(a.atttypid, '='), format('($1 ->> %s)::%s', k.place - 1, y.name)] ORDER BY k.place)
     INTO key_sql, match_sql, order_sql, after_sql, _after
     FROM unnest(_key) WITH ORDINALITY AS k (name, place)
     JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = k.name,
@@ -144,37 +144,37 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.source_sql(oid, jsonb) IS
+COMMENT ON FUNCTION rag._source_sql(oid, jsonb) IS
 $$The pieces of SQL by which a source's rows (t) are read: key_sql (a jsonb array of texts), match_sql (the row of the key
 _rag.key), order_sql and after_sql (rows beyond the key $1), row_sql (title, content, metadata, language), condition_sql,
 note_sql (what the triggers run: INSERT and DELETE note the keys of source $1, UPDATE gives the keys of rows of which something
 that is read has changed, ANY those of all rows of an update; and the columns these name).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_source(relation oid, definition jsonb, keys jsonb)
+CREATE OR REPLACE FUNCTION rag._read_source(relation oid, definition jsonb, keys jsonb)
 RETURNS TABLE (row_key jsonb, title text, content text, metadata jsonb, language text)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _sql record := rag.source_sql(relation, definition);
+    _sql record := rag._source_sql(relation, definition);
 BEGIN
     RETURN QUERY EXECUTE format(
         'SELECT _rag.key, r.title, nullif(r.content, ''''), r.metadata, r.language
          FROM jsonb_array_elements($1) AS _rag (key)
          LEFT JOIN LATERAL (SELECT %s FROM %s AS t WHERE %s AND %s = _rag.key AND %s OFFSET 0) AS r ON true',
-        _sql.row_sql, rag.table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
+        _sql.row_sql, rag._table_name(relation), _sql.match_sql, _sql.key_sql, _sql.condition_sql)
     USING keys;
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_source(oid, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._read_source(oid, jsonb, jsonb) IS
 $$The rows of these keys as documents. content is NULL where there is none: the row is gone, the condition is not met, or
 its content columns are all NULL or empty. A key that equals a row's and is written otherwise (1.0 and 1.00) is not that
 row's: its document goes, and the row has one under the key as it is written now.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.source_uri(definition jsonb, row_key jsonb)
+CREATE OR REPLACE FUNCTION rag._source_uri(definition jsonb, row_key jsonb)
 RETURNS text
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -193,12 +193,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.source_uri(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._source_uri(jsonb, jsonb) IS
 $$The uri of a row's document. In a composite key % and / of the values are written %25 and %2F, so that no two keys share a
 uri.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.source_relation(of_source integer)
+CREATE OR REPLACE FUNCTION rag._source_relation(of_source integer)
 RETURNS oid
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -207,44 +207,44 @@ BEGIN
     RETURN (SELECT t.tgrelid FROM pg_trigger AS t
             JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
             LEFT JOIN rag.sources AS s ON s.source_id = of_source
-            WHERE t.tgname = format('rag_source_%s_insert', of_source) AND t.tgfoid = 'rag.note_changes'::regproc
-            ORDER BY rag.table_name(t.tgrelid) IS DISTINCT FROM s.table_name, t.tgrelid
+            WHERE t.tgname = format('rag_source_%s_insert', of_source) AND t.tgfoid = 'rag._record_changes'::regproc
+            ORDER BY rag._table_name(t.tgrelid) IS DISTINCT FROM s.table_name, t.tgrelid
             LIMIT 1);
 END
 $$;
 
-COMMENT ON FUNCTION rag.source_relation(integer) IS
+COMMENT ON FUNCTION rag._source_relation(integer) IS
 $$The table of a source: where its triggers are, so that a renamed or restored table is found. NULL when they are gone.
 
 A copy of the table, made with its triggers, has triggers of the same names: the one by the source's name is meant, else the
 oldest.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.require_source(source_table regclass, collection text)
+CREATE OR REPLACE FUNCTION rag._require_source(source_table regclass, collection text)
 RETURNS rag.sources
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _only integer := CASE WHEN require_source.collection IS NOT NULL
-                          THEN (rag.require_collection(require_source.collection)).collection_id END;
+    _only integer := CASE WHEN _require_source.collection IS NOT NULL
+                          THEN (rag._require_collection(_require_source.collection)).collection_id END;
     _found rag.sources[];
 BEGIN
     SELECT array_agg(s) INTO _found
     FROM rag.sources AS s
     WHERE (_only IS NULL OR s.collection_id = _only) AND s.phase <> 'remove'
-        AND coalesce(rag.source_relation(s.source_id) = source_table, s.table_name = rag.table_name(source_table));
+        AND coalesce(rag._source_relation(s.source_id) = source_table, s.table_name = rag._table_name(source_table));
     IF _found IS NULL THEN
-        RAISE EXCEPTION 'table % is not a source of %', rag.table_name(source_table),
-            coalesce('collection ' || quote_literal(require_source.collection), 'any collection')
+        RAISE EXCEPTION 'table % is not a source of %', rag._table_name(source_table),
+            coalesce('collection ' || quote_literal(_require_source.collection), 'any collection')
         USING ERRCODE = 'RG002', HINT = 'rag.list_sources() shows the sources; rag.attach_source makes one';
     ELSIF cardinality(_found) > 1 THEN
-        RAISE EXCEPTION 'table % is a source of % collections', rag.table_name(source_table), cardinality(_found)
+        RAISE EXCEPTION 'table % is a source of % collections', rag._table_name(source_table), cardinality(_found)
         USING ERRCODE = 'RG001', HINT = 'name the collection as well';
     END IF;
     RETURN _found[1];
 END
 $$;
 
-COMMENT ON FUNCTION rag.require_source(regclass, text) IS
+COMMENT ON FUNCTION rag._require_source(regclass, text) IS
 $$The source that a table is (of a collection; NULL: of the only one), or error RG002.$$;

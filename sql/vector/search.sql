@@ -1,56 +1,56 @@
--- Vector search: how a search is run (rag.plan_vector), and the search itself (rag.rank_vector).
+-- Vector search: how a search is run (rag._plan_vector), and the search itself (rag._rank_vector).
 
-CREATE OR REPLACE FUNCTION rag.exact_search_limit()
+CREATE OR REPLACE FUNCTION rag._exact_search_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 2500;
 
-COMMENT ON FUNCTION rag.exact_search_limit() IS
+COMMENT ON FUNCTION rag._exact_search_limit() IS
 $$Up to so many vectors are compared one by one: exact, and as fast as an index.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.exact_match_limit(share double precision)
+CREATE OR REPLACE FUNCTION rag._exact_match_limit(share double precision)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
 
-COMMENT ON FUNCTION rag.exact_match_limit(double precision) IS
+COMMENT ON FUNCTION rag._exact_match_limit(double precision) IS
 $$Up to so many chunks that pass a filter are compared one by one. The smaller the share that passes, the longer an index
 has to be walked, and the more comparisons pay.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.default_ef_search(share double precision, chunk_count bigint)
+CREATE OR REPLACE FUNCTION rag._default_ef_search(share double precision, chunk_count bigint)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(1000, CASE WHEN share IS NULL THEN 100 WHEN share < 0.05 THEN 1000 ELSE 500 END
     * greatest(1, chunk_count / 100000.0::double precision) ^ 0.6)::integer;
 
-COMMENT ON FUNCTION rag.default_ef_search(double precision, bigint) IS
+COMMENT ON FUNCTION rag._default_ef_search(double precision, bigint) IS
 $$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL without) thins the neighbours,
 and beyond 100,000 chunks, where the same walk finds fewer of the nearest (measured: 400 at a million).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.vector_scan_limit()
+CREATE OR REPLACE FUNCTION rag._vector_scan_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 5000;
 
-COMMENT ON FUNCTION rag.vector_scan_limit() IS
+COMMENT ON FUNCTION rag._vector_scan_limit() IS
 $$After so many vectors of an index walk that found too few chunks, all are compared instead.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.nearness(space rag.spaces)
+CREATE OR REPLACE FUNCTION rag._distance_expression(space rag.spaces)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)', space.dimensions,
-                  rag.distance_operator(space.distance));
+                  rag._distance_operator(space.distance));
 END
 $$;
 
-COMMENT ON FUNCTION rag.nearness(rag.spaces) IS
+COMMENT ON FUNCTION rag._distance_expression(rag.spaces) IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.plan_vector(
+CREATE OR REPLACE FUNCTION rag._plan_vector(
     collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
     OUT method text, OUT chunk_keys bigint[], OUT share double precision, OUT chunk_count bigint
 )
@@ -62,17 +62,17 @@ DECLARE
 BEGIN
     SELECT t.chunk_count INTO chunk_count FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
     chunk_count := coalesce(chunk_count, 0);
-    IF chunk_count <= coalesce(_exact, rag.exact_search_limit()) OR NOT rag.has_index(space) THEN
+    IF chunk_count <= coalesce(_exact, rag._exact_search_limit()) OR NOT rag._has_index(space) THEN
         method := 'exact';
         RETURN;
     ELSIF filter_sql IS NULL THEN
         method := 'index';
         RETURN;
     END IF;
-    share := rag.filter_share(collection_key, filter_sql);
-    _exact := coalesce(_exact, rag.exact_match_limit(share));
+    share := rag._filter_share(collection_key, filter_sql);
+    _exact := coalesce(_exact, rag._exact_match_limit(share));
     IF filter_indexed AND share * chunk_count < 2 * _exact THEN
-        chunk_keys := rag.list_indexed_matches(collection_key, filter_sql, NULL, _exact);
+        chunk_keys := rag._list_indexed_matches(collection_key, filter_sql, NULL, _exact);
     END IF;
     method := CASE
         WHEN chunk_keys IS NOT NULL THEN 'matches'
@@ -81,15 +81,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.plan_vector(integer, rag.spaces, text, boolean, integer) IS
+COMMENT ON FUNCTION rag._plan_vector(integer, rag.spaces, text, boolean, integer) IS
 $$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are compared), exact (every
 vector of the space that passes is compared), iterative (the index is walked until enough have passed), index.
 
-share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for rag.exact_search_limit() and
-rag.exact_match_limit(share).$$;
+share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for rag._exact_search_limit() and
+rag._exact_match_limit(share).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compare_vectors(
+CREATE OR REPLACE FUNCTION rag._exact_search(
     collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
     chunk_keys bigint[], filter_sql text
 )
@@ -102,7 +102,7 @@ BEGIN
     RETURN QUERY EXECUTE format(
         'SELECT n.chunk_id, n.distance FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e %s'
         ' WHERE e.space_id = $1 %s OFFSET 0) AS n ORDER BY n.distance, n.chunk_id LIMIT $3',
-        rag.nearness(space),
+        rag._distance_expression(space),
         CASE WHEN chunk_keys IS NULL AND filter_sql IS NOT NULL THEN
             'JOIN rag.chunks AS c ON c.collection_id = $4 AND c.chunk_id = e.chunk_id' END,
         CASE WHEN chunk_keys IS NOT NULL THEN 'AND e.chunk_id = ANY ($5)'
@@ -112,11 +112,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_vectors(integer, rag.spaces, {vector}.halfvec, integer, bigint[], text) IS
+COMMENT ON FUNCTION rag._exact_search(integer, rag.spaces, {vector}.halfvec, integer, bigint[], text) IS
 $$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.walk_index(
+CREATE OR REPLACE FUNCTION rag._ann_search(
     collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, taken integer,
     filter_sql text, ef_search integer, scan_limit integer
 )
@@ -127,7 +127,7 @@ AS $$
 DECLARE
     _order text := CASE WHEN space.index_options ->> 'kind' = 'binary' THEN format(
         '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
-        space.dimensions) ELSE rag.nearness(space) END;
+        space.dimensions) ELSE rag._distance_expression(space) END;
     _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples', 'enable_seqscan', 'enable_sort'];
     _before text[];
 BEGIN
@@ -145,27 +145,27 @@ BEGIN
         'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance + 0, k.chunk_id',  -- + 0: sorted in any case
         CASE WHEN filter_sql IS NULL THEN format(
             'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $4',
-            rag.nearness(space), _order)
+            rag._distance_expression(space), _order)
         ELSE format(
             'SELECT n.chunk_id, n.distance'
             ' FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e'
             '       WHERE e.space_id = $1 ORDER BY %s LIMIT 1000000) AS n,'
             ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $3 AND c.chunk_id = n.chunk_id'
             '          AND (%s) OFFSET 0) AS f'
-            ' LIMIT $4', rag.nearness(space), _order, filter_sql) END)
+            ' LIMIT $4', rag._distance_expression(space), _order, filter_sql) END)
     USING space.space_id, query_embedding, collection_key, taken;
     PERFORM set_config(s.name, s.setting, true) FROM unnest(_own, _before) AS s (name, setting);
 END
 $$;
 
-COMMENT ON FUNCTION rag.walk_index(integer, rag.spaces, {vector}.halfvec, integer, text, integer, integer) IS
+COMMENT ON FUNCTION rag._ann_search(integer, rag.spaces, {vector}.halfvec, integer, text, integer, integer) IS
 $$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a binary index finds them by their bits).
 
 scan_limit: the walk goes on past rows that are deleted or not visible, and past chunks that do not pass the filter, until
 it has found enough or seen so many vectors. NULL: one round of ef_search vectors, whatever is left of them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.rank_vector(
+CREATE OR REPLACE FUNCTION rag._rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
     ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL, scan_limit integer DEFAULT NULL
@@ -176,7 +176,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    _space rag.spaces := rag.active_space(collection_key);
+    _space rag.spaces := rag._active_space(collection_key);
     _plan record;
     _taken integer;
     _ef_search integer;
@@ -191,16 +191,16 @@ BEGIN
             _space.dimensions, _space.model
         USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
     END IF;
-    _plan := rag.plan_vector(collection_key, _space, filter_sql, filter_indexed,
-                             rank_vector.exact_below);
+    _plan := rag._plan_vector(collection_key, _space, filter_sql, filter_indexed,
+                             _rank_vector.exact_below);
     IF _plan.method IN ('index', 'iterative') THEN
         -- One more than asked for shows whether the last place is tied.
         _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10 ELSE 1 END + 1;
-        _ef_search := coalesce(ef_search, rag.default_ef_search(_plan.share, _plan.chunk_count));
-        _scan_limit := coalesce(scan_limit, rag.vector_scan_limit());
+        _ef_search := coalesce(ef_search, rag._default_ef_search(_plan.share, _plan.chunk_count));
+        _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
-        FROM rag.walk_index(collection_key, _space, query_embedding, _taken, filter_sql, _ef_search,
+        FROM rag._ann_search(collection_key, _space, query_embedding, _taken, filter_sql, _ef_search,
                             CASE _plan.method WHEN 'iterative' THEN _scan_limit END) AS w;
         -- Too few: rows that are dead or invisible took the places of others.
         IF _plan.method = 'index' AND coalesce(cardinality(_ids), 0) < _taken
@@ -208,7 +208,7 @@ BEGIN
         THEN
             SELECT array_agg(w.chunk_id), array_agg(w.distance)
             INTO _ids, _distances
-            FROM rag.walk_index(collection_key, _space, query_embedding, greatest(_taken, 4 * _ef_search),
+            FROM rag._ann_search(collection_key, _space, query_embedding, greatest(_taken, 4 * _ef_search),
                                 filter_sql, _ef_search, _scan_limit) AS w;
         END IF;
         IF cardinality(_ids) >= candidate_limit AND (
@@ -220,25 +220,25 @@ BEGIN
             RETURN;
         END IF;
         IF _plan.method = 'iterative' AND filter_indexed THEN
-            _plan.chunk_keys := rag.list_indexed_matches(
-                collection_key, filter_sql, NULL, rag.exact_match_limit(0));
+            _plan.chunk_keys := rag._list_indexed_matches(
+                collection_key, filter_sql, NULL, rag._exact_match_limit(0));
         END IF;
     END IF;
     RETURN QUERY
     SELECT w.chunk_id, w.distance
-    FROM rag.compare_vectors(collection_key, _space, query_embedding, candidate_limit, _plan.chunk_keys, filter_sql) AS w;
+    FROM rag._exact_search(collection_key, _space, query_embedding, candidate_limit, _plan.chunk_keys, filter_sql) AS w;
 END
 $$;
 
-COMMENT ON FUNCTION rag.rank_vector(
+COMMENT ON FUNCTION rag._rank_vector(
     integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer
 ) IS
-$$The nearest chunks, nearest first; rag.plan_vector chooses how. A walk of the index that meets too few chunks (the others
+$$The nearest chunks, nearest first; rag._plan_vector chooses how. A walk of the index that meets too few chunks (the others
 do not pass the filter, or are deleted, or not visible to the snapshot) is followed by an exact search, so neither costs
 results; so is one whose last place is tied with all that it found beyond. A binary index says little by its bits: ten times
 the candidates are taken, and ordered by their exact distance. A vector of length 0 has no cosine: its distance is NaN, and
 it comes last.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index serves it. ef_search: 1 to
-1000 (default rag.default_ef_search; at least candidate_limit). exact_below: see rag.plan_vector. scan_limit: default
-rag.vector_scan_limit().$$;
+1000 (default rag._default_ef_search; at least candidate_limit). exact_below: see rag._plan_vector. scan_limit: default
+rag._vector_scan_limit().$$;

@@ -1,13 +1,13 @@
-CREATE OR REPLACE FUNCTION rag.provider_of(model text)
+CREATE OR REPLACE FUNCTION rag._provider_of(model text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN split_part(model, ':', 1);
 
-COMMENT ON FUNCTION rag.provider_of(text) IS
+COMMENT ON FUNCTION rag._provider_of(text) IS
 $$Whose budget a model is charged to: its name up to the first colon, e.g. gemini.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.current_budget(stored rag.budgets, at timestamptz)
+CREATE OR REPLACE FUNCTION rag._current_budget(stored rag.budgets, at timestamptz)
 RETURNS rag.budgets
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -26,17 +26,17 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.current_budget(rag.budgets, timestamptz) IS
+COMMENT ON FUNCTION rag._current_budget(rag.budgets, timestamptz) IS
 $$The budget with its counters as they are at that time: those of a past minute or day (UTC) begin at 0 again.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.check_budget(stored rag.budgets, requests bigint, tokens bigint, at timestamptz,
+CREATE OR REPLACE FUNCTION rag._check_budget(stored rag.budgets, requests bigint, tokens bigint, at timestamptz,
                                             OUT wait_seconds double precision, OUT reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _now rag.budgets := rag.current_budget(stored, at);
+    _now rag.budgets := rag._current_budget(stored, at);
 BEGIN
     IF _now.spent >= _now.spend_cap THEN
         wait_seconds := CASE _now.spend_period WHEN 'total' THEN 'Infinity' ELSE
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_budget(rag.budgets, bigint, bigint, timestamptz) IS
+COMMENT ON FUNCTION rag._check_budget(rag.budgets, bigint, bigint, timestamptz) IS
 $$How many seconds a provider has to be left alone, and why: 0 and NULL when it may be asked now.$$;
 
 
@@ -133,8 +133,8 @@ BEGIN
         RETURN 0;
     END IF;
     _at := clock_timestamp();
-    _budget := rag.current_budget(_budget, _at);
-    SELECT c.wait_seconds INTO _wait FROM rag.check_budget(_budget, requests, tokens, _at) AS c;
+    _budget := rag._current_budget(_budget, _at);
+    SELECT c.wait_seconds INTO _wait FROM rag._check_budget(_budget, requests, tokens, _at) AS c;
     IF _wait > 0 THEN
         RETURN _wait;
     END IF;
@@ -191,8 +191,8 @@ BEGIN
     SELECT b.provider, b.requests_per_minute, b.tokens_per_minute, n.window_requests, n.window_tokens,
            b.spend_cap, b.spend_period, n.spent, c.wait_seconds, c.reason
     FROM rag.budgets AS b,
-    LATERAL rag.current_budget(b, clock_timestamp()) AS n,
-    LATERAL rag.check_budget(b, 1, 1, clock_timestamp()) AS c
+    LATERAL rag._current_budget(b, clock_timestamp()) AS n,
+    LATERAL rag._check_budget(b, 1, 1, clock_timestamp()) AS c
     ORDER BY b.provider;
 END
 $$;
@@ -201,7 +201,7 @@ COMMENT ON FUNCTION rag.list_budgets() IS
 $$Every provider with a budget: its limits, what is used of them, and for how long and why it is left alone.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.held_back()
+CREATE OR REPLACE FUNCTION rag.throttled_spaces()
 RETURNS TABLE (collection_id integer, space_id integer, active boolean, wait_seconds double precision, reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -210,12 +210,12 @@ BEGIN
     RETURN QUERY
     SELECT s.collection_id, s.space_id, s.state = 'active', c.wait_seconds, c.reason
     FROM rag.budgets AS b
-    JOIN rag.spaces AS s ON s.dropped_at IS NULL AND rag.provider_of(s.model) = b.provider,
-    LATERAL rag.check_budget(b, 1, 1, clock_timestamp()) AS c
+    JOIN rag.spaces AS s ON s.dropped_at IS NULL AND rag._provider_of(s.model) = b.provider,
+    LATERAL rag._check_budget(b, 1, 1, clock_timestamp()) AS c
     WHERE c.wait_seconds > 0;
 END
 $$;
 
-COMMENT ON FUNCTION rag.held_back() IS
+COMMENT ON FUNCTION rag.throttled_spaces() IS
 $$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not taken. A document is
 ingested for the active one.$$;

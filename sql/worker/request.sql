@@ -1,13 +1,13 @@
 -- Requests: psql alone asks, a worker embeds or answers. The procedures commit, so they can have no SET clause.
 
-CREATE OR REPLACE FUNCTION rag.add_request(collection text, request_kind text, request_arguments jsonb,
+CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text, request_arguments jsonb,
                                            wait_seconds double precision)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag.require_collection(add_request.collection);
+    _collection rag.collections := rag._require_collection(_add_request.collection);
     _id bigint;
 BEGIN
     IF coalesce(btrim(request_arguments ->> 'question'), '') = '' THEN
@@ -17,7 +17,7 @@ BEGIN
         RAISE EXCEPTION 'timeout % is out of range', coalesce(wait_seconds::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use seconds above 0, up to 3600';
     END IF;
-    INSERT INTO rag.requests AS r (collection_id, kind, arguments, expires_at)
+    INSERT INTO rag.worker_calls AS r (collection_id, kind, arguments, expires_at)
     VALUES (_collection.collection_id, request_kind, request_arguments,
             clock_timestamp() + make_interval(secs => wait_seconds))
     RETURNING r.request_id INTO _id;
@@ -26,7 +26,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.add_request(text, text, jsonb, double precision) IS
+COMMENT ON FUNCTION rag._add_request(text, text, jsonb, double precision) IS
 $$Leave a request for a worker and wake one when the transaction commits. It expires after wait_seconds.$$;
 
 
@@ -38,11 +38,11 @@ AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-    UPDATE rag.requests AS r
+    UPDATE rag.worker_calls AS r
     SET worker = worker_name
     FROM (
         SELECT x.request_id, c.name
-        FROM rag.requests AS x
+        FROM rag.worker_calls AS x
         JOIN rag.collections AS c ON c.collection_id = x.collection_id AND c.dropped_at IS NULL
         WHERE x.worker IS NULL AND x.expires_at > clock_timestamp()
             AND (collections IS NULL OR c.name = ANY (collections))
@@ -68,7 +68,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    UPDATE rag.requests AS r
+    UPDATE rag.worker_calls AS r
     SET result = answer_request.result, error = answer_request.error
     WHERE r.request_id = answer_request.request_id;
 END
@@ -78,20 +78,20 @@ COMMENT ON FUNCTION rag.answer_request(bigint, jsonb, text) IS
 $$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody waits any more.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_answer(of_request bigint)
+CREATE OR REPLACE FUNCTION rag._read_answer(of_request bigint)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _request rag.requests;
+    _request rag.worker_calls;
 BEGIN
-    SELECT r.* INTO _request FROM rag.requests AS r WHERE r.request_id = of_request;
+    SELECT r.* INTO _request FROM rag.worker_calls AS r WHERE r.request_id = of_request;
     IF _request.error IS NOT NULL THEN
         RAISE EXCEPTION 'worker % could not answer: %', _request.worker, _request.error
         USING ERRCODE = 'RG009', HINT = 'its log says more';
     ELSIF _request.result IS NOT NULL THEN
-        DELETE FROM rag.requests AS r WHERE r.request_id = of_request;
+        DELETE FROM rag.worker_calls AS r WHERE r.request_id = of_request;
         RETURN _request.result;
     ELSIF _request.request_id IS NOT NULL AND clock_timestamp() < _request.expires_at THEN
         RETURN NULL;
@@ -104,11 +104,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_answer(bigint) IS
+COMMENT ON FUNCTION rag._read_answer(bigint) IS
 $$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed or came too late.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.remove_requests()
+CREATE OR REPLACE FUNCTION rag._remove_requests()
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -116,17 +116,17 @@ AS $$
 DECLARE
     _removed integer;
 BEGIN
-    DELETE FROM rag.requests AS r WHERE r.expires_at < clock_timestamp() - interval '1 minute';
+    DELETE FROM rag.worker_calls AS r WHERE r.expires_at < clock_timestamp() - interval '1 minute';
     GET DIAGNOSTICS _removed = ROW_COUNT;
     RETURN _removed;
 END
 $$;
 
-COMMENT ON FUNCTION rag.remove_requests() IS
+COMMENT ON FUNCTION rag._remove_requests() IS
 $$Remove requests that expired a minute ago and nobody read. Returns how many.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.require_no_transaction(called text)
+CREATE OR REPLACE PROCEDURE rag._require_no_transaction(called text)
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -144,11 +144,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.require_no_transaction(text) IS
+COMMENT ON PROCEDURE rag._require_no_transaction(text) IS
 $$Error RG001 inside a transaction block, where a procedure cannot commit.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag.make_request_of_worker(collection text, request_kind text, request_arguments jsonb,
+CREATE OR REPLACE PROCEDURE rag._call_worker(collection text, request_kind text, request_arguments jsonb,
                                                        wait_seconds double precision, INOUT answer jsonb DEFAULT NULL)
 LANGUAGE plpgsql
 AS $$
@@ -156,11 +156,11 @@ DECLARE
     _id bigint;
     _pause double precision := 0.002;
 BEGIN
-    CALL rag.require_no_transaction(pg_catalog.concat('rag.', request_kind));
-    _id := rag.add_request(collection, request_kind, request_arguments, wait_seconds);
+    CALL rag._require_no_transaction(pg_catalog.concat('rag.', request_kind));
+    _id := rag._add_request(collection, request_kind, request_arguments, wait_seconds);
     COMMIT;
     LOOP
-        answer := rag.read_answer(_id);
+        answer := rag._read_answer(_id);
         COMMIT;
         EXIT WHEN answer IS NOT NULL;
         PERFORM pg_catalog.pg_sleep(_pause);
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.make_request_of_worker(text, text, jsonb, double precision, jsonb) IS
+COMMENT ON PROCEDURE rag._call_worker(text, text, jsonb, double precision, jsonb) IS
 $$Leave a request, commit, and look every few milliseconds, with no transaction open between, until it is answered.$$;
 
 
@@ -184,7 +184,7 @@ AS $$
 DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
-    CALL rag.make_request_of_worker(
+    CALL rag._call_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
     embedding := _answer OPERATOR(pg_catalog.->>) 'embedding';
 END
@@ -216,10 +216,10 @@ AS $$
 DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
-    CALL rag.require_no_transaction('rag.search_text');
-    CALL rag.make_request_of_worker(
+    CALL rag._require_no_transaction('rag.search_text');
+    CALL rag._call_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
-    results := rag.search_json(
+    results := rag._search_json(
         collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, vector_weight,
         keyword_weight, fusion, candidate_limit, diversity, per_document, boosts, result_offset);
 END
@@ -235,7 +235,7 @@ The arguments are those of rag.search; results is an array of its rows as object
 it again. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.search_json(
+CREATE OR REPLACE FUNCTION rag._search_json(
     collection text, question text, embedding text, result_limit integer, metadata_filter jsonb,
     vector_weight double precision, keyword_weight double precision, fusion text, candidate_limit integer,
     diversity double precision, per_document integer, boosts jsonb, result_offset integer DEFAULT 0)
@@ -247,15 +247,15 @@ BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')
         FROM rag.search(
-            search_json.collection, search_json.question, search_json.embedding::{vector}.halfvec, search_json.result_limit,
-            search_json.metadata_filter, search_json.vector_weight, search_json.keyword_weight, search_json.fusion,
-            candidate_limit => search_json.candidate_limit, diversity => search_json.diversity,
-            per_document => search_json.per_document, boosts => search_json.boosts,
-            result_offset => search_json.result_offset) AS h);
+            _search_json.collection, _search_json.question, _search_json.embedding::{vector}.halfvec, _search_json.result_limit,
+            _search_json.metadata_filter, _search_json.vector_weight, _search_json.keyword_weight, _search_json.fusion,
+            candidate_limit => _search_json.candidate_limit, diversity => _search_json.diversity,
+            per_document => _search_json.per_document, boosts => _search_json.boosts,
+            result_offset => _search_json.result_offset) AS h);
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_json(
+COMMENT ON FUNCTION rag._search_json(
     text, text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
     integer
 ) IS
@@ -287,7 +287,7 @@ CREATE OR REPLACE PROCEDURE rag.ask(
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    CALL rag.make_request_of_worker(
+    CALL rag._call_worker(
         collection, 'ask',
         pg_catalog.jsonb_build_object('question', question, 'limit', result_limit, 'filter', metadata_filter),
         timeout, answer);

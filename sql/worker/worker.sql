@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION rag.beat_worker(
+CREATE OR REPLACE FUNCTION rag.heartbeat(
     worker_name text,
     worker_version text,
     worker_collections text[] DEFAULT NULL,
@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.beat_worker(text, text, text[], integer, integer, jsonb) IS
+COMMENT ON FUNCTION rag.heartbeat(text, text, text[], integer, integer, jsonb) IS
 $$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs per second}.
 
 Returns rag.api_version(): a worker that was made for another one stops. Call it every 20 seconds or so.$$;

@@ -141,7 +141,7 @@ def test_the_quickstart_runs(
     assert gone.splitlines()[0] == "0"
     assert "|fail|" not in gone and "|warn|" not in gone
     assert end.split() == ["passwords", "urlaub"]
-    assert connection.execute("SELECT count(*) FROM rag.requests").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
 
 
 def test_without_a_worker_the_error_says_how_to_start_one(
@@ -153,9 +153,9 @@ def test_without_a_worker_the_error_says_how_to_start_one(
         assert done.returncode != 0
         assert "no worker answered in time" in done.stderr
         assert "rag-pg worker" in done.stderr
-    connection.execute("UPDATE rag.requests SET expires_at = now() - interval '1 hour'")
+    connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '1 hour'")
     connection.execute("SELECT rag.maintain()")
-    assert connection.execute("SELECT count(*) FROM rag.requests").fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
 
 
 def test_inside_a_transaction_block_the_error_says_so(psql: Psql, connection: Connection) -> None:

@@ -15,7 +15,7 @@ Connection = psycopg.Connection[Any]
 ROUTINES = """
     SELECT p.oid::regprocedure::text AS name, l.lanname, p.prosecdef, p.proconfig, p.provolatile,
            obj_description(p.oid, 'pg_proc') AS comment, p.proname, p.prokind,
-           p.prosrc LIKE '%COMMIT;%' OR p.prosrc LIKE '%rag.make_request_of_worker%' AS commits,
+           p.prosrc LIKE '%COMMIT;%' OR p.prosrc LIKE '%rag._call_worker%' AS commits,
            has_function_privilege('nobody_at_all', p.oid, 'EXECUTE') AS open_to_all
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang
     WHERE p.pronamespace = 'rag'::regnamespace

@@ -195,7 +195,7 @@ def test_a_chunking_is_refused_in_sql_as_in_python(
         refused = str(exc)
     with psycopg.connect(keyword_dsn) as connection:
         try:
-            connection.execute("SELECT rag.check_chunking(%s)", [json.dumps(settings)])
+            connection.execute("SELECT rag._check_chunking(%s)", [json.dumps(settings)])
             assert refused is None
         except psycopg.Error as exc:
             assert refused is not None, exc

@@ -179,7 +179,7 @@ def test_a_spend_cap_that_is_reached_is_a_warning(connection: Connection) -> Non
 
 def test_a_session_that_holds_up_merges_is_named(connection: Connection, dsn: str) -> None:
     with psycopg.connect(dsn) as other:
-        other.execute("SELECT pg_advisory_lock(rag.keyword_lock(1))")
+        other.execute("SELECT pg_advisory_lock(rag._keyword_lock(1))")
         assert "keyword merges" not in found(connection)  # nothing waits yet
         connection.execute(
             """SELECT rag.put_chunks('c', 'many', jsonb_agg(jsonb_build_object('content', 'word ' || g, 'embedding', '[1, 0, 0]'::jsonb)))

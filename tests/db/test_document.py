@@ -28,7 +28,7 @@ def jobs(connection: Connection) -> int:
 def ingest(connection: Connection, *contents: str) -> str:
     """Work the one waiting ingest job as a worker in any language would."""
     job_id, lease = one(connection, "SELECT job_id, lease FROM rag.take_jobs()")
-    version = one(connection, "SELECT document_version FROM rag.read_job(%s, %s)", job_id, lease)
+    version = one(connection, "SELECT document_version FROM rag.job_input(%s, %s)", job_id, lease)
     chunks = [{"content": c, "embedding": [len(c), 1, 0]} for c in contents]
     return str(
         one(
@@ -105,7 +105,7 @@ def test_unchanged_chunks_keep_their_ids_and_vectors(
     before = dict(connection.execute("SELECT ordinal, chunk_id FROM rag.chunks").fetchall())
     database.put_documents("c", [GOOD | {"content": "changed"}])
     job_id, lease = one(connection, "SELECT job_id, lease FROM rag.take_jobs()")
-    known = one(connection, "SELECT embedded_hashes FROM rag.read_job(%s, %s)", job_id, lease)
+    known = one(connection, "SELECT embedded_hashes FROM rag.job_input(%s, %s)", job_id, lease)
     assert len(known) == 4
     # beta moves up, alpha goes, one beta more (whose vector is there already), delta is new
     chunks: list[dict[str, Any]] = [{"content": c} for c in ("beta", "gamma", "beta", "beta")]

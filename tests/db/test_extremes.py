@@ -116,7 +116,7 @@ def test_extreme_k1_and_b_rank_all_the_same(filled: Connection, k1: str, b: str)
             "SELECT score FROM rag.search_keyword(%s, 'backup')", [name]
         ).fetchall()
         assert len(found) == count
-        filled.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+        filled.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
 
 
 def test_a_filter_beside_hundreds_of_words_that_every_chunk_holds(connection: Connection) -> None:

@@ -198,7 +198,7 @@ def test_a_put_wakes_a_listener(dsn: str, database: Database) -> None:
 def queue_up(connection: Connection, collection: str, count: int, priority: int = 0) -> None:
     """Jobs of documents that do not exist: what a job is about does not matter to the queue."""
     connection.execute(
-        """SELECT rag.queue_jobs((rag.require_collection(%s)).collection_id,
+        """SELECT rag._queue_jobs((rag._require_collection(%s)).collection_id,
                                  ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest', %s)""",
         [collection, count, priority],
     )
@@ -259,7 +259,7 @@ def test_the_claim_walks_its_index(database: Database, connection: Connection) -
 
 def test_a_job_is_not_taken_before_it_is_due(database: Database, connection: Connection) -> None:
     connection.execute(
-        """SELECT rag.queue_jobs((rag.require_collection('c')).collection_id, ARRAY[gen_random_uuid()], 'ingest',
+        """SELECT rag._queue_jobs((rag._require_collection('c')).collection_id, ARRAY[gen_random_uuid()], 'ingest',
                                  job_run_at => now() + interval '1 hour')"""
     )
     assert take(database) == []
@@ -360,7 +360,7 @@ def test_reading_a_job_locks_nothing(dsn: str, database: Database, connection: C
     put(database, "a")
     (job,) = take(database)
     with psycopg.connect(dsn) as reader:
-        reader.execute("SELECT * FROM rag.read_job(%s, %s)", [job.job_id, job.lease])
+        reader.execute("SELECT * FROM rag.job_input(%s, %s)", [job.job_id, job.lease])
         locked = connection.execute("SELECT job_id FROM rag.jobs FOR UPDATE NOWAIT").fetchall()
     assert locked == [(job.job_id,)]
 

@@ -163,8 +163,8 @@ def test_a_filter_is_listed_only_up_to_its_bound(connection: Connection) -> None
     def listed(at_most: int, matching: str | None, indexed: bool) -> int | None:
         (count,) = connection.execute(
             """
-            SELECT cardinality(rag.rank_listed(
-                rag.prepare_keyword(c.collection_id, 'red'), 'true', %s::tsquery, 10, %s, %s
+            SELECT cardinality(rag._rank_by_listing(
+                rag._prepare_keyword(c.collection_id, 'red'), 'true', %s::tsquery, 10, %s, %s
             ))
             FROM rag.collections AS c
             """,
@@ -184,9 +184,9 @@ def test_listing_pays_for_few_matches_only(connection: Connection) -> None:
     def pays(chunks: int, share: float, indexed: bool = True) -> bool:
         (answer,) = connection.execute(
             """
-            SELECT rag.list_pays(q, %s, 10, %s)
+            SELECT rag._prefer_listing(q, %s, 10, %s)
             FROM rag.collections AS c,
-                 jsonb_populate_record(rag.prepare_keyword(c.collection_id, 'red'), %s) AS q
+                 jsonb_populate_record(rag._prepare_keyword(c.collection_id, 'red'), %s) AS q
             """,
             [share, indexed, json.dumps({"chunk_count": chunks, "chunk_counts": [chunks // 100]})],
         ).fetchone() or (None,)

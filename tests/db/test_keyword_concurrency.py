@@ -61,7 +61,7 @@ class Stress:
                         (KEY, chance.randint(1, 8)),
                     )
                 ]
-                db.execute("SELECT rag.unindex_chunks(%s, %s::bigint[])", (KEY, ids))
+                db.execute("SELECT rag._unindex_chunks(%s, %s::bigint[])", (KEY, ids))
                 db.execute(
                     "DELETE FROM rag.chunks WHERE collection_id = %s AND chunk_id = ANY (%s)",
                     (KEY, ids),
@@ -77,13 +77,13 @@ class Stress:
                 INSERT INTO rag.chunks (collection_id, chunk_id, content, lexemes, lexeme_count)
                 SELECT %s, nextval('rag.chunk_ids'), t, l,
                        (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
-                FROM unnest(%s::text[]) AS t, rag.lexemes('simple', t) AS l
+                FROM unnest(%s::text[]) AS t, rag._lexemes('simple', t) AS l
                 RETURNING chunk_id
                 """,
                     (KEY, texts),
                 )
             ]
-            db.execute("SELECT rag.index_chunks(%s, %s)", (KEY, ids))
+            db.execute("SELECT rag._index_chunks(%s, %s)", (KEY, ids))
             if chance.random() < 0.1:
                 time.sleep(chance.random() * 0.2)
             if chance.random() < 0.1:
@@ -99,9 +99,9 @@ class Stress:
 
     def upkeep(self, db: psycopg.Connection, chance: random.Random) -> None:
         if chance.random() < 0.8:
-            db.execute("SELECT rag.merge_keyword(%s)", (KEY,))
+            db.execute("SELECT rag._merge_keyword(%s)", (KEY,))
         else:
-            db.execute("SELECT rag.compact_keyword(%s, 0.1)", (KEY,))
+            db.execute("SELECT rag._compact_keyword(%s, 0.1)", (KEY,))
         time.sleep(0.05)
 
     def kill(self) -> None:
@@ -127,7 +127,9 @@ def answers(db: psycopg.Connection, query: str, limit: int) -> tuple[list, list]
     words: dict[str, int] = {}
     for word in query.split():
         words[word] = words.get(word, 0) + 1
-    found = db.execute("SELECT * FROM rag.rank_keyword(%s, %s, %s)", (KEY, query, limit)).fetchall()
+    found = db.execute(
+        "SELECT * FROM rag._rank_keyword(%s, %s, %s)", (KEY, query, limit)
+    ).fetchall()
     wanted = oracle.search(words, limit)
     return found, [(i, pytest.approx(score, abs=1e-6)) for i, score in wanted]
 
@@ -159,9 +161,11 @@ def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exac
         for query in ("w1", "w59 w3 w3", " ".join(WORDS)):
             found, wanted = answers(db, query, 1000)
             assert found == wanted, query
-        db.execute("SELECT rag.merge_keyword(%s)", (KEY,))
+        db.execute("SELECT rag._merge_keyword(%s)", (KEY,))
         counted = dict(
-            db.execute("SELECT word, chunks FROM rag.chunk_counts(%s, %s)", (KEY, WORDS)).fetchall()
+            db.execute(
+                "SELECT word, chunks FROM rag._chunk_counts(%s, %s)", (KEY, WORDS)
+            ).fetchall()
         )
         actual = dict(
             db.execute(

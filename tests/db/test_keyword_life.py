@@ -46,7 +46,7 @@ class Life:
                 INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, language, lexemes, lexeme_count)
                 SELECT %(key)s, %(id)s, %(text)s, %(metadata)s, %(language)s, l,
                        (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
-                FROM rag.lexemes(coalesce(%(language)s, 'english'), %(text)s) AS l
+                FROM rag._lexemes(coalesce(%(language)s, 'english'), %(text)s) AS l
                 RETURNING (SELECT array_agg(lexeme) FROM unnest(lexemes) AS u, unnest(u.positions))
                 """,
                 {
@@ -58,12 +58,12 @@ class Life:
                 },
             ).fetchone()[0]
             self.oracle.add(chunk_id, lexemes or [])
-        self.db.execute("SELECT rag.index_chunks(%s, %s)", (self.key, list(ids)))
+        self.db.execute("SELECT rag._index_chunks(%s, %s)", (self.key, list(ids)))
 
     def delete(self, start: int, count: int) -> None:
         alive = sorted(self.oracle.chunks)
         doomed = alive[start % len(alive) :][:count] if alive else []
-        self.db.execute("SELECT rag.unindex_chunks(%s, %s::bigint[])", (self.key, doomed))
+        self.db.execute("SELECT rag._unindex_chunks(%s, %s::bigint[])", (self.key, doomed))
         self.db.execute(
             "DELETE FROM rag.chunks WHERE collection_id = %s AND chunk_id = ANY (%s)",
             (self.key, doomed),
@@ -76,10 +76,10 @@ class Life:
         self.insert([text], None)
 
     def merge(self) -> None:
-        self.db.execute("SELECT rag.merge_keyword(%s)", (self.key,))
+        self.db.execute("SELECT rag._merge_keyword(%s)", (self.key,))
 
     def compact(self, dead_share: float) -> None:
-        self.db.execute("SELECT rag.compact_keyword(%s, %s)", (self.key, dead_share))
+        self.db.execute("SELECT rag._compact_keyword(%s, %s)", (self.key, dead_share))
 
     def parameters(self, k1: float, b: float) -> None:
         self.oracle.k1, self.oracle.b = k1, b
@@ -90,7 +90,7 @@ class Life:
     def differences(self, query: str, limit: int, third: int | None = None) -> list[tuple]:
         """Where a search, in each way that it can go, does not find what the oracle says it should."""
         weights = dict(
-            self.db.execute("SELECT * FROM rag.query_terms(%s, %s)", (self.key, query)).fetchall()
+            self.db.execute("SELECT * FROM rag._query_terms(%s, %s)", (self.key, query)).fetchall()
         )
         wanted = self.oracle.search(
             weights, limit, lambda i: third is None or self.metadata[i] == third
@@ -102,7 +102,7 @@ class Life:
         for way, indexed in ways:
             self.db.execute("SELECT set_config('test.way', %s, false)", (way,))
             found = self.db.execute(
-                "SELECT chunk_id, score FROM rag.rank_keyword(%s, %s, %s, %s, 'any', %s)",
+                "SELECT chunk_id, score FROM rag._rank_keyword(%s, %s, %s, %s, 'any', %s)",
                 (self.key, query, limit, condition, indexed),
             ).fetchall()
             if found != exact:
@@ -115,12 +115,14 @@ FILTERED_WAYS = [("listed", True), ("listed", False), ("scanned", True)]
 
 @contextmanager
 def chosen_way(dsn: str) -> Iterator[None]:
-    """rag.list_pays obeys the setting test.way: tiny collections would always be listed."""
+    """rag._prefer_listing obeys the setting test.way: tiny collections would always be listed."""
     with psycopg.connect(dsn, autocommit=True) as db:
-        (saved,) = db.execute("SELECT pg_get_functiondef('rag.list_pays'::regproc)").fetchone()
+        (saved,) = db.execute(
+            "SELECT pg_get_functiondef('rag._prefer_listing'::regproc)"
+        ).fetchone()
         db.execute(
             """
-            CREATE OR REPLACE FUNCTION rag.list_pays(
+            CREATE OR REPLACE FUNCTION rag._prefer_listing(
                 query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
             )
             RETURNS boolean LANGUAGE sql STABLE RETURN current_setting('test.way') = 'listed'

@@ -69,7 +69,7 @@ def test_ties_are_by_chunk_id_from_fresh_to_sealed(small_blocks: Connection, fil
             for query in ("alpha", "beta", "alpha gamma"):
                 assert differences(small_blocks, name, query) == []
         if part < 4:  # the last ones stay fresh
-            small_blocks.execute("SELECT rag.merge_keyword(%s)", key)
+            small_blocks.execute("SELECT rag._merge_keyword(%s)", key)
             for query in ("alpha", "beta", "alpha gamma", "filler"):
                 assert differences(small_blocks, name, query) == []
             stages |= set(
@@ -85,7 +85,7 @@ def test_hybrid_ties_are_by_chunk_id(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 2)")
     chunks = [{"content": f"alpha n{i}", "embedding": [1, 0]} for i in range(300)]
     connection.execute("SELECT rag.put_chunks('c', 'd', %s)", [json.dumps(chunks)])
-    connection.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+    connection.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
     first = connection.execute("SELECT chunk_id FROM rag.chunks ORDER BY 1 LIMIT 10").fetchall()
     for fusion in ("auto", "weighted", "rrf"):
         for boosts in ("[]", '[{"filter": {}, "multiply": 1.5}]'):
@@ -112,8 +112,8 @@ def test_a_lexeme_counts_up_to_255_times_in_every_stage(small_blocks: Connection
         for query in ("x1.2", "x1.2 once", " ".join(["x1.2", *(f"filler{i}" for i in range(40))])):
             assert differences(small_blocks, "often", query) == []
         if part < 2:
-            small_blocks.execute("SELECT rag.merge_keyword(%s)", key)
-    assert small_blocks.execute("SELECT rag.posting(5, 10, 256)").fetchone() == (
+            small_blocks.execute("SELECT rag._merge_keyword(%s)", key)
+    assert small_blocks.execute("SELECT rag._posting(5, 10, 256)").fetchone() == (
         5 << 32 | 10 << 8 | 255,
     )
     assert small_blocks.execute(

@@ -24,12 +24,12 @@ def filled(new_database: Any, template: str) -> Any:
 
 
 def test_pairs_of_characters_are_made_in_linear_time(filled: Connection) -> None:
-    row = filled.execute("SELECT rag.character_pairs(%s)", [HAN]).fetchone()
+    row = filled.execute("SELECT rag._character_pairs(%s)", [HAN]).fetchone()
     assert row is not None
     assert row[0] == [HAN[i : i + 2] for i in range(len(HAN) - 1)]
-    mixed = filled.execute("SELECT rag.character_pairs('漢 ab 漢字仮 x กข')").fetchone()
+    mixed = filled.execute("SELECT rag._character_pairs('漢 ab 漢字仮 x กข')").fetchone()
     assert mixed == (["漢", "漢字", "字仮", "กข"],)
-    assert filled.execute("SELECT rag.character_pairs('plain')").fetchone() == (None,)
+    assert filled.execute("SELECT rag._character_pairs('plain')").fetchone() == (None,)
 
 
 LONG = {
@@ -52,7 +52,7 @@ def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) 
             "SELECT count(*) FROM rag.search_keyword('c', %s, 5, match => %s)", [text, match]
         )
     looked_up = filled.execute(
-        """SELECT count(*) FROM rag.collections AS c, LATERAL rag.query_terms(c.collection_id, %s)""",
+        """SELECT count(*) FROM rag.collections AS c, LATERAL rag._query_terms(c.collection_id, %s)""",
         [text],
     ).fetchone()
     assert looked_up is not None
@@ -60,7 +60,7 @@ def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) 
 
 
 def test_of_very_many_words_the_first_are_looked_up(filled: Connection) -> None:
-    terms = "SELECT array_agg(t.word) FROM rag.collections AS c, LATERAL rag.query_terms(c.collection_id, %s) AS t"
+    terms = "SELECT array_agg(t.word) FROM rag.collections AS c, LATERAL rag._query_terms(c.collection_id, %s) AS t"
     words = [f"w{i}" for i in range(5000)]
     row = filled.execute(terms, [" ".join(words)]).fetchone()
     assert row is not None

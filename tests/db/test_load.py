@@ -19,7 +19,7 @@ DIMENSIONS = 512
 def lexed(connection: Connection, texts: list[str | None]) -> list[tuple[str | None, int]]:
     languages = ["english" if number % 2 else "simple" for number in range(len(texts))]
     return connection.execute(
-        "SELECT lexemes::text, lexeme_count FROM rag.lex_texts(%s, %s)", [languages, texts]
+        "SELECT lexemes::text, lexeme_count FROM rag._lex_texts(%s, %s)", [languages, texts]
     ).fetchall()
 
 
@@ -145,7 +145,7 @@ def test_an_index_gets_the_memory_it_needs_within_bounds(
 ) -> None:
     def memory() -> int:
         row = connection.execute(
-            "SELECT pg_size_bytes(rag.index_memory(s)) FROM rag.spaces AS s"
+            "SELECT pg_size_bytes(rag._index_memory(s)) FROM rag.spaces AS s"
         ).fetchone()
         assert row is not None
         return int(row[0])

@@ -41,7 +41,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "activate_space": ("rag.activate_space(%(second)s, forced => true)",),
     "rollback_space": ("rag.activate_space(%(second)s, forced => true); SELECT * FROM rag.rollback_space('own', true)",),
     "drop_space": ("rag.drop_space(%(second)s)",),
-    "expect_space": ("rag.expect_space('own', 1)",),
+    "expect_space": ("rag.assert_active_space('own', 1)",),
     "put_document": (
         "rag.put_document('own', 'new', 'text', metadata => '{\"a\": 1}')",
         "rag.put_document('own', 'd1', 'other text')",
@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.put_chunks('own', 'd1', '[{\"content\": \"without a vector\"}]')",
     ),
     "load_staged": (
-        """rag.expect_space('own', 1);
+        """rag.assert_active_space('own', 1);
         CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
         INSERT INTO staged_chunks
@@ -107,7 +107,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "field_index_statement": ("rag.field_index_statement('own', 'half', 'numeric')",),
     "compile_filter": (f"rag.compile_filter(1, {FILTER})",),
     "take_jobs": ("rag.take_jobs(10)",),
-    "read_job": ("rag.read_job(%(job)s, %(lease)s)",),
+    "read_job": ("rag.job_input(%(job)s, %(lease)s)",),
     "store_chunks": (
         "rag.store_chunks(%(job)s, %(lease)s, 1, '[{\"content\": \"c\", \"start\": 0, \"stop\": 1, \"embedding\": [1, 0, 0]}]')",
         "rag.store_chunks(%(job)s, %(lease)s, 7, '[]')",
@@ -126,26 +126,26 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_jobs": ("rag.list_jobs('own')", "rag.list_jobs()"),
     "explain_job": ("rag.explain_job(%(job)s)",),
     "job_stats": ("rag.job_stats('own')", "rag.job_stats()"),
-    "unfinished": ("rag.unfinished('own', ARRAY[rag.document_id('own', 'queued')])",),
+    "unfinished": ("rag.pending_documents('own', ARRAY[rag.document_id('own', 'queued')])",),
     "queue_backlog": ("rag.queue_backlog(10)", "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()"),
     "space_settings": ("rag.space_settings('own')",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),
     "detach_source": ("rag.detach_source('followed', 'own', delete_documents => true); SELECT rag.follow_sources()",),
-    "search_text": ("rag.search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]')",),
-    "ask": ("rag.add_request('own', 'ask', '{\"question\": \"q\"}', 1)",),
-    "embed_query": ("rag.add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
+    "search_text": ("rag._search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]')",),
+    "ask": ("rag._add_request('own', 'ask', '{\"question\": \"q\"}', 1)",),
+    "embed_query": ("rag._add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
     "take_request": ("rag.take_request('w')",),
     "answer_request": ("rag.answer_request(1, '{}')",),
-    "beat_worker": ("rag.beat_worker('w', '1')",),
+    "beat_worker": ("rag.heartbeat('w', '1')",),
     "forget_worker": ("rag.forget_worker('w')",),
     "list_workers": ("rag.list_workers()",),
     "set_budget": ("rag.set_budget('gemini', 5)",),
     "list_budgets": ("rag.list_budgets()",),
     "take_budget": ("rag.take_budget('gemini')",),
     "block_provider": ("rag.block_provider('gemini', 1)",),
-    "held_back": ("rag.held_back()",),
+    "held_back": ("rag.throttled_spaces()",),
     "embedded_text": ("rag.embedded_text('t', 'h', 'c')",),
     "content_hash": ("rag.content_hash('c')",),
     "document_id": ("rag.document_id('own', 'd1')",),
@@ -168,8 +168,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "release_job": ("rag.release_job(%(job)s, %(lease)s)",),
     "hits": ("rag.hits('[]')",),
     "search_status": ("rag.search_status('own')",),
-    "index_name": ("rag.index_name(1)",),
-    "field_index": ("rag.field_index('chunks', 1, 'number')",),
+    "index_name": ("rag._index_name(1)",),
+    "field_index": ("rag._field_index('chunks', 1, 'number')",),
     "snippet": (f"rag.snippet('own', {ONE_CHUNK}, 'alpha')",),
     "follow_sources": ("rag.follow_sources()",),
 }  # fmt: skip
@@ -210,7 +210,7 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
                        'embedding', ARRAY[1, g, d]))
                    FROM generate_series(1, 30) AS g)) FROM generate_series(1, 20) AS d"""
         )
-        connection.execute("SELECT rag.merge_keyword(1), rag.seal_frequent(1, 0)")
+        connection.execute("SELECT rag._merge_keyword(1), rag._seal_frequent(1, 0)")
         connection.execute("SELECT rag.put_chunks('own', 'fresh', %s)", [CHUNKS])
         connection.execute("SELECT rag.put_chunks('own', 'bare', '[{\"content\": \"no vector\"}]')")
         connection.execute("SELECT rag.put_document('own', 'queued', 'some text')")
@@ -248,7 +248,7 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
                JOIN pg_class AS t ON t.oid = i.inhrelid
                WHERE t.relname <> ALL (ARRAY(
                    SELECT format('%%s_%%s', n, c.collection_id)
-                   FROM rag.collections AS c, unnest(rag.collection_tables()) AS n WHERE c.name = ANY (%s)
+                   FROM rag.collections AS c, unnest(rag._collection_tables()) AS n WHERE c.name = ANY (%s)
                    UNION ALL
                    SELECT 'embeddings_' || s.space_id
                    FROM rag.collections AS c JOIN rag.spaces AS s USING (collection_id) WHERE c.name = ANY (%s)))""",
@@ -383,17 +383,17 @@ def test_a_merge_in_an_open_transaction_is_passed_by(dsn: str, connection: Conne
     many_chunks = """SELECT rag.put_chunks('busy', %s, (SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
                                                        FROM generate_series(1, 300) AS g))"""
     connection.execute(many_chunks, ["first"])
-    connection.execute("SELECT rag.merge_keyword(1)")
+    connection.execute("SELECT rag._merge_keyword(1)")
     connection.execute("SET lock_timeout = '2s'")
     with psycopg.connect(dsn) as merging:
         merging.execute("SELECT rag.put_chunks('busy', 'own', %s)", [CHUNKS])
-        assert merging.execute("SELECT rag.merge_keyword(1)").fetchone() == (2,)
+        assert merging.execute("SELECT rag._merge_keyword(1)").fetchone() == (2,)
         connection.execute(many_chunks, ["second"])
         connection.execute("SELECT rag.delete_document('busy', 'first')")
-        assert connection.execute("SELECT rag.merge_keyword(1)").fetchone() == (0,)
-        assert connection.execute("SELECT rag.compact_keyword(1, -1)").fetchone() == (0,)
-        assert connection.execute("SELECT * FROM rag.maintain_keywords(1)").fetchone() == (0, 0)
+        assert connection.execute("SELECT rag._merge_keyword(1)").fetchone() == (0,)
+        assert connection.execute("SELECT rag._compact_keyword(1, -1)").fetchone() == (0,)
+        assert connection.execute("SELECT * FROM rag._maintain_keywords(1)").fetchone() == (0, 0)
         found = "SELECT count(*) FROM rag.search_keyword('busy', 'w7')"
         assert connection.execute(found).fetchone() == (1,)
-    assert connection.execute("SELECT rag.merge_keyword(1)").fetchone() == (600,)
+    assert connection.execute("SELECT rag._merge_keyword(1)").fetchone() == (600,)
     assert connection.execute(found).fetchone() == (1,)

@@ -152,7 +152,7 @@ def test_nothing_of_others_is_called_in_a_whole_life(
                 with pytest.raises(psycopg.DatabaseError, match="no worker answered"):
                     connection.execute(call.encode())
         for day in ("2024-02-29", "2024-02-29T12:30", "2024-02-29 12:30:05.25+02:00", "no day"):
-            connection.execute(f"SELECT rag.as_timestamptz('\"{day}\"')".encode())
+            connection.execute(f"SELECT rag._as_timestamptz('\"{day}\"')".encode())
         (statement,) = connection.execute(
             "SELECT rag.field_index_statement('docs', 'tag', 'text')"
         ).fetchone() or ("",)

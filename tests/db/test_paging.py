@@ -114,7 +114,7 @@ def test_ranks_go_on_and_offsets_have_bounds(filled: Connection) -> None:
     assert [hit["rank"] for hit in explained] == [6, 7]
     assert page(filled, "search('c', 'w1'", 2, 5) == [hit["chunk_id"] for hit in explained]
     (answer,) = filled.execute(
-        """SELECT rag.search_json('c', 'w1', NULL, 2, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]', 5)"""
+        """SELECT rag._search_json('c', 'w1', NULL, 2, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]', 5)"""
     ).fetchone() or ([],)
     assert [hit["chunk_id"] for hit in answer] == [hit["chunk_id"] for hit in explained]
     for call in ("search('c', 'w1'", "search_keyword('c', 'w1'", f"search_vector('c', '{VECTOR}'"):

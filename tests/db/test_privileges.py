@@ -108,7 +108,7 @@ def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -
             connection.execute("CREATE TEMP TABLE t (id int)")
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="note_changes"):
                 connection.execute(
-                    "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION rag.note_changes()"
+                    "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION rag._record_changes()"
                 )
 
 
@@ -206,8 +206,8 @@ def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, 
             "SELECT rag.put_document('tenants', 'new', 'text')",
             """SELECT rag.put_chunks('tenants', 'own', '[{"content": "beta", "embedding": [0, 1, 0]}]')""",
             "SELECT rag.delete_document('tenants', 'own')",
-            "SELECT rag.merge_keyword(collection_id) FROM rag.collections WHERE name = 'tenants'",
-            "SELECT rag.compact_keyword(collection_id, -1) FROM rag.collections WHERE name = 'docs'",
+            "SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = 'tenants'",
+            "SELECT rag._compact_keyword(collection_id, -1) FROM rag.collections WHERE name = 'docs'",
             CALLS["read_job"][1],
         ):
             with pytest.raises(
@@ -215,7 +215,7 @@ def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, 
             ):
                 writer.execute(statement.encode())
     with psycopg.connect(policy["owner"], autocommit=True) as owner:
-        owner.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+        owner.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
         found = owner.execute("SELECT uri FROM rag.search_keyword('tenants', 'alpha')").fetchall()
         assert sorted(found) == [("other",), ("own",)]
 

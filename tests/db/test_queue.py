@@ -124,9 +124,9 @@ def test_a_search_can_ask_whether_documents_wait_for_nobody(connection: Connecti
     connection.execute("SELECT rag.put_document('waiting', 'a', 'Alpha')")
     note = "documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg worker"
     assert connection.execute(ask).fetchone() == (1, 0, note)
-    connection.execute("SELECT rag.beat_worker('other', '1', ARRAY['elsewhere'])")
+    connection.execute("SELECT rag.heartbeat('other', '1', ARRAY['elsewhere'])")
     assert connection.execute(ask).fetchone() == (1, 0, note)
-    connection.execute("SELECT rag.beat_worker('mine', '1', ARRAY['waiting'])")
+    connection.execute("SELECT rag.heartbeat('mine', '1', ARRAY['waiting'])")
     assert connection.execute(ask).fetchone() == (1, 1, None)
     connection.execute("SELECT rag.forget_worker('mine')")
     connection.execute("SELECT rag.put_document('waiting', 'b', 'Beta')")

@@ -185,10 +185,10 @@ def test_a_replacement_beside_a_merge_keeps_the_keywords_exact(
     connection: Connection, first: Connection, second: Connection
 ) -> None:
     connection.execute(PUT_CHUNKS, [chunks("apple", "pear")])
-    first.execute("SELECT rag.merge_keyword((SELECT collection_id FROM rag.collections))")
+    first.execute("SELECT rag._merge_keyword((SELECT collection_id FROM rag.collections))")
     second.execute(PUT_CHUNKS, [chunks("apple", "plum")])  # waits for no merge
     first.commit()
-    connection.execute("SELECT rag.merge_keyword((SELECT collection_id FROM rag.collections))")
+    connection.execute("SELECT rag._merge_keyword((SELECT collection_id FROM rag.collections))")
     for word, found in (("apple", 1), ("pear", 0), ("plum", 1)):
         rows = connection.execute("SELECT FROM rag.search_keyword('c', %s)", [word]).fetchall()
         assert len(rows) == found, word

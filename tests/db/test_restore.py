@@ -241,7 +241,7 @@ def test_what_dropping_pgvector_took_away_is_told_before_and_after_an_upgrade(fi
         ("UPDATE rag.collections SET collection_id = 77 WHERE name = 'docs'", "documents_77 .* is missing"),
         ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'rag.embeddings_1_hnsw'::regclass", "index rag.embeddings_1_hnsw is invalid: REINDEX"),
         ("DROP INDEX rag.embeddings_1_hnsw", r"embeddings_1_hnsw .*is missing: SELECT rag.build_vector_index\('docs'\)"),
-        ("DO $$ BEGIN EXECUTE format('DROP INDEX rag.%I', rag.field_index('documents', 1, 'year')); END $$",
+        ("DO $$ BEGIN EXECUTE format('DROP INDEX rag.%I', rag._field_index('documents', 1, 'year')); END $$",
          r"index rag.documents_1_field_\w+ of collection 'docs' is missing: SELECT rag.index_field\('docs', 'year', 'numeric'\)"),
     ],
 )  # fmt: skip

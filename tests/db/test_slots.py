@@ -68,7 +68,7 @@ def test_a_last_block_that_had_been_begun_is_folded_and_taken_apart(churn: Conne
     """Its last slot would be above 2^31."""
     first = 2147483647 // 16000 * 16000
     put(churn, 0)
-    churn.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+    churn.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
     for statement in (
         "UPDATE rag.keyword_slots SET slot = slot + %(first)s",
         "UPDATE rag.keyword_segments SET segment = segment + %(first)s",
@@ -81,13 +81,13 @@ def test_a_last_block_that_had_been_begun_is_folded_and_taken_apart(churn: Conne
     before = found(churn, "item7 list")
     assert len(before) == 7
     put(churn, 1, documents=1)
-    churn.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+    churn.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
     segments = churn.execute(
         "SELECT segment, sealed FROM rag.keyword_segments ORDER BY 1"
     ).fetchall()
     assert segments == [(0, False), (first, True)]
     assert len(found(churn, "item7 list")) == 7
-    churn.execute("SELECT rag.compact_keyword(collection_id, -1) FROM rag.collections")
+    churn.execute("SELECT rag._compact_keyword(collection_id, -1) FROM rag.collections")
     assert next_slot(churn) == 300
     assert len(found(churn, "item7 list")) == 7
 
@@ -103,7 +103,7 @@ def test_blocks_taken_apart_are_filled_again(new_database: Any, template: str) -
         for revision in range(1, 12):
             put(connection, revision, documents=2)
             before = found(connection, "item7 revision")
-            connection.execute("SELECT rag.compact_keyword(collection_id) FROM rag.collections")
+            connection.execute("SELECT rag._compact_keyword(collection_id) FROM rag.collections")
             assert found(connection, "item7 revision") == before
         highest = connection.execute("SELECT max(slot) FROM rag.keyword_slots").fetchone()
         assert highest is not None
@@ -111,12 +111,12 @@ def test_blocks_taken_apart_are_filled_again(new_database: Any, template: str) -
 
 
 def test_the_share_that_passes_a_filter_is_that_of_the_chunks_there_are(churn: Connection) -> None:
-    share = "SELECT rag.filter_share(collection_id, %s) FROM rag.collections"
+    share = "SELECT rag._filter_share(collection_id, %s) FROM rag.collections"
     put(churn, 0)
     churn.execute("SELECT * FROM rag.maintain()")
     for document in range(4):  # four in five deleted, and not compacted
         churn.execute("SELECT rag.delete_document('c', %s)", [f"feed{document}"])
-    churn.execute("SELECT rag.merge_keyword(collection_id) FROM rag.collections")
+    churn.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
     for condition, low, high in (
         ("true", 1, 1.01),
         ("false", 0, 0.05),

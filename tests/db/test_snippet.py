@@ -102,9 +102,9 @@ def test_random_texts_are_marked_at_what_the_index_holds(shared: Connection) -> 
         found = snippet(shared, text, query, language, max_length=5000, start_mark="\x02", stop_mark="\x03")  # fmt: skip
         assert found.replace("\x02", "").replace("\x03", "") == text
         (missed,) = shared.execute(
-            """SELECT ARRAY(SELECT t.word FROM rag.query_terms(1, %s) AS t
-                            WHERE t.word = ANY (tsvector_to_array(rag.lexemes(%s, %s)))
-                            EXCEPT SELECT x FROM rag.mark_text(%s, %s, ARRAY(SELECT word FROM rag.query_terms(1, %s))) AS m,
+            """SELECT ARRAY(SELECT t.word FROM rag._query_terms(1, %s) AS t
+                            WHERE t.word = ANY (tsvector_to_array(rag._lexemes(%s, %s)))
+                            EXCEPT SELECT x FROM rag._mark_text(%s, %s, ARRAY(SELECT word FROM rag._query_terms(1, %s))) AS m,
                             unnest(m.matched) AS x)""",
             [query, language, text, language, text, query],
         ).fetchone() or ([],)

@@ -400,7 +400,7 @@ def test_the_application_needs_few_rights_and_is_told_which(connection: Connecti
         """RESET ROLE;
            GRANT USAGE ON SCHEMA rag TO source_writer;
            GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
-           GRANT EXECUTE ON FUNCTION rag.source_sql, rag.source_columns, rag.key_operator, rag.table_name TO source_writer;
+           GRANT EXECUTE ON FUNCTION rag._source_sql, rag._source_columns, rag._key_operator, rag._table_name TO source_writer;
            SET ROLE source_writer"""
     )
     insert(connection, 1, 2)
@@ -498,7 +498,7 @@ def test_a_trigger_of_the_same_name_elsewhere_changes_nothing(
     sync(connection)
     (number,) = connection.execute("SELECT source_id FROM rag.sources").fetchone() or (0,)
     trigger = f"""CREATE TRIGGER rag_source_{number}_insert AFTER INSERT ON {{}} FOR EACH STATEMENT
-                  EXECUTE FUNCTION rag.note_changes()"""
+                  EXECUTE FUNCTION rag._record_changes()"""
     connection.execute(
         "CREATE SCHEMA older; CREATE TABLE older.articles (LIKE public.articles INCLUDING ALL)"
     )
@@ -530,7 +530,7 @@ def test_a_key_is_compared_by_the_operators_of_its_own_type(
     connection.execute("SELECT rag.attach_source('public.points', 'kb', '{body}')")
     plan = connection.execute(
         """SELECT 'EXPLAIN SELECT FROM points AS t WHERE ' || replace(s.after_sql, '$1', '''["[1]", "2"]''::jsonb')
-           FROM rag.sources, rag.source_sql('points'::regclass, definition) AS s"""
+           FROM rag.sources, rag._source_sql('points'::regclass, definition) AS s"""
     ).fetchone()
     assert plan is not None
     connection.execute("SET enable_seqscan = off")

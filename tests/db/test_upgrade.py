@@ -213,13 +213,13 @@ def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> Non
         dsn,
         "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN 'mine'",
         "CREATE FUNCTION rag.stranger() RETURNS int LANGUAGE sql RETURN 1",
-        "DROP FUNCTION rag.rrf(bigint, integer)",
+        "DROP FUNCTION rag._rrf(bigint, integer)",
         "UPDATE rag.installed SET digest = 'old' WHERE name = '320_search.sql'",
     )
     problems = "\n".join(schema.check(dsn))
     assert "rag.version() was changed by hand" in problems
     assert "rag.stranger() is not rag_pg's" in problems
-    assert "rag.rrf(rank_in_list bigint, k integer) is missing" in problems
+    assert "rag._rrf(rank_in_list bigint, k integer) is missing" in problems
     assert "sql/320_search.sql differs" in problems
     schema.upgrade(dsn)
     assert schema.check(dsn) == []

@@ -56,7 +56,7 @@ def large(new_database: Any, template: str) -> Iterator[tuple[Connection, np.nda
 def method(connection: Connection, name: str, condition: str | None, indexed: bool = True) -> str:
     row = connection.execute(
         """SELECT p.method FROM rag.collections AS c,
-           LATERAL rag.plan_vector(c.collection_id, rag.active_space(c.collection_id), %s, %s, NULL) AS p
+           LATERAL rag._plan_vector(c.collection_id, rag._active_space(c.collection_id), %s, %s, NULL) AS p
            WHERE c.name = %s""",
         [condition, indexed, name],
     ).fetchone()

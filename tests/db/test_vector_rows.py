@@ -153,7 +153,7 @@ def test_dead_vectors_take_nobodys_place(
     assert collection.recall(connection, 200, SEARCH_VECTOR) >= least
     assert collection.recall(connection, 3500, SEARCH_VECTOR.replace(
         "rag.search_vector(%(name)s, %(query)s, %(limit)s)",
-        """rag.rank_vector((SELECT collection_id FROM rag.collections WHERE name = %(name)s),
+        """rag._rank_vector((SELECT collection_id FROM rag.collections WHERE name = %(name)s),
                            %(query)s, %(limit)s) AS r (chunk_id, vector_distance)""",
     )) == pytest.approx(1, abs=0 if kind == "hnsw" else 1)  # fmt: skip
 
@@ -210,7 +210,7 @@ def test_vectors_of_length_0_come_last_and_have_no_distance(
     for limit, zeros in ((10, 0), (3010, 3)):
         rows = connection.execute(
             """SELECT d.uri, r.distance FROM rag.collections AS c,
-               LATERAL rag.rank_vector(c.collection_id, %s, %s) WITH ORDINALITY AS r (chunk_id, distance, place)
+               LATERAL rag._rank_vector(c.collection_id, %s, %s) WITH ORDINALITY AS r (chunk_id, distance, place)
                JOIN rag.chunks AS k ON k.chunk_id = r.chunk_id JOIN rag.documents AS d USING (document_id)
                ORDER BY r.place""",
             [query, limit],

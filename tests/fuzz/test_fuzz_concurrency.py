@@ -75,10 +75,10 @@ def test_every_snapshot_is_exact_beside_writers(fuzz_dsn: str) -> None:
             elif kind < 0.65:
                 connection.execute("SELECT rag.delete_document(%s, %s)", [name, uri])
             elif kind < 0.75:
-                connection.execute("SELECT rag.merge_keyword(%s)", [key])
+                connection.execute("SELECT rag._merge_keyword(%s)", [key])
             elif kind < 0.82:
                 connection.execute(
-                    "SELECT rag.compact_keyword(%s, %s)", [key, chance.choice([-1.0, 0.1])]
+                    "SELECT rag._compact_keyword(%s, %s)", [key, chance.choice([-1.0, 0.1])]
                 )
             elif kind < 0.86:
                 connection.execute(
@@ -90,7 +90,7 @@ def test_every_snapshot_is_exact_beside_writers(fuzz_dsn: str) -> None:
                     connection.execute(
                         "SELECT rag.put_chunks(%s, %s, %s)", [name, uri, chunks(chance, 50)]
                     )
-                    connection.execute("SELECT rag.merge_keyword(%s)", [key])
+                    connection.execute("SELECT rag._merge_keyword(%s)", [key])
 
         def read(connection: Connection, chance: random.Random) -> None:
             with connection.transaction():
@@ -166,7 +166,7 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
                             [job, lease, [chunk]],
                         )
                 elif not connection.execute(
-                    "SELECT document_version FROM rag.read_job(%s, %s)", [job, lease]
+                    "SELECT document_version FROM rag.job_input(%s, %s)", [job, lease]
                 ).fetchone():
                     connection.execute("SELECT rag.finish_job(%s, %s)", [job, lease])
 

@@ -89,11 +89,11 @@ class History:
                 self.merge()
 
     def merge(self) -> None:
-        self.run("SELECT rag.merge_keyword(collection_id) FROM rag.collections WHERE name = %s", self.name)  # fmt: skip
+        self.run("SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = %s", self.name)  # fmt: skip
 
     def compact(self) -> None:
         self.run(
-            "SELECT rag.compact_keyword(collection_id, %s) FROM rag.collections WHERE name = %s",
+            "SELECT rag._compact_keyword(collection_id, %s) FROM rag.collections WHERE name = %s",
             self.chance.choice([-1.0, 0.1, 0.5]), self.name,
         )  # fmt: skip
 
@@ -246,7 +246,7 @@ def test_equal_scores_and_frequent_words_of_a_merged_collection(
                 for n in range(1500)
             ]  # fmt: skip
             connection.execute("SELECT rag.put_chunks(%s, 'd', %s)", [name, json.dumps(chunks)])
-            connection.execute("SELECT rag.merge_keyword(%s)", [key])
+            connection.execute("SELECT rag._merge_keyword(%s)", [key])
             world = World(connection, name)
             for query in queries:
                 for limit in (1, 5, 50):

@@ -164,8 +164,8 @@ def _edit(docs: Collection, db: Connection, chance: random.Random) -> None:
     assert docs.delete("b'0\\")
     assert not docs.delete("never")
     docs.add(*(_document(chance, f"a{i}") for i in range(15, 35)))
-    db.execute("SELECT rag.merge_keyword(%s)", [key])
-    db.execute("SELECT rag.compact_keyword(%s, 0.05)", [key])
+    db.execute("SELECT rag._merge_keyword(%s)", [key])
+    db.execute("SELECT rag._compact_keyword(%s, 0.05)", [key])
     db.execute("SELECT * FROM rag.maintain()")
     assert docs.count(filter={"year": {"$gte": 2003}}) == sum(
         filter_oracle.matches(m, {"year": {"$gte": 2003}}) for (m,) in db.execute(
@@ -201,7 +201,7 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
     for query, wanted in itertools.product(QUERIES, FILTERS):
         words = Counter(
             w for (w, n) in db.execute(
-                "SELECT u.lexeme, cardinality(u.positions) FROM unnest(rag.lexemes('simple', %s)) AS u", [query]
+                "SELECT u.lexeme, cardinality(u.positions) FROM unnest(rag._lexemes('simple', %s)) AS u", [query]
             ) for _ in range(n)
         )  # fmt: skip
         kept = {i for i, m in metadata.items() if filter_oracle.matches(m, wanted)}

@@ -71,17 +71,17 @@ def insert(db: psycopg.Connection, language: str, texts: dict[int, str]) -> None
         """
         INSERT INTO rag.chunks (collection_id, chunk_id, content, lexemes, lexeme_count)
         SELECT 2, i.id, i.text, l, (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
-        FROM incoming AS i, rag.lexemes(%s, i.text) AS l
+        FROM incoming AS i, rag._lexemes(%s, i.text) AS l
         """,
         (language,),
     )
     db.execute("DROP TABLE incoming")
     for start in range(0, len(texts), 700):
-        db.execute("SELECT rag.index_chunks(2, %s)", (list(texts)[start : start + 700],))
+        db.execute("SELECT rag._index_chunks(2, %s)", (list(texts)[start : start + 700],))
 
 
 def delete(db: psycopg.Connection, ids: list[int]) -> None:
-    db.execute("SELECT rag.unindex_chunks(2, %s)", (ids,))
+    db.execute("SELECT rag._unindex_chunks(2, %s)", (ids,))
     db.execute("DELETE FROM rag.chunks WHERE collection_id = 2 AND chunk_id = ANY (%s)", (ids,))
 
 
@@ -99,8 +99,8 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
     )
     differ = []
     for text in queries:
-        words = dict(db.execute("SELECT * FROM rag.query_terms(2, %s)", (text,)).fetchall())
-        found = db.execute("SELECT * FROM rag.rank_keyword(2, %s, 100)", (text,)).fetchall()
+        words = dict(db.execute("SELECT * FROM rag._query_terms(2, %s)", (text,)).fetchall())
+        found = db.execute("SELECT * FROM rag._rank_keyword(2, %s, 100)", (text,)).fetchall()
         wanted = oracle.search(words, 100)
         if found != [(i, pytest.approx(score, abs=1e-6)) for i, score in wanted]:
             differ.append((text, found, wanted))
@@ -131,5 +131,5 @@ def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
         db, language, {1_000_000 + i: texts[chance.choice(updated)] + " changed" for i in updated}
     )
     assert differences(db, queries) == []
-    db.execute("SELECT rag.compact_keyword(2)")
+    db.execute("SELECT rag._compact_keyword(2)")
     assert differences(db, queries[::5]) == []

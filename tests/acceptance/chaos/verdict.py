@@ -112,10 +112,10 @@ def _inexact(connection: Connection) -> list[str]:
     for _ in range(20):
         query = " ".join(chance.sample(sorted(set(chance.choice(wordy))), 3))
         terms = connection.execute(
-            "SELECT word, said FROM rag.query_terms(1, %s)", [query]
+            "SELECT word, said FROM rag._query_terms(1, %s)", [query]
         ).fetchall()
         wanted = oracle.search(dict(terms), 20)
-        found = connection.execute("SELECT * FROM rag.rank_keyword(1, %s, 20)", [query]).fetchall()
+        found = connection.execute("SELECT * FROM rag._rank_keyword(1, %s, 20)", [query]).fetchall()
         same = len(found) == len(wanted) and all(
             i == j and abs(a - b) < 1e-6 for (i, a), (j, b) in zip(found, wanted, strict=True)
         )
