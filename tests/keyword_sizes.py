@@ -25,13 +25,13 @@ def keyword_sizes(dsn: str, *, block: int, seal: int, merge: int, frequent: int)
     with psycopg.connect(dsn, autocommit=True) as db:
         saved = [
             db.execute(
-                "SELECT pg_get_functiondef(%s::regproc)", (f"rag.keyword_{name}",)
+                "SELECT pg_get_functiondef(%s::regproc)", (f"rag._keyword_{name}",)
             ).fetchone()[0]
             for name in wanted
         ]
         for name, value in wanted.items():
             db.execute(
-                f"CREATE OR REPLACE FUNCTION rag.keyword_{name}() RETURNS integer"
+                f"CREATE OR REPLACE FUNCTION rag._keyword_{name}() RETURNS integer"
                 f" LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN {value}"
             )
     try:

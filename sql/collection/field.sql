@@ -49,7 +49,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use chunks or documents';
     END IF;
     -- It runs under whatever search_path the caller has: all names are written in full.
-    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((rag.as_%s(metadata%s)%s)%s)',
+    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((rag._as_%s(metadata%s)%s)%s)',
                   rag._field_index(of_table, _id, rag._field_name(_steps)), of_table || '_' || _id, type,
                   (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), '' ORDER BY s.place)
                    FROM unnest(_steps) WITH ORDINALITY AS s (step, place)),

@@ -1,6 +1,6 @@
 -- Metadata fields: where a dotted path leads, what its value is as a type, and an index for it.
 --
--- A filter always compares rag.as_<type>(value); declaring a field only puts a btree on that same expression. So a
+-- A filter always compares rag._as_<type>(value); declaring a field only puts a btree on that same expression. So a
 -- declaration changes how long a search takes, never what it finds. Changing an as_ function means REINDEX.
 
 CREATE OR REPLACE FUNCTION rag._as_numeric(value jsonb)
@@ -126,7 +126,7 @@ $$The SQL expression of a field's value as jsonb: NULL where there is none. It l
 CREATE OR REPLACE FUNCTION rag._field_expression(metadata_column text, steps text[], type text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN format('rag.as_%s(%s)%s', type, rag._field_value(metadata_column, steps),
+RETURN format('rag._as_%s(%s)%s', type, rag._field_value(metadata_column, steps),
               CASE type WHEN 'text' THEN ' COLLATE "C"' END);
 
 COMMENT ON FUNCTION rag._field_expression(text, text[], text) IS

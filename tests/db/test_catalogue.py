@@ -49,7 +49,7 @@ def test_every_routine_is_commented(routines: list[Any]) -> None:
 def test_plpgsql_carries_its_search_path_and_formulas_do_not(routines: list[Any]) -> None:
     for routine in routines:
         path = [c for c in routine.proconfig or [] if c.startswith("search_path=")]
-        if routine.proname == "as_timestamptz":
+        if routine.proname == "_as_timestamptz":
             assert not path  # runs once per row: setting a path would double its cost
         elif routine.commits:  # PostgreSQL forbids it a SET clause
             assert routine.prokind == "p" and not path, routine.name
@@ -65,7 +65,7 @@ def test_no_routine_is_security_definer_or_open_to_public(routines: list[Any]) -
 
 def test_searches_are_stable(routines: list[Any]) -> None:
     searches = [
-        r for r in routines if r.prokind == "f" and r.proname.startswith(("search", "rank_"))
+        r for r in routines if r.prokind == "f" and r.proname.startswith(("search", "_rank_"))
     ]
     assert len(searches) >= 4
     assert {r.provolatile for r in searches} == {"s"}

@@ -41,7 +41,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "activate_space": ("rag.activate_space(%(second)s, forced => true)",),
     "rollback_space": ("rag.activate_space(%(second)s, forced => true); SELECT * FROM rag.rollback_space('own', true)",),
     "drop_space": ("rag.drop_space(%(second)s)",),
-    "expect_space": ("rag.assert_active_space('own', 1)",),
+    "assert_active_space": ("rag.assert_active_space('own', 1)",),
     "put_document": (
         "rag.put_document('own', 'new', 'text', metadata => '{\"a\": 1}')",
         "rag.put_document('own', 'd1', 'other text')",
@@ -107,7 +107,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "field_index_statement": ("rag.field_index_statement('own', 'half', 'numeric')",),
     "compile_filter": (f"rag.compile_filter(1, {FILTER})",),
     "take_jobs": ("rag.take_jobs(10)",),
-    "read_job": ("rag.job_input(%(job)s, %(lease)s)",),
+    "job_input": ("rag.job_input(%(job)s, %(lease)s)",),
     "store_chunks": (
         "rag.store_chunks(%(job)s, %(lease)s, 1, '[{\"content\": \"c\", \"start\": 0, \"stop\": 1, \"embedding\": [1, 0, 0]}]')",
         "rag.store_chunks(%(job)s, %(lease)s, 7, '[]')",
@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_jobs": ("rag.list_jobs('own')", "rag.list_jobs()"),
     "explain_job": ("rag.explain_job(%(job)s)",),
     "job_stats": ("rag.job_stats('own')", "rag.job_stats()"),
-    "unfinished": ("rag.pending_documents('own', ARRAY[rag.document_id('own', 'queued')])",),
+    "pending_documents": ("rag.pending_documents('own', ARRAY[rag.document_id('own', 'queued')])",),
     "queue_backlog": ("rag.queue_backlog(10)", "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()"),
     "space_settings": ("rag.space_settings('own')",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
@@ -138,14 +138,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "embed_query": ("rag._add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
     "take_request": ("rag.take_request('w')",),
     "answer_request": ("rag.answer_request(1, '{}')",),
-    "beat_worker": ("rag.heartbeat('w', '1')",),
+    "heartbeat": ("rag.heartbeat('w', '1')",),
     "forget_worker": ("rag.forget_worker('w')",),
     "list_workers": ("rag.list_workers()",),
     "set_budget": ("rag.set_budget('gemini', 5)",),
     "list_budgets": ("rag.list_budgets()",),
     "take_budget": ("rag.take_budget('gemini')",),
     "block_provider": ("rag.block_provider('gemini', 1)",),
-    "held_back": ("rag.throttled_spaces()",),
+    "throttled_spaces": ("rag.throttled_spaces()",),
     "embedded_text": ("rag.embedded_text('t', 'h', 'c')",),
     "content_hash": ("rag.content_hash('c')",),
     "document_id": ("rag.document_id('own', 'd1')",),
@@ -168,8 +168,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "release_job": ("rag.release_job(%(job)s, %(lease)s)",),
     "hits": ("rag.hits('[]')",),
     "search_status": ("rag.search_status('own')",),
-    "index_name": ("rag._index_name(1)",),
-    "field_index": ("rag._field_index('chunks', 1, 'number')",),
+    "_index_name": ("rag._index_name(1)",),
+    "_field_index": ("rag._field_index('chunks', 1, 'number')",),
     "snippet": (f"rag.snippet('own', {ONE_CHUNK}, 'alpha')",),
     "follow_sources": ("rag.follow_sources()",),
 }  # fmt: skip
@@ -349,7 +349,7 @@ def test_who_names_a_partitioned_table_plans_for_its_key(many: Many) -> None:
         for name, body, settings in functions
         if re.search(rf"\brag\.({tables})\b(?!;)", _statements(body))
     }
-    assert {"make_hits", "read_lexemes", "replace_chunks"} <= named.keys()
+    assert {"_make_hits", "_read_lexemes", "_replace_chunks"} <= named.keys()
     assert [n for n, s in named.items() if "plan_cache_mode=force_custom_plan" not in s] == []
 
 

@@ -106,7 +106,7 @@ def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -
     for rank in ("reader", "writer", "worker"):
         with psycopg.connect(roles[rank]) as connection:
             connection.execute("CREATE TEMP TABLE t (id int)")
-            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="note_changes"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="_record_changes"):
                 connection.execute(
                     "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION rag._record_changes()"
                 )
@@ -208,7 +208,7 @@ def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, 
             "SELECT rag.delete_document('tenants', 'own')",
             "SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = 'tenants'",
             "SELECT rag._compact_keyword(collection_id, -1) FROM rag.collections WHERE name = 'docs'",
-            CALLS["read_job"][1],
+            CALLS["job_input"][1],
         ):
             with pytest.raises(
                 psycopg.errors.InsufficientPrivilege, match="affected by row-level security"
@@ -233,4 +233,4 @@ def test_functions_that_write_what_policies_protect_see_all_of_it_or_fail(
                 ORDER BY proname"""
         ).fetchall()
     # These write nothing.
-    assert [name for (name,) in rows] == ["notify_ready", "wait_until_searchable"]
+    assert [name for (name,) in rows] == ["_notify_ready", "wait_until_searchable"]

