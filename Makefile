@@ -86,7 +86,7 @@ types: $(VENV)/.test ## mypy, strict
 
 check: lint types test ## everything a change must pass
 
-docs: $(VENV)/.demo ## write docs/sql-api.md from the comments in the database
+docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there

@@ -1,4 +1,4 @@
-"""Write docs/sql-api.md from the comments of schema rag, as PostgreSQL itself keeps them.
+"""Write docs/reference/sql-api.md from the comments of schema rag, as PostgreSQL itself keeps them.
 
 python docs/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
 """
@@ -19,7 +19,7 @@ from rag_pg import errors
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
 
-TARGET = Path(__file__).parent / "sql-api.md"
+TARGET = Path(__file__).parent / "reference" / "sql-api.md"
 
 # A function that is not named here is shown under "Internal functions".
 PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {

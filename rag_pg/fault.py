@@ -1,6 +1,6 @@
 """Whose fault an error is, and what it costs the job that met it.
 
-This is the one table; docs/reliability.md tells the same in words. Errors of the database are looked up by their
+This is the one table; docs/guides/reliability.md tells the same in words. Errors of the database are looked up by their
 SQLSTATE, then by its class (the first two characters); others by their type.
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import fsum, log
 
-MOST = 255  # times that a word counts in a chunk, as docs/keyword-search.md says
+MOST = 255  # times that a word counts in a chunk, as docs/internals/keyword-search.md says
 
 
 @dataclass

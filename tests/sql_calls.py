@@ -190,7 +190,7 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 def public_names() -> set[str]:
-    """The functions that docs/sql-api.md shows as public."""
+    """The functions that docs/reference/sql-api.md shows as public."""
     spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "generate_sql_api.py")
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)

@@ -107,7 +107,7 @@ class World:
         per_document: int | None,
         duplicates: bool,
     ) -> Ranking:
-        """What rag.search has to find, from docs/fusion.md."""
+        """What rag.search has to find, from docs/internals/fusion.md."""
         while True:
             near = [i for i, _ in self.nearest(vector, candidates, wanted)]
             said = [i for i, _ in self.keyword(query, candidates, wanted)]

@@ -63,8 +63,9 @@ def _ingest(docs: Collection) -> None:
 
 
 def _pages() -> Iterator[dict[str, str]]:
-    for path in (schema.share("README.md"), *sorted(schema.share("docs").glob("*.md"))):
-        uri = path.name if path.name == "README.md" else f"docs/{path.name}"
+    readme, docs = schema.share("README.md"), schema.share("docs")
+    for path in (readme, *sorted(docs.rglob("*.md"))):
+        uri = path.relative_to(readme.parent).as_posix()
         loaded = load_file(path, uri, max_bytes=MAX_FILE_BYTES)
         yield {
             "uri": uri,

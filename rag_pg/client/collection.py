@@ -356,7 +356,7 @@ class Collection:
             offset: how many hits to leave out, as the pages before had; limit + offset is at most 10,000, with rerank at
                 most the candidate_limit.
             filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
-                be dates, decimals, UUIDs and sets. See docs/filters.md.
+                be dates, decimals, UUIDs and sets. See docs/guides/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
             fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
             candidate_limit: how many each leg contributes, and how many are reranked; default the larger of

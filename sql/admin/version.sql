@@ -19,4 +19,4 @@ $$The release of rag_pg that installed these functions.$$;
 COMMENT ON SCHEMA rag IS
 'RAG inside PostgreSQL: documents, chunks, vectors and keywords, searched by functions. The functions are the interface:
 rag.create_collection, rag.put_document, rag.search, rag.search_text, rag.list_collections, rag.doctor. The tables are
-read by them and may change. docs/sql-api.md lists every function.';
+read by them and may change. docs/reference/sql-api.md lists every function.';

@@ -56,7 +56,7 @@ COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
 $$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In another order:
 rag.select_documents.
 
-metadata_filter: keep documents whose metadata pass it (docs/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
+metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)

@@ -236,4 +236,4 @@ $$A filter as an SQL condition on alias c of rag.chunks, for the collection with
 condition: trusted SQL in parentheses, every value in it quoted by the database; true, false or NULL, which is as false; NULL
 for the empty filter. indexed: an index serves it, so its matches can be listed without reading every chunk.
 undeclared: the fields with a range or a prefix that rag.index_field would speed up.
-The language: docs/filters.md.$$;
+The language: docs/guides/filters.md.$$;

@@ -97,7 +97,7 @@ $$;
 COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, integer, integer, integer, integer) IS
 $$The chunks nearest to a vector, nearest first. A filter never costs results.
 
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). vector_distance: by the collection's distance (cosine: 0
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/guides/filters.md). vector_distance: by the collection's distance (cosine: 0
 to 2; l2: 0 and up; ip: the negative inner product); score is its negative. A vector of length 0 has no cosine: it comes
 last, with distance NULL and score -2. A vector of wrong dimensions is error RG004.
 ef_search, exact_below, scan_limit: as in rag._rank_vector, which chooses between the HNSW index and an exact search.
@@ -138,7 +138,7 @@ $$;
 COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer) IS
 $$The chunks that best match the words of a text, by exact BM25, best first.
 
-result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). match: any (of the words), all, phrase, or web (a search
+result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it (docs/guides/filters.md). match: any (of the words), all, phrase, or web (a search
 box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.
 result_offset: as in rag.search.$$;
 
@@ -192,7 +192,7 @@ $$Hybrid search: keyword and vector rankings fused, best first, in one statement
 
 Without query_embedding only keywords are searched: the database runs no model (rag.search_text has a worker embed the question).
 A leg without input (query_text or query_embedding NULL, or weight 0) is skipped: the other still answers, the skipped leg's
-columns are NULL, and rag.explain_search says so. metadata_filter: keep chunks whose metadata pass it (docs/filters.md). result_limit: 1 to 1000.
+columns are NULL, and rag.explain_search says so. metadata_filter: keep chunks whose metadata pass it (docs/guides/filters.md). result_limit: 1 to 1000.
 fusion: auto (the default: as weighted, with the weights chosen for the query, see rag._fusion_alpha), weighted
 (similarity and keyword score / best keyword score, both exact for every candidate; weights 0.7 and 0.3 unless given), or
 rrf (sum of weight / (rrf_k + rank), a missing rank contributes 0). Under auto, vector_weight and keyword_weight multiply

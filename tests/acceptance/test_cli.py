@@ -370,7 +370,7 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
     assert "no column embedding_uuid" in line and "haystack" in line
     done = cli(*adopt, "--model", "my-model")
     assert done.returncode == 0, done.stderr
-    shown = (Path(__file__).parents[2] / "docs" / "adopt.md").read_text()
+    shown = (Path(__file__).parents[2] / "docs" / "guides" / "adopt.md").read_text()
     assert f"```\n{done.stdout}```\n" in shown
     assert "1 document queued for embedding" in done.stderr
     (report,) = lines(cli(*adopt, "--json", "--source-dsn", dsn))

@@ -1,4 +1,4 @@
-"""docs/sql-quickstart.md runs as it stands, through the real psql, beside a worker process."""
+"""docs/guides/sql-quickstart.md runs as it stands, through the real psql, beside a worker process."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from rag_pg.db.embedded import EmbeddedServer
 Connection = psycopg.Connection[Any]
 Psql = Callable[[str], "subprocess.CompletedProcess[str]"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "sql-quickstart.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sql-quickstart.md"
 
 # A worker whose embedder needs no model, slow with documents and quick with questions.
 PROGRAM = """

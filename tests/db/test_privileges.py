@@ -20,7 +20,7 @@ Connection = psycopg.Connection[Any]
 
 RANKS = ("stranger", "reader", "writer", "worker", "owner")
 COMMITTING = tuple(name for name, (_, call) in CALLS.items() if call.startswith("CALL"))
-GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 
 
 @pytest.fixture(scope="module")

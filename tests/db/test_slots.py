@@ -127,7 +127,7 @@ def test_the_share_that_passes_a_filter_is_that_of_the_chunks_there_are(churn: C
         assert low <= row[0] <= high
 
 
-# Every integer of the tables, and why it does not run out (rates: docs/operations.md).
+# Every integer of the tables, and why it does not run out (rates: docs/guides/operations.md).
 INTEGERS = {
     "collections.collection_id": "identity",
     "spaces.space_id": "identity",
