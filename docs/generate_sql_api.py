@@ -1,5 +1,7 @@
 """Write docs/reference/sql-api.md from the comments of schema rag, as PostgreSQL itself keeps them.
 
+The table at the end of sql/README.md is written, too: each file, its first line, its public functions.
+
 python docs/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
 """
 
@@ -20,6 +22,7 @@ from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
 
 TARGET = Path(__file__).parent / "reference" / "sql-api.md"
+MAP = schema.share("sql") / "README.md"
 
 # A function that is not named here is shown under "Internal functions".
 PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -297,7 +300,23 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+def render_map(page: str) -> str:
+    """Return sql/README.md with the table of the files that are there: what follows its last heading."""
+    rows = []
+    for path in schema.sql_files():
+        text = path.read_text(encoding="utf-8")
+        created = re.findall(r"^CREATE OR REPLACE \w+ rag\.([a-z]\w*)", text, re.MULTILINE)
+        name = path.relative_to(MAP.parent).as_posix()
+        about = text.partition("\n")[0].removeprefix("-- ")
+        rows.append((f"`{name}`", about, ", ".join(f"`{function}`" for function in created)))
+    written = page[: page.index("## The map")] + (
+        "## The map\n\n`make docs` writes this table: a file's first line, and the public functions in it.\n\n"
+    )
+    return written + _table(("file", "what is in it", "public functions"), rows) + "\n"
+
+
 def main() -> None:
+    MAP.write_text(render_map(MAP.read_text(encoding="utf-8")), encoding="utf-8")
     if len(sys.argv) > 1:
         page = render(sys.argv[1])
     else:

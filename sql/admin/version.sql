@@ -1,3 +1,5 @@
+-- The versions that a client checks when it opens.
+
 CREATE OR REPLACE FUNCTION rag.api_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

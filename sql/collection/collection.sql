@@ -1,3 +1,5 @@
+-- Collections: created, listed, their chunking changed, dropped.
+
 CREATE OR REPLACE FUNCTION rag._require_collection(wanted text)
 RETURNS rag.collections
 LANGUAGE plpgsql STABLE

@@ -1,4 +1,4 @@
--- Where the rows of a collection lie: its partitions, and the partition and the index of an embedding space.
+-- Where the rows of a collection lie: its partitions, and that of an embedding space.
 
 CREATE OR REPLACE FUNCTION rag._collection_tables()
 RETURNS text[]

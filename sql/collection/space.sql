@@ -1,4 +1,6 @@
--- Embedding spaces: a second model's vectors are built beside the active ones, compared, activated, rolled back, dropped.
+-- Embedding spaces: one model's vectors of a collection, built beside the active ones.
+--
+-- A space is created, filled, compared, activated, rolled back and dropped.
 
 CREATE OR REPLACE FUNCTION rag._active_space(of_collection integer)
 RETURNS rag.spaces

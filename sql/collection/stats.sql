@@ -1,3 +1,5 @@
+-- What each collection holds, counted.
+
 CREATE OR REPLACE FUNCTION rag.collection_stats(name text DEFAULT NULL)
 RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint, pending bigint, failed bigint,
                bytes bigint, lag double precision)

@@ -1,4 +1,4 @@
--- Bulk mode: take a collection's vector index away, load, build it again.
+-- The vector index of an embedding space: dropped before a bulk load, and built again.
 
 CREATE OR REPLACE FUNCTION rag._distance_operator(distance text)
 RETURNS text

@@ -1,3 +1,5 @@
+-- Chunks of a document: stored, replaced, removed, with their vectors and postings.
+
 CREATE OR REPLACE FUNCTION rag._remove_chunks(of_collection integer, chunk_ids bigint[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE

@@ -1,3 +1,5 @@
+-- Documents: put, which queues the work that makes them searchable, and deleted.
+
 CREATE OR REPLACE FUNCTION rag._added_metadata(of_chunk jsonb, of_document jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

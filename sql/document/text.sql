@@ -1,3 +1,5 @@
+-- What is computed of a text, and what every worker must compute in the same way.
+
 CREATE OR REPLACE FUNCTION rag.content_hash(content text)
 RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

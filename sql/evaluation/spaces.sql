@@ -1,3 +1,5 @@
+-- Two embedding spaces compared by the ranking measures of judged queries.
+
 CREATE OR REPLACE FUNCTION rag._ranking_metrics(of_collection integer, chunk_keys bigint[], relevant jsonb, depth integer,
                                           OUT recall double precision, OUT ndcg double precision)
 LANGUAGE plpgsql STABLE

@@ -1,4 +1,5 @@
--- A filter inside the ranking, in one of two ways:
+-- A filter inside the ranking, in one of two ways.
+--
 --   many chunks pass   the scan's candidates are tested one by one (rag._filter_chunks,
 --                      rag._chunks_of_slots), and as many more are taken as rag._filter_share says
 --   few chunks pass    all of them are listed and those that hold a lexeme of the query scored

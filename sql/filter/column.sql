@@ -1,4 +1,4 @@
--- Filters of what a document has beside its metadata: $uri, $title, $media_type, $language, $created_at, $updated_at.
+-- Filters of a document's columns: $uri, $title, $media_type, $language, $created_at, $updated_at.
 --
 -- Alias c is rag.chunks or rag.documents; both have a document_id. A uri decides the document's id, so equality of uris
 -- needs no other table. What else is asked of a document is looked up by that id.

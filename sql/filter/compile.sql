@@ -1,4 +1,4 @@
--- The filter language: metadata conditions as JSON, compiled to an SQL condition on alias c of rag.chunks.
+-- The filter language: conditions as JSON, compiled to SQL on alias c of rag.chunks.
 
 CREATE OR REPLACE FUNCTION rag._compile_operator(
     collection_key integer, field text, steps text[], operator text, operand jsonb, depth integer,

@@ -1,4 +1,4 @@
--- Metadata fields: where a dotted path leads, what its value is as a type, and an index for it.
+-- Metadata fields: where a dotted path leads, and what its value is as a type.
 --
 -- A filter always compares rag._as_<type>(value); declaring a field only puts a btree on that same expression. So a
 -- declaration changes how long a search takes, never what it finds. Changing an as_ function means REINDEX.

@@ -1,4 +1,6 @@
--- Backlogs: the documents of a collection are queued bit by bit, for a new embedding space or after a change of the chunking.
+-- Backlogs: the documents of a collection are queued in batches.
+--
+-- For a new embedding space, or after a change of the chunking.
 
 CREATE OR REPLACE FUNCTION rag._next_documents(of_backlog rag.backlogs, document_limit integer)
 RETURNS TABLE (document_id uuid, needed boolean)

@@ -1,3 +1,5 @@
+-- What a worker reads for a job, and how it stores chunks and embeddings.
+
 CREATE OR REPLACE FUNCTION rag.job_input(job_id bigint, lease uuid)
 RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text, document_version integer,
                chunking jsonb, embedded_hashes bytea[], space_id integer)

@@ -1,3 +1,5 @@
+-- The queue: jobs are queued, taken under a lease, extended, finished, failed, retried.
+
 CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
                                           job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
                                          for_space integer DEFAULT NULL)

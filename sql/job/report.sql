@@ -1,3 +1,5 @@
+-- Reports about jobs and about what they have made searchable.
+
 CREATE OR REPLACE FUNCTION rag._document_uris(of_collection integer, document_ids uuid[])
 RETURNS TABLE (document_id uuid, uri text)
 LANGUAGE plpgsql STABLE

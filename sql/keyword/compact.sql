@@ -1,5 +1,6 @@
--- Upkeep by a worker, under rag._lock_keyword: renewing weights whose idf has drifted, and
--- compaction of blocks with many deleted chunks. None of it changes any score.
+-- Upkeep by a worker, under rag._lock_keyword: no score changes.
+--
+-- Weights whose idf has drifted are renewed, and blocks with many deleted chunks compacted.
 
 CREATE OR REPLACE FUNCTION rag._reweigh_postings(
     collection_key integer, row_limit integer DEFAULT 10000

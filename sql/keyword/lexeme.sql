@@ -1,5 +1,6 @@
--- From text to lexemes: to_tsvector, plus what PostgreSQL's parser cannot do by itself: scripts
--- written without spaces, and identifiers as one lexeme besides their parts.
+-- From text to lexemes: to_tsvector, and what PostgreSQL's parser cannot do by itself.
+--
+-- That is scripts written without spaces, and identifiers as one lexeme besides their parts.
 
 CREATE OR REPLACE FUNCTION rag._lexeme_count(lexemes tsvector)
 RETURNS integer

@@ -1,5 +1,6 @@
--- The match modes: all, phrase and web are a condition on the lexemes; the ranking stays the same
--- BM25.
+-- The match modes: all, phrase and web are a condition on the lexemes.
+--
+-- The ranking stays the same BM25.
 
 CREATE OR REPLACE FUNCTION rag._pairs_spelled_out(searchable text)
 RETURNS text

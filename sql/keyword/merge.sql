@@ -1,6 +1,7 @@
--- Merging: fresh changes become segments. One merge at a time per collection (rag._lock_keyword);
--- each step is one SQL statement, so every snapshot sees either the state before it or the state
--- after it.
+-- Merging: fresh changes become segments, one merge at a time per collection.
+--
+-- rag._lock_keyword sees to that. Each step is one SQL statement, so every snapshot sees either the
+-- state before it or the state after it.
 
 CREATE OR REPLACE FUNCTION rag._merge_keyword(collection_key integer)
 RETURNS integer

@@ -1,4 +1,4 @@
--- From a query text to its lexemes with live statistics (rag.keyword_query), and the exact scorer.
+-- From a query text to its lexemes with live statistics, and the exact scorer.
 
 CREATE OR REPLACE FUNCTION rag._term_query(word text)
 RETURNS tsquery

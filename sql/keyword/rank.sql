@@ -1,4 +1,4 @@
--- rag._rank_keyword: the keyword search's core (see the steps at the top of 304_keyword_scan.sql).
+-- The keyword search's core, rag._rank_keyword (its steps stand at the top of scan.sql).
 
 CREATE OR REPLACE FUNCTION rag._least_bound(score double precision)
 RETURNS double precision

@@ -1,4 +1,5 @@
 -- The search: which chunks may be among the best, and then their exact scores.
+--
 --   1 a filter that few chunks pass: those are listed and scored, and that is all (rag._rank_by_listing)
 --   2 fresh chunks are scored one by one (rag._merge_topk)
 --   3 postings of rare lexemes are added up (rag._keyword_lists)

@@ -1,4 +1,7 @@
--- Sealing: the postings of frequent lexemes become weights that pgvector can add up. No score changes.
+-- Sealing: postings of frequent lexemes become weights that pgvector can add up.
+--
+-- No score changes.
+--
 --   seal_frequent  every 4,000 slots of a growing block; rare lexemes stay as they are
 --   seal_block     when the block is full: one row per lexeme
 

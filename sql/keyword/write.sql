@@ -1,6 +1,6 @@
--- Writing the keyword index: sizes, and the functions that those who write chunks have to call.
--- Writers only append to keyword_changes; everything else is written by merges
--- (142_keyword_merge.sql).
+-- Writing the keyword index: what those who write chunks have to call.
+--
+-- Writers only append to keyword_changes; everything else is written by merges (merge.sql).
 
 CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_key integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -1,4 +1,4 @@
--- The candidates of both legs of a hybrid search, each with its exact score in the other leg.
+-- The candidates of both legs of a hybrid search, each with its score in the other leg.
 
 CREATE OR REPLACE FUNCTION rag._collect_candidates(request rag.search_arguments, candidate_count integer)
 RETURNS SETOF rag.candidate

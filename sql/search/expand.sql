@@ -1,3 +1,5 @@
+-- Passages around chunks: their neighbours, merged where they touch.
+
 CREATE OR REPLACE FUNCTION rag.expand(
     collection text,
     chunk_ids bigint[],

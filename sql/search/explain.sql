@@ -1,4 +1,4 @@
--- Why a search found what it found (rag.explain_search), and why not something else (rag.why_not).
+-- Why a search found what it found (rag.explain_search), and why not another (rag.why_not).
 
 CREATE OR REPLACE FUNCTION rag.explain_search(
     collection text,

@@ -1,4 +1,4 @@
--- How the two legs of a hybrid search share its score (derivation and measurements: docs/internals/fusion.md).
+-- How the two legs of a hybrid search share its score (derivation: docs/internals/fusion.md).
 
 CREATE OR REPLACE FUNCTION rag._lead_weight(lead double precision)
 RETURNS double precision

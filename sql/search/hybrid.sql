@@ -1,4 +1,4 @@
--- The hybrid search's core: candidates of both legs, their fused scores, and what is done to the list.
+-- The hybrid search's core: candidates of both legs, their fused scores, their refinement.
 
 CREATE OR REPLACE FUNCTION rag._rank_hybrid(request rag.search_arguments)
 RETURNS SETOF rag.candidate

@@ -1,5 +1,7 @@
--- What searches read of one collection's partitions: small statements, planned for their collection each time, so that no
--- other one is locked. What is computed of their rows stands in other functions, whose plans are kept.
+-- What searches read of one collection's partitions, in small statements.
+--
+-- They are planned for their collection each time, so that no other one is locked. What is computed
+-- of their rows stands in other functions, whose plans are kept.
 
 CREATE OR REPLACE FUNCTION rag._read_lexemes(
     collection_key integer, chunk_keys bigint[],

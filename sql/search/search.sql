@@ -1,3 +1,5 @@
+-- The searches: by keyword, by vector, and by both.
+
 CREATE OR REPLACE FUNCTION rag._make_hits(
     of_collection integer,
     chunk_ids bigint[],

@@ -1,4 +1,6 @@
--- Where a chunk matches a query: its words are lexed one by one, as rag._lexemes lexes the whole, so what made it a hit is marked.
+-- Where a chunk matches a query.
+--
+-- Its words are lexed one by one, as rag._lexemes lexes the whole, so what made it a hit is marked.
 
 CREATE OR REPLACE FUNCTION rag._mark_word(language text, word text, lexemes text[])
 RETURNS TABLE (start integer, stop integer, matched text[])

@@ -1,4 +1,4 @@
--- Sources are attached, listed, detached.
+-- Sources are attached, listed and detached.
 
 CREATE OR REPLACE FUNCTION rag.attach_source(
     source_table regclass,

@@ -1,4 +1,4 @@
--- Following a source: the trigger notes keys, a worker reads the rows and brings their documents in step.
+-- Following a source: a trigger notes keys, a worker brings their documents in step.
 
 CREATE OR REPLACE FUNCTION rag._record_changes()
 RETURNS trigger

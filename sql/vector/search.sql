@@ -1,4 +1,4 @@
--- Vector search: how a search is run (rag._plan_vector), and the search itself (rag._rank_vector).
+-- Vector search: how a search is run (rag._plan_vector), and the search (rag._rank_vector).
 
 CREATE OR REPLACE FUNCTION rag._exact_search_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE

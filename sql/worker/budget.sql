@@ -1,3 +1,5 @@
+-- Budgets: what all workers together may ask of a provider of models.
+
 CREATE OR REPLACE FUNCTION rag._provider_of(model text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE

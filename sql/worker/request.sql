@@ -1,4 +1,6 @@
--- Requests: psql alone asks, a worker embeds or answers. The procedures commit, so they can have no SET clause.
+-- Calls to a worker: psql alone asks, a worker embeds or answers.
+--
+-- The procedures commit, so they can have no SET clause.
 
 CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text, request_arguments jsonb,
                                            wait_seconds double precision)

@@ -1,3 +1,5 @@
+-- Workers say that they live, and are listed.
+
 CREATE OR REPLACE FUNCTION rag.heartbeat(
     worker_name text,
     worker_version text,

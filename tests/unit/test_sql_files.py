@@ -1,0 +1,125 @@
+"""How the files of sql/ are ordered, headed and named; sql/README.md is their map."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_pg.db.schema import share, sql_files
+
+CREATE = re.compile(r"^CREATE OR REPLACE (?:FUNCTION|PROCEDURE|AGGREGATE) rag\.(\w+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def files() -> list[tuple[str, str]]:
+    """Path below sql/ and text of each file, in the order in which the loader applies them."""
+    return [(p.relative_to(share("sql")).as_posix(), p.read_text()) for p in sql_files()]
+
+
+@pytest.fixture(scope="module")
+def generator() -> Any:
+    path = Path(__file__).parents[2] / "docs" / "generate_sql_api.py"
+    spec = importlib.util.spec_from_file_location("generate_sql_api", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def bound_early(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
+    """(caller, its file, callee, its file) of the calls that PostgreSQL resolves when it creates a function.
+
+    Those are the calls in bodies of LANGUAGE sql that stand outside quotes (RETURN … or BEGIN ATOMIC),
+    and those in the defaults of arguments.
+    """
+    home = {name: file for file, text in files for name in CREATE.findall(text)}
+    calls = []
+    for file, text in files:
+        starts = [*(found.start() for found in CREATE.finditer(text)), len(text)]
+        for start, stop in itertools.pairwise(starts):
+            function = text[start:stop]
+            (caller, *_) = CREATE.findall(function)
+            code = re.sub(r"\$(\w*)\$.*?\$\1\$|'(?:[^']|'')*'|--[^\n]*", "", function, flags=re.S)
+            code = code[: code.index(";")]  # comments and grants follow
+            for callee in re.findall(r"\brag\.(\w+)\s*\(", code)[1:]:
+                if callee != caller and callee in home:
+                    calls.append((caller, file, callee, home[callee]))
+    return calls
+
+
+def too_early(files: Sequence[tuple[str, str]]) -> list[str]:
+    """A line for each call to a function that is created later, which says where to move it."""
+    order = {
+        name: (position, start)
+        for position, (_, text) in enumerate(files)
+        for start, name in enumerate(CREATE.findall(text))
+    }
+    return [
+        f"sql/{file}: rag.{caller} calls rag.{callee}, which sql/{home} creates later: "
+        f"move rag.{caller} into sql/{home}, below it, or rag.{callee} into sql/{file}, above rag.{caller}"
+        for caller, file, callee, home in bound_early(files)
+        if order[callee] > order[caller]
+    ]
+
+
+def test_what_a_sql_function_calls_stands_earlier(files: list[tuple[str, str]]) -> None:
+    calls = bound_early(files)
+    assert len(calls) >= 10 and any(file != home for _, file, _, home in calls)
+    assert too_early(files) == []
+
+
+def test_a_call_to_a_later_file_is_reported_with_where_to_move_it() -> None:
+    one = "CREATE OR REPLACE FUNCTION rag._a()\nRETURNS int\nLANGUAGE sql\nRETURN rag._b() + 1;\n"
+    two = "CREATE OR REPLACE FUNCTION rag._b()\nRETURNS int\nLANGUAGE sql\nRETURN 1;\n"
+    assert too_early([("x/two.sql", two), ("y/one.sql", one), ("z.sql", "")]) == []
+    assert too_early([("x/one.sql", one), ("y/two.sql", two)]) == [
+        "sql/x/one.sql: rag._a calls rag._b, which sql/y/two.sql creates later: "
+        "move rag._a into sql/y/two.sql, below it, or rag._b into sql/x/one.sql, above rag._a"
+    ]
+    assert len(too_early([("x/both.sql", one + two)])) == 1
+    body = "CREATE OR REPLACE FUNCTION rag._a()\nRETURNS int\nLANGUAGE plpgsql AS $$ rag._b() $$;\n"
+    assert too_early([("x/one.sql", body), ("y/two.sql", two)]) == []
+
+
+def test_every_file_says_in_its_first_line_what_is_in_it(files: list[tuple[str, str]]) -> None:
+    for name, text in files:
+        first = text.partition("\n")[0]
+        assert re.fullmatch(r"-- \S.*\.", first) and len(first) <= 100, name
+        assert CREATE.search(text), name
+
+
+def test_files_stand_in_a_folder_and_have_plain_names(files: list[tuple[str, str]]) -> None:
+    assert [
+        name for name, _ in files if not re.fullmatch(r"[a-z]+/[a-z0-9_]*[a-z0-9]\.sql", name)
+    ] == []
+    assert [name for name, _ in files if re.search(r"/\d", name)] == []
+
+
+def test_the_public_functions_are_those_without_an_underscore(
+    files: list[tuple[str, str]], generator: Any
+) -> None:
+    created = [name for _, text in files for name in CREATE.findall(text)]
+    documented = [name for _, names in generator.PUBLIC.values() for name in names]
+    assert sorted(documented) == sorted(name for name in created if not name.startswith("_"))
+    assert len(created) == len(set(created))
+
+
+def test_the_map_of_the_files_is_up_to_date(generator: Any) -> None:
+    page = generator.MAP.read_text()
+    assert page == generator.render_map(page), "run make docs"
+
+
+def test_the_map_names_no_file_that_is_not_there(files: list[tuple[str, str]]) -> None:
+    names = {name for name, _ in files}
+    stems = {Path(name).stem for name in names}
+    page = (share("sql") / "README.md").read_text()
+    for mentioned in re.findall(r"`([a-z_/]+)\.sql`", page):
+        assert f"{mentioned}.sql" in names, mentioned
+    order = page[page.index("## Reading order") : page.index("## The map")]
+    assert set(re.findall(r"`([a-z_0-9]+)`", order)) <= stems
