@@ -77,9 +77,10 @@ format: $(VENV)/.test ## format the code and mend what the linter can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-lint: $(VENV)/.test ## whether the code is formatted, and what the linter finds
+lint: $(VENV)/.test ## whether the code is formatted, what the linter finds, imports that go up
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
 
 types: $(VENV)/.test ## mypy, strict
 	$(BIN)/mypy

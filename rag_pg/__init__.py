@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_pg import errors
 from rag_pg.errors import *  # noqa: F403
+from rag_pg.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from rag_pg.client.aio import AsyncCollection, AsyncRag
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rag_pg.load.files import load_bytes
     from rag_pg.types import Answer, Citation, Document, Facet, Hit, Loaded, Progress
 
-__version__ = "0.1.0"
 _LAZY = {
     "Answer": "rag_pg.types",
     "AsyncCollection": "rag_pg.client.aio",

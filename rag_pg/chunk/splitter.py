@@ -26,6 +26,7 @@ from rag_pg.chunk.packer import Chunk, Packer
 from rag_pg.chunk.sections import HeadingPath, Section, divide, join, shared
 from rag_pg.chunk.settings import OVERLAPPING, Chunking
 from rag_pg.errors import InvalidInput
+from rag_pg.protocols import Embedder
 from rag_pg.text.embedded import embedded_text as embedded_text
 from rag_pg.types import Span, Vectors
 
@@ -234,3 +235,14 @@ def _stripped(text: str, start: int, stop: int) -> tuple[int, str]:
 def _announce(media_type: str, reason: str) -> None:
     """Say once per process that code is cut as text."""
     log.warning("%s is cut as text: %s", media_type, reason)
+
+
+def check_chunking(settings: Mapping[str, object], embedder: Embedder) -> None:
+    """Raise InvalidInput for settings that are wrong, or for more tokens than the embedder reads."""
+    chunking = Chunking.read(settings, embedder.max_tokens)
+    Splitter(embedder.count_tokens, chunking, embed=embedder.embed_documents)
+    if chunking.max_tokens > embedder.max_tokens:
+        raise InvalidInput(
+            f"chunking max_tokens is {chunking.max_tokens}, but model {embedder.name!r} reads "
+            f"{embedder.max_tokens}; lower it, or use another model"
+        )

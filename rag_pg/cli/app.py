@@ -56,7 +56,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from rag_pg import __version__
+        from rag_pg.version import __version__
 
         write(f"rag-pg {__version__}")
         raise typer.Exit

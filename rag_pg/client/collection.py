@@ -35,7 +35,6 @@ from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
 from rag_pg.load.files import clean_text
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.providers.llm_reranker import LLMReranker
-from rag_pg.providers.registry import open_llm
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
 from rag_pg.types import (
     AddReport,
@@ -147,7 +146,7 @@ class Collection:
         failures = remarks.failures
         if wait and todo:
             characters = sum(remarks.sizes[ids[i]] for i in todo)
-            failures += work_queue(self.rag, self.name, todo, progress, characters)
+            failures += work_queue(database, self.rag.worker, self.name, todo, progress, characters)
         failed = {f.uri for f in failures}
         return AddReport(
             added=sum(1 for i in todo if ids[i] not in failed),
@@ -172,7 +171,13 @@ class Collection:
         """Bring the collection in step with a folder: add and update what changed, and delete the
         documents of that folder whose files are gone; see `sync_folder`."""
         return sync_folder(
-            self, Path(folder), wait=wait, progress=progress, exclude=exclude, dry_run=dry_run
+            self.rag.database,
+            self.name,
+            Path(folder),
+            lambda path: self.add(
+                path, wait=wait, progress=progress, exclude=exclude, dry_run=dry_run
+            ),
+            dry_run=dry_run,
         )
 
     def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
@@ -186,11 +191,10 @@ class Collection:
         Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
         """
         self.refresh()
-        counts = self.rag.database.load_chunks(
-            self.name, checked_chunks(chunks), self.info.dimensions
-        )
+        database = self.rag.database
+        counts = database.load_chunks(self.name, checked_chunks(chunks), self.info.dimensions)
         if wait and counts.queued:
-            failures = work_queue(self.rag, self.name, set(counts.queued))
+            failures = work_queue(database, self.rag.worker, self.name, set(counts.queued))
             if failures:
                 raise RagError(
                     f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could not be "
@@ -250,13 +254,18 @@ class Collection:
             NotReady when chunks cannot be embedded.
         """
         space_id = create_space(
-            self.rag, self.name, model, distance or self.info.distance, index_options or {}
+            self.rag.database,
+            self.rag.models,
+            self.name,
+            model,
+            distance or self.info.distance,
+            index_options or {},
         )
         if wait or activate:
-            build_space(self.rag, self.name, space_id, progress)
+            build_space(self.rag.database, self.rag.worker, self.name, space_id, progress)
         if activate:
             self.activate_space(space_id)
-        return find_space(self.rag, self.name, space_id)
+        return find_space(self.rag.database, self.name, space_id)
 
     def rechunk(
         self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
@@ -265,7 +274,9 @@ class Collection:
 
         Returns: how many documents there are, 0 when they are cut like this already.
         """
-        count = rechunk(self.rag, self.name, chunking, wait, progress)
+        count = rechunk(
+            self.rag.database, self.rag.models, self.rag.worker, self.name, chunking, wait, progress
+        )
         self.refresh()
         return count
 
@@ -275,7 +286,7 @@ class Collection:
         Args:
             queries: texts, or mappings with query and relevant: uris, or grades by uri.
         """
-        return compare_spaces(self.rag, self.name, queries, limit)
+        return compare_spaces(self.rag.database, self.rag.models, self.name, queries, limit)
 
     def activate_space(self, space_id: int, *, forced: bool = False) -> int:
         """Search with that space from now on; return how many chunks have no vector in it.
@@ -499,7 +510,7 @@ class Collection:
             rerank: see `search`; llm is the model that answers.
         Raises: as `search`, and ProviderError and its kinds when the model fails.
         """
-        model = open_llm(llm or self.rag.settings.llm) if isinstance(llm, str | None) else llm
+        model = self.rag.models.llm(llm) if isinstance(llm, str | None) else llm
         if rerank == "llm" and model is not None:
             rerank = LLMReranker(model)
         hits = self.search(question, limit=limit, filter=filter, rerank=rerank)
@@ -516,20 +527,7 @@ class Collection:
         self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
     ) -> Iterator[Document]:
         """Yield documents by uri, without their content, a page at a time."""
-        after = ""
-        left = limit
-        while left is None or left > 0:
-            page = self.rag.database.list_documents(
-                self.name,
-                metadata_filter=filter or {},
-                limit=min(500, left or 500),
-                after_uri=after,
-            )
-            yield from page
-            if len(page) < 500:
-                return
-            after = page[-1].uri
-            left = None if left is None else left - len(page)
+        return self.rag.database.each_document(self.name, metadata_filter=filter, limit=limit)
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
         """How many documents there are whose metadata pass the filter."""

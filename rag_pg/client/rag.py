@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
-from rag_pg.chunk.splitter import Splitter
 from rag_pg.client.collection import Collection
 from rag_pg.config import Settings
 from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
-from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable, NotFound
+from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
+from rag_pg.ingest.create import open_collection
 from rag_pg.protocols import Embedder, Reranker
-from rag_pg.providers.registry import open_embedder, open_llm, open_reranker
-from rag_pg.types import AdoptReport, Checked, CollectionInfo
+from rag_pg.providers.registry import Models
+from rag_pg.types import AdoptReport, CollectionInfo
 from rag_pg.worker.worker import Worker
-
-DEFAULT_MODEL = "minilm"
 
 
 class Rag:
@@ -43,9 +40,7 @@ class Rag:
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
-        self._extra = embedders
-        self._embedders: dict[str, Embedder] = {}
-        self._rerankers: dict[str, Reranker] = {}
+        self.models = Models(self.settings, embedders=embedders)
         self._database: Database | None = None
 
     def __enter__(self) -> Rag:
@@ -113,40 +108,18 @@ class Rag:
         Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth and
             ProviderError for a new one whose model does not answer.
         """
-        found = self._find(name)
-        if found is None:
-            model = model or DEFAULT_MODEL
-            if dimensions is None:
-                embedder = self.check_chunking(model, chunking or {})
-                if isinstance(embedder, Checked):
-                    embedder.check()
-                dimensions = embedder.dimensions
-            self.database.create_collection(
-                name,
-                model=model,
-                dimensions=dimensions,
-                distance=distance or "cosine",
-                language=language or "english",
-                chunking=chunking or {},
-                index_options=index_options or {},
-            )
-            found = self._find(name)
-            assert found is not None
-        _compare(
-            found,
+        info = open_collection(
+            self.database,
+            self.models,
+            name,
             model=model,
             language=language,
             distance=distance,
             dimensions=dimensions,
             chunking=chunking,
+            index_options=index_options,
         )
-        with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
-            self.embedder_of(name)
-        return Collection(self, found)
-
-    def check_chunking(self, model: str, chunking: Mapping[str, Any]) -> Embedder:
-        """The embedder of that name, when it reads chunks of that size. Raises InvalidInput."""
-        return _fitting(self.embedder(model), chunking)
+        return Collection(self, info)
 
     def collections(self) -> list[CollectionInfo]:
         """Return every collection's settings, by name."""
@@ -187,13 +160,16 @@ class Rag:
             sample: for so many vectors the nearest rows and the nearest chunks are compared; 0: for none.
         Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound. Then nothing is loaded.
         """
+        database = self.database
+        assert self.dsn is not None  # of an open Rag
         return adopt_table(
-            self,
+            database,
+            self.models,
             table,
             into,
             layout=layout,
             model=model,
-            source_dsn=source_dsn,
+            source_dsn=source_dsn or self.dsn,
             distance=distance,
             language=language,
             langchain_collection=langchain_collection,
@@ -204,12 +180,12 @@ class Rag:
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
         for name in collections or ():
-            if self._find(name) is None:
+            if self.database.find_collection(name) is None:
                 raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
         answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
         return Worker(
             self.database,
-            self.writing_embedder_of,
+            self._writing_embedder_of,
             collections=collections,
             answerers=answerers,
             **options,
@@ -225,83 +201,25 @@ class Rag:
 
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""
-        if model not in self._embedders:
-            self._embedders[model] = open_embedder(
-                model,
-                cache_dir=self.settings.home / "models",
-                weights=self.settings.minilm_path,
-                extra=self._extra,
-            )
-        return self._embedders[model]
+        return self.models.embedder(model)
+
+    def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
+        """The embedder of a collection's space (None: the active one), checked against what it stores."""
+        return self.models.embedder_of(self.database, collection, space_id)
 
     def reranker(self, name: str) -> Reranker:
         """The reranker of that name, opened once per process; "llm" is the model of the settings.
 
         Raises: InvalidInput (unknown name), ModelUnavailable.
         """
-        if name not in self._rerankers:
-            llm = self.settings.llm
-            self._rerankers[name] = open_reranker(name, llm=llm, open_llm=open_llm)
-        return self._rerankers[name]
+        return self.models.reranker(name)
 
-    def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
-        """The embedder of a collection's space (None: the active one), checked against what it stores."""
-        space = self.database.space_settings(collection, space_id)
-        embedder = self.embedder(space.model)
-        if embedder.dimensions != space.dimensions:
-            raise CollectionMismatch(
-                f"model {space.model!r} gives {embedder.dimensions} dimensions, collection "
-                f"{collection!r} stores {space.dimensions}; use the model that made it, or a new collection"
-            )
-        if space.fingerprint not in (None, embedder.fingerprint):
-            raise CollectionMismatch(
-                f"collection {collection!r} holds vectors of {space.fingerprint}, this embedder is "
-                f"{embedder.fingerprint}; open it with the same weights and settings, or use a new collection"
-            )
-        return embedder
+    def info(self, collection: str) -> CollectionInfo:
+        """A collection's settings as they are now. Raises NotFound."""
+        return self.database.get_collection(collection)
 
-    def writing_embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
+    def _writing_embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
         """As `embedder_of`, and the first that writes a space's vectors is pinned as theirs."""
         embedder = self.embedder_of(collection, space_id)
         self.database.set_fingerprint(collection, embedder.fingerprint, space_id)
         return embedder
-
-    def info(self, collection: str) -> CollectionInfo:
-        """A collection's settings as they are now. Raises NotFound."""
-        found = self._find(collection)
-        if found is None:
-            raise NotFound(f"there is no collection {collection!r}")
-        return found
-
-    def _find(self, name: str) -> CollectionInfo | None:
-        return next((c for c in self.database.list_collections() if c.name == name), None)
-
-
-def _compare(found: CollectionInfo, **given: object) -> None:
-    differs = [
-        f"{key} is {getattr(found, key)!r}, not {value!r}"
-        for key, value in given.items()
-        if value is not None and getattr(found, key) != value
-    ]
-    if differs:
-        raise CollectionMismatch(
-            f"collection {found.name!r} exists with other settings: {'; '.join(differs)}; "
-            "open it without them, or use another name"
-        )
-
-
-def _fitting(embedder: Embedder, chunking: Mapping[str, Any]) -> Embedder:
-    """Refuse chunking that the embedder cannot read or the splitter does not know."""
-    Splitter.from_settings(
-        chunking,
-        embedder.count_tokens,
-        embed=embedder.embed_documents,
-        longest=embedder.max_tokens,
-    )
-    wanted = chunking.get("max_tokens", 0)
-    if wanted > embedder.max_tokens:
-        raise InvalidInput(
-            f"chunking max_tokens is {wanted}, but model {embedder.name!r} reads {embedder.max_tokens}; "
-            "lower it, or use another model"
-        )
-    return embedder

@@ -8,6 +8,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Connected
+from rag_pg.errors import NotFound
 from rag_pg.types import CollectionInfo, CollectionStats
 
 
@@ -41,6 +42,16 @@ class Collections(Connected):
 
     def list_collections(self) -> list[CollectionInfo]:
         return self._rows(CollectionInfo, "SELECT * FROM rag.list_collections()")
+
+    def find_collection(self, name: str) -> CollectionInfo | None:
+        return next((one for one in self.list_collections() if one.name == name), None)
+
+    def get_collection(self, name: str) -> CollectionInfo:
+        """A collection's settings as they are now. Raises NotFound."""
+        found = self.find_collection(name)
+        if found is None:
+            raise NotFound(f"there is no collection {name!r}")
+        return found
 
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
         return self._rows(

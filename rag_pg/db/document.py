@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -123,6 +123,29 @@ class Documents(Connected):
             limit=limit,
             after=after_uri,
         )
+
+    def each_document(
+        self,
+        collection: str,
+        *,
+        metadata_filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Document]:
+        """Yield documents by uri, without their content, a page at a time."""
+        after = ""
+        left = limit
+        while left is None or left > 0:
+            page = self.list_documents(
+                collection,
+                metadata_filter=metadata_filter or {},
+                limit=min(500, left or 500),
+                after_uri=after,
+            )
+            yield from page
+            if len(page) < 500:
+                return
+            after = page[-1].uri
+            left = None if left is None else left - len(page)
 
     def unfinished(
         self, collection: str, ids: Sequence[UUID], versions: Sequence[int] | None = None

@@ -3,39 +3,47 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rag_pg.chunk.settings import Chunking
+from rag_pg.chunk.splitter import check_chunking
+from rag_pg.db.database import Database
 from rag_pg.db.space import Compared
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
+from rag_pg.ingest.wait import OpenWorker, Report
+from rag_pg.providers.registry import Models
 from rag_pg.types import Progress, Space, SpaceComparison
 
 if TYPE_CHECKING:
-    from rag_pg.client.rag import Rag
     from rag_pg.worker.worker import Worker
 
 LONGEST = 8192  # tokens of a chunk
-Report = Callable[[Progress], None]
 Query = str | Mapping[str, Any]
 
 
 def create_space(
-    rag: Rag, name: str, model: str, distance: str, index_options: Mapping[str, Any]
+    database: Database,
+    models: Models,
+    name: str,
+    model: str,
+    distance: str,
+    index_options: Mapping[str, Any],
 ) -> int:
     """Begin a space for `model`, when that reads the collection's chunks whole and is not the active one."""
-    info = rag.info(name)
+    info = database.get_collection(name)
     longest = LONGEST
     with suppress(InvalidInput, ModelUnavailable):  # vectors may be brought ready-made
-        longest = rag.embedder(info.model).max_tokens
+        longest = models.embedder(info.model).max_tokens
     tokens = Chunking.read(info.chunking, longest).max_tokens
-    embedder = rag.check_chunking(model, {**info.chunking, "max_tokens": tokens})
+    embedder = models.embedder(model)
+    check_chunking({**info.chunking, "max_tokens": tokens}, embedder)
     if info.model == model and info.fingerprint == embedder.fingerprint:
         raise InvalidInput(
             f"collection {name!r} has the vectors of {model!r} already: name another model"
         )
-    return rag.database.create_space(
+    return database.create_space(
         name,
         model=model,
         dimensions=embedder.dimensions,
@@ -44,19 +52,25 @@ def create_space(
     )
 
 
-def find_space(rag: Rag, name: str, space_id: int) -> Space:
-    for space in rag.database.list_spaces(name):
+def find_space(database: Database, name: str, space_id: int) -> Space:
+    for space in database.list_spaces(name):
         if space.space_id == space_id:
             return space
     raise NotFound(f"collection {name!r} has no embedding space {space_id}; it was dropped")
 
 
-def build_space(rag: Rag, name: str, space_id: int, progress: Report | None) -> Space:
+def build_space(
+    database: Database,
+    open_worker: OpenWorker,
+    name: str,
+    space_id: int,
+    progress: Report | None,
+) -> Space:
     """Work the collection's queue until every chunk has its vector in the space, and make its index.
 
     Raises: NotReady when chunks could not be embedded for good.
     """
-    space = find_space(rag, name, space_id)
+    space = find_space(database, name, space_id)
     embedded = 0
 
     def on_progress(documents: int, chunks: int) -> None:
@@ -67,17 +81,17 @@ def build_space(rag: Rag, name: str, space_id: int, progress: Report | None) -> 
             progress(Progress(chunks=chunks, of_chunks=space.chunks))
 
     on_progress(0, 0)
-    worker = rag.worker([name], on_progress=on_progress)
+    worker = open_worker([name], on_progress=on_progress)
     while True:
         worker.drain()
-        space = find_space(rag, name, space_id)
+        space = find_space(database, name, space_id)
         embedded = 0
         on_progress(0, 0)
         if space.embedded == space.chunks:
-            rag.database.build_indexes([name])
-            return find_space(rag, name, space_id)
-        if space.failed and not space.waiting and not rag.database.queue_backlog([name]):
-            jobs = rag.database.list_jobs(name, "dead", 1)
+            database.build_indexes([name])
+            return find_space(database, name, space_id)
+        if space.failed and not space.waiting and not database.queue_backlog([name]):
+            jobs = database.list_jobs(name, "dead", 1)
             reason = f": {jobs[0]['last_error']}" if jobs else ""
             raise NotReady(
                 f"{space.chunks - space.embedded} of {space.chunks} chunks have no vector in space {space_id}, "
@@ -88,13 +102,19 @@ def build_space(rag: Rag, name: str, space_id: int, progress: Report | None) -> 
 
 
 def rechunk(
-    rag: Rag, name: str, chunking: Mapping[str, Any], wait: bool, progress: Report | None
+    database: Database,
+    models: Models,
+    open_worker: OpenWorker,
+    name: str,
+    chunking: Mapping[str, Any],
+    wait: bool,
+    progress: Report | None,
 ) -> int:
     """Set the chunking of a collection and, if `wait`, work its queue until every document is cut again."""
-    info = rag.info(name)
-    for space in rag.database.list_spaces(name):
-        rag.check_chunking(space.model, chunking)
-    total = rag.database.set_chunking(name, chunking)
+    info = database.get_collection(name)
+    for space in database.list_spaces(name):
+        check_chunking(chunking, models.embedder(space.model))
+    total = database.set_chunking(name, chunking)
     done = embedded = 0
     worker: Worker | None = None
 
@@ -108,23 +128,23 @@ def rechunk(
             )
 
     on_progress(0, 0)
-    worker = rag.worker([info.name], on_progress=on_progress)
+    worker = open_worker([info.name], on_progress=on_progress)
     while wait:
         worker.drain()
-        (counts,) = rag.database.job_stats(name)
-        if not counts.waiting + counts.running and not rag.database.queue_backlog([name]):
+        (counts,) = database.job_stats(name)
+        if not counts.waiting + counts.running and not database.queue_backlog([name]):
             break
         time.sleep(0.2)
     return total
 
 
 def compare_spaces(
-    rag: Rag, name: str, queries: Sequence[Query], limit: int
+    database: Database, models: Models, name: str, queries: Sequence[Query], limit: int
 ) -> list[SpaceComparison]:
     """Embed each query by the model of each space and compare what the spaces find."""
     if not queries:
         raise InvalidQuery("there is no query to compare by: pass texts, or mappings with query")
-    spaces = rag.database.list_spaces(name)
+    spaces = database.list_spaces(name)
     asked: list[dict[str, Any]] = [{"query": q} if isinstance(q, str) else dict(q) for q in queries]
     for place, query in enumerate(asked):
         if not isinstance(query.get("query"), str) or query.keys() - {"query", "relevant"}:
@@ -134,11 +154,11 @@ def compare_spaces(
             )
         query["embeddings"] = {}
     for space in spaces:
-        embedder = rag.embedder_of(name, space.space_id)
+        embedder = models.embedder_of(database, name, space.space_id)
         for query in asked:
             vector = embedder.embed_query(query["query"])
             query["embeddings"][str(space.space_id)] = vector.tolist()
-    rows = rag.database.compare_spaces(name, asked, limit)
+    rows = database.compare_spaces(name, asked, limit)
     return [_summary(s, [r for r in rows if r.space_id == s.space_id]) for s in spaces]
 
 

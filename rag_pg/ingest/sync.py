@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from rag_pg.db.database import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.load.discover import find_files, uri_of
 from rag_pg.load.formats import shown
-from rag_pg.types import Progress, SyncReport
-
-if TYPE_CHECKING:
-    from rag_pg.client.collection import Collection
+from rag_pg.types import AddReport, SyncReport
 
 POLL_SECONDS = 2.0
 
@@ -21,13 +18,12 @@ State = dict[str, tuple[int, int]]
 
 
 def sync_folder(
-    collection: Collection,
+    database: Database,
+    collection: str,
     folder: Path,
+    add: Callable[[Path], AddReport],
     *,
-    wait: bool = True,
-    progress: Callable[[Progress], None] | None = None,
-    exclude: Sequence[str] = (),
-    dry_run: bool = False,
+    dry_run: bool,
 ) -> SyncReport:
     """Add what is in `folder`, and delete the documents below its uri that are not there any more.
 
@@ -35,12 +31,14 @@ def sync_folder(
     folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has no
     document.
 
-    dry_run: say what would be done, and do nothing.
+    Args:
+        add: adds what is in a folder to the collection, or only says what it would add.
+        dry_run: delete nothing.
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
     """
     prefix = _prefix(folder)
-    stored = [one.uri for one in collection.documents() if one.uri.startswith(prefix)]
-    report = collection.add(folder, wait=wait, progress=progress, exclude=exclude, dry_run=dry_run)
+    stored = [one.uri for one in database.each_document(collection) if one.uri.startswith(prefix)]
+    report = add(folder)
     present = set(report.uris)
     if not present:  # all are empty, as after a disk was full
         stored = []
@@ -53,7 +51,9 @@ def sync_folder(
     return SyncReport(
         changed=report.added,
         unchanged=report.unchanged,
-        deleted=len(gone) if dry_run else sum(collection.delete(uri) for uri in gone),
+        deleted=len(gone)
+        if dry_run
+        else sum(database.delete_document(collection, uri) for uri in gone),
         failures=report.failures,
         skipped=report.skipped,
         notes=report.notes,

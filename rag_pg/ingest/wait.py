@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from rag_pg.db.database import Database
@@ -14,7 +14,7 @@ from rag_pg.errors import NotReady
 from rag_pg.types import LoadFailure, Progress
 
 if TYPE_CHECKING:
-    from rag_pg.client.rag import Rag
+    from rag_pg.worker.worker import Worker
 
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
 SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
@@ -26,8 +26,17 @@ CHARACTERS_PER_CHUNK = 800  # until the first documents are cut
 Report = Callable[[Progress], None]
 
 
+class OpenWorker(Protocol):
+    """Returns a worker for the queue of these collections, not started."""
+
+    def __call__(
+        self, collections: Sequence[str], *, on_progress: Callable[[int, int], None]
+    ) -> Worker: ...
+
+
 def work_queue(
-    rag: Rag,
+    database: Database,
+    open_worker: OpenWorker,
     collection: str,
     todo: set[UUID],
     progress: Report | None = None,
@@ -55,13 +64,13 @@ def work_queue(
         done, embedded = done + documents, embedded + chunks
         report()
 
-    worker = rag.worker([collection], on_progress=on_progress)
+    worker = open_worker([collection], on_progress=on_progress)
     report()
     told = ""
     moved, moved_at = (0, 0), time.monotonic()
     while True:
         worker.drain()
-        states = rag.database.unfinished(collection, list(todo))
+        states = database.unfinished(collection, list(todo))
         done = len(todo) - len(states)
         report()
         if not any(s.state == "pending" for s in states):
@@ -75,13 +84,13 @@ def work_queue(
         if (done, embedded) != moved:
             moved, moved_at = (done, embedded), time.monotonic()
         elif time.monotonic() - moved_at > PATIENCE_SECONDS:
-            (stats,) = rag.database.job_stats(collection)
+            (stats,) = database.job_stats(collection)
             if stats.reason:
                 raise NotReady(
                     f"{len(states)} documents wait: {stats.reason}; they stay queued for a worker"
                 )
         if time.monotonic() - moved_at > SILENT_SECONDS:
-            waits, seconds = _waits_for(rag.database, collection)
+            waits, seconds = _waits_for(database, collection)
             if waits and waits != told:
                 told = waits
                 log.warning("%s in %.0f s", waits, seconds)

@@ -1,28 +1,23 @@
-"""Language models by name."""
+"""Models by name: `Models` opens each once per process; open_… are what it opens them by."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_pg.errors import InvalidInput
-from rag_pg.protocols import Embedder
-from rag_pg.providers.minilm.embedder import MiniLM
-from rag_pg.providers.sentence_transformers import SentenceTransformers
-
-if TYPE_CHECKING:
-    pass
-
-import re
-
-from rag_pg.protocols import LLM, Reranker
+from rag_pg.config import Settings
+from rag_pg.errors import CollectionMismatch, InvalidInput
+from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.gemini.sdk import SdkChoice
-from rag_pg.providers.llm_reranker import (
-    LLMReranker,
-)
-from rag_pg.providers.sentence_transformers import CrossEncoder
+from rag_pg.providers.llm_reranker import LLMReranker
+from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
+
+if TYPE_CHECKING:
+    from rag_pg.db.database import Database
 
 EXTRACTIVE = "extractive"
 
@@ -107,3 +102,76 @@ def open_embedder(
     supported = ["minilm", "sentence-transformers:<model>", "gemini:<model>[:<dimensions>]"]
     supported += [f"{key}:…" for key in sorted(extra or ())]
     raise InvalidInput(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")
+
+
+class Models:
+    """The embedders, rerankers and language models of a process, each opened once.
+
+    Args:
+        settings: where models lie, and the language model where none is named.
+        embedders: further embedders by the prefix of their name, e.g. {"mine": open_mine}.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._extra = embedders
+        self._embedders: dict[str, Embedder] = {}
+        self._rerankers: dict[str, Reranker] = {}
+        self._llms: dict[str, LLM | None] = {}
+
+    def embedder(self, name: str) -> Embedder:
+        """The embedder of that name. Raises: InvalidInput (unknown name), ModelUnavailable."""
+        if name not in self._embedders:
+            self._embedders[name] = open_embedder(
+                name,
+                cache_dir=self._settings.home / "models",
+                weights=self._settings.minilm_path,
+                extra=self._extra,
+            )
+        return self._embedders[name]
+
+    def embedder_of(
+        self, database: Database, collection: str, space_id: int | None = None
+    ) -> Embedder:
+        """The embedder of a collection's space (None: the active one).
+
+        Raises: CollectionMismatch when it makes other vectors than those stored, NotFound,
+            InvalidInput and ModelUnavailable as `embedder`.
+        """
+        space = database.space_settings(collection, space_id)
+        embedder = self.embedder(space.model)
+        if embedder.dimensions != space.dimensions:
+            raise CollectionMismatch(
+                f"model {space.model!r} gives {embedder.dimensions} dimensions, collection "
+                f"{collection!r} stores {space.dimensions}; use the model that made it, or a new collection"
+            )
+        if space.fingerprint not in (None, embedder.fingerprint):
+            raise CollectionMismatch(
+                f"collection {collection!r} holds vectors of {space.fingerprint}, this embedder is "
+                f"{embedder.fingerprint}; open it with the same weights and settings, or use a new collection"
+            )
+        return embedder
+
+    def reranker(self, name: str) -> Reranker:
+        """The reranker of that name; "llm" is the language model of the settings.
+
+        Raises: InvalidInput (unknown name), ModelUnavailable.
+        """
+        if name not in self._rerankers:
+            self._rerankers[name] = open_reranker(name, llm=self._settings.llm, open_llm=self.llm)
+        return self._rerankers[name]
+
+    def llm(self, name: str | None = None) -> LLM | None:
+        """The language model of that name, else of the settings; None for "extractive".
+
+        Raises: InvalidInput (unknown name).
+        """
+        name = name or self._settings.llm
+        if name not in self._llms:
+            self._llms[name] = open_llm(name)
+        return self._llms[name]

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from rag_pg.chunk.splitter import embedded_text
 from rag_pg.errors import (
     InvalidQuery,
     ModelUnavailable,
@@ -24,6 +23,7 @@ from rag_pg.errors import (
     ProviderTimeout,
 )
 from rag_pg.protocols import Reranker
+from rag_pg.text.embedded import embedded_text
 from rag_pg.types import Hit, Scores
 
 SECONDS = 10.0

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from rag_pg import __version__
 from rag_pg.db.database import Database
 from rag_pg.errors import (
     DatabaseUnavailable,
@@ -20,6 +19,7 @@ from rag_pg.errors import (
     StatementCanceled,
 )
 from rag_pg.protocols import Embedder
+from rag_pg.version import __version__
 from rag_pg.worker.handlers import Tools
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.pipeline import Pipeline

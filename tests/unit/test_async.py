@@ -18,7 +18,7 @@ from rag_pg import (
 from rag_pg.client.aio import Threaded
 from rag_pg.errors import SQLSTATES
 
-INNER = {"database", "check_chunking", "writing_embedder_of"}  # what modules of the client share
+INNER = {"database"}  # what modules of the client share
 
 
 def public(kind: type) -> set[str]:

@@ -7,18 +7,18 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rag_pg.db.database import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.ingest.adopt.layouts import PROGRAMS, Layout, find_layout
 from rag_pg.ingest.adopt.table import NOT_METADATA, ForeignTable, Row, Selection, open_table
+from rag_pg.ingest.create import open_collection
 from rag_pg.load.files import clean_text
+from rag_pg.providers.registry import Models
 from rag_pg.types import AdoptReport, Vectors
-
-if TYPE_CHECKING:
-    from rag_pg.client.rag import Rag
 
 SAMPLE = 20
 NEIGHBOURS = 10
@@ -27,35 +27,36 @@ HALF_MAX = float(np.finfo(np.float16).max)
 
 
 def adopt_table(
-    rag: Rag,
+    database: Database,
+    models: Models,
     table: str,
     into: str,
     *,
     layout: str,
     model: str | None,
-    source_dsn: str | None,
+    source_dsn: str,
     distance: str | None,
     language: str | None,
     langchain_collection: str | None,
     uri_key: str | None,
     sample: int,
 ) -> AdoptReport:
-    """See Rag.adopt."""
+    """See Rag.adopt. source_dsn: the database that holds the table."""
     if layout not in PROGRAMS:
         raise InvalidInput(f"unknown layout {layout!r}; use {', '.join(PROGRAMS)}")
     if sample < 0:
         raise InvalidInput(f"sample is {sample}; use a number of vectors, or 0 to compare none")
     if langchain_collection is not None and layout != "langchain":
         raise InvalidInput(f"langchain_collection does not go with layout {layout!r}; leave it out")
-    dsn = source_dsn or rag.dsn
-    assert dsn is not None  # of an open Rag
-    with open_table(dsn, table) as source:
+    with open_table(source_dsn, table) as source:
         found = find_layout(source, layout)
         selection, key = _select(source, found, langchain_collection)
         dimensions = _dimensions(source, selection)
-        metric = _prepare(rag, into, source.name, dimensions, model, distance, language)
+        metric = _prepare(
+            database, models, into, source.name, dimensions, model, distance, language
+        )
         reader = _Reader(found, source.name, key, uri_key, sample)
-        counts = rag.database.load_chunks(into, reader.records(source.rows(selection)), dimensions)
+        counts = database.load_chunks(into, reader.records(source.rows(selection)), dimensions)
         report = AdoptReport(
             layout=layout,
             table=source.name,
@@ -74,8 +75,8 @@ def adopt_table(
         return replace(
             report,
             sampled=len(reader.sample),
-            overlap=_overlap(rag, into, source, selection, reader.sample, metric),
-            notes=_others(rag, into, counts.loaded_documents),
+            overlap=_overlap(database, into, source, selection, reader.sample, metric),
+            notes=_others(database, into, counts.loaded_documents),
         )
 
 
@@ -143,7 +144,8 @@ def _dimensions(table: ForeignTable, selection: Selection) -> int:
 
 
 def _prepare(
-    rag: Rag,
+    database: Database,
+    models: Models,
     into: str,
     table: str,
     dimensions: int,
@@ -152,7 +154,7 @@ def _prepare(
     language: str | None,
 ) -> str:
     """Open the collection, or create it; return its distance."""
-    existing = next((info for info in rag.collections() if info.name == into), None)
+    existing = database.find_collection(into)
     stored = existing.dimensions if existing else dimensions
     if existing is None and model is None:
         raise InvalidInput(
@@ -160,20 +162,22 @@ def _prepare(
         )
     if existing is None and model is not None:
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # one that others run
-            stored = rag.embedder(model).dimensions
+            stored = models.embedder(model).dimensions
     if stored != dimensions:
         says = f"collection {into!r} stores" if existing else f"model {model!r} gives"
         remedy = "adopt into another collection" if existing else "name the model that made them"
         raise CollectionMismatch(
             f"{table} holds vectors of {dimensions} dimensions, {says} {stored}; {remedy}"
         )
-    return rag.collection(
+    return open_collection(
+        database,
+        models,
         into,
         model=model,
         distance=distance,
         language=language,
         dimensions=None if existing else dimensions,
-    ).info.distance
+    ).distance
 
 
 class _Reader:
@@ -242,7 +246,7 @@ def _unfit(content: str, uri: str, embedding: Vectors | None) -> str | None:
 
 
 def _overlap(
-    rag: Rag,
+    database: Database,
     collection: str,
     source: ForeignTable,
     selection: Selection,
@@ -253,7 +257,7 @@ def _overlap(
     shares = []
     for vector in sample:
         old = source.nearest(selection, vector, distance, NEIGHBOURS)
-        hits = rag.database.search(
+        hits = database.search(
             collection,
             None,
             vector.astype(np.float32),
@@ -268,8 +272,8 @@ def _overlap(
     return float(np.mean(shares))
 
 
-def _others(rag: Rag, collection: str, adopted: int) -> list[str]:
-    others = rag.database.collection_stats(collection)[0].documents - adopted
+def _others(database: Database, collection: str, adopted: int) -> list[str]:
+    others = database.collection_stats(collection)[0].documents - adopted
     if not others:
         return []
     return [f"the collection holds {others} other documents, which are neighbours too in overlap"]

@@ -1,0 +1,73 @@
+"""Collections: opened by name, and made on first use."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from rag_pg.chunk.splitter import check_chunking
+from rag_pg.db.database import Database
+from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
+from rag_pg.providers.registry import Models
+from rag_pg.types import Checked, CollectionInfo
+
+DEFAULT_MODEL = "minilm"
+
+
+def open_collection(
+    database: Database,
+    models: Models,
+    name: str,
+    *,
+    model: str | None = None,
+    language: str | None = None,
+    distance: str | None = None,
+    dimensions: int | None = None,
+    chunking: Mapping[str, Any] | None = None,
+    index_options: Mapping[str, Any] | None = None,
+) -> CollectionInfo:
+    """Return the settings of a collection, which is made where there is none; see `Rag.collection`."""
+    found = database.find_collection(name)
+    if found is None:
+        model = model or DEFAULT_MODEL
+        if dimensions is None:
+            embedder = models.embedder(model)
+            check_chunking(chunking or {}, embedder)
+            if isinstance(embedder, Checked):
+                embedder.check()
+            dimensions = embedder.dimensions
+        database.create_collection(
+            name,
+            model=model,
+            dimensions=dimensions,
+            distance=distance or "cosine",
+            language=language or "english",
+            chunking=chunking or {},
+            index_options=index_options or {},
+        )
+        found = database.get_collection(name)
+    _compare(
+        found,
+        model=model,
+        language=language,
+        distance=distance,
+        dimensions=dimensions,
+        chunking=chunking,
+    )
+    with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
+        models.embedder_of(database, name)
+    return found
+
+
+def _compare(found: CollectionInfo, **given: object) -> None:
+    differs = [
+        f"{key} is {getattr(found, key)!r}, not {value!r}"
+        for key, value in given.items()
+        if value is not None and getattr(found, key) != value
+    ]
+    if differs:
+        raise CollectionMismatch(
+            f"collection {found.name!r} exists with other settings: {'; '.join(differs)}; "
+            "open it without them, or use another name"
+        )
