@@ -9,6 +9,11 @@ TORCH := 2.13.0
 # Twice as many as cores, at most 4: many tests wait for a worker, a lease or a server. What takes longest begins first.
 PROCESSES := $(shell $(PYTHON) -c "import os; print(min(4, 2 * len(os.sched_getaffinity(0))))" 2>/dev/null || echo 4)
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
+# Tests without a server.
+UNIT := $(addprefix tests/,package text load chunk providers search answer client/test_async.py \
+	cli/test_terminal.py db/test_filters.py db/test_embedded_parts.py)
+# Tests of what depends on the server.
+SERVER := tests/sql tests/db
 # Bytecode is written when a module is first imported; most of what is installed never is. The largest libraries are
 # imported once at the end, for several tests do so at the same time and each would compile them.
 # The lock also holds for what builds this package (a newer pip reads a variable of its own for that).
@@ -60,11 +65,11 @@ demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
 	@$(BIN)/rag-pg demo
 
 unit: $(VENV)/.unit ## tests without a server, torch or a provider's library
-	$(BIN)/pytest $(PARALLEL) -m "not libraries" tests/unit
+	$(BIN)/pytest $(PARALLEL) -m "not libraries" $(UNIT)
 
 test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
 	$(BIN)/pytest $(PARALLEL)
-	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/db
+	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) $(SERVER)
 
 test-newest: ## the whole suite with the newest versions that pyproject.toml admits, in .venv-newest
 	rm -rf .venv-newest
@@ -91,7 +96,7 @@ docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the 
 	$(BIN)/python docs/generate_sql_api.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
-	$(BIN)/python tests/acceptance/wheel.py
+	$(BIN)/python tests/package/wheel.py
 
 bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/quality.py
@@ -148,7 +153,7 @@ docker-test: $(VENV)/.test ## the whole life of docker/compose.yaml on a real en
 	$(BIN)/python tests/docker/compose.py
 
 chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
-	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/acceptance/chaos
+	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/chaos
 
 fuzz: $(VENV)/.test ## random histories, filters, values and races against naive readers, for an hour (RAG_PG_FUZZ_SECONDS)
 	RAG_PG_FUZZ_SECONDS=$${RAG_PG_FUZZ_SECONDS:-3600} $(BIN)/pytest -s tests/fuzz
@@ -157,10 +162,10 @@ test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding,
 	RAG_PG_TEST_MATRIX=1 $(BIN)/pytest tests/matrix
 
 test-langchain: $(VENV)/.test ## rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
-	$(BIN)/python tests/acceptance/beside_langchain.py
+	$(BIN)/python tests/package/beside_langchain.py
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
-	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/db/test_keyword_concurrency.py
+	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py
 
 clean: ## remove .venv and what was built
 	rm -rf $(VENV) .venv-newest dist build

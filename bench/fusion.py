@@ -3,7 +3,7 @@
     python bench/fusion.py [SET …] [--queries N] [--candidates N]      default: scifact
 
 Each leg gives its best chunks through rag.search_keyword and rag.search_vector, every one of them gets its exact score
-in the other leg, and the formulas of tests/fusion_oracle.py fuse them. The last column is auto's mean gain over the
+in the other leg, and the formulas of tests/support/fusion_oracle.py fuse them. The last column is auto's mean gain over the
 better leg with its 95 % interval over queries. Vectors: the set's own, otherwise embedded once and kept.
 arxiv-100k is asked about its first 40,000 documents, for which it brings vectors.
 """
@@ -27,7 +27,7 @@ from rich.table import Table
 from rag_pg import Rag
 from rag_pg.client.collection import Collection
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 import fusion_oracle
 
 METHODS = ("keyword", "vector", "rrf", "weighted", "auto")

@@ -13,7 +13,7 @@ import hypothesis
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from places import server_folder
+from paths import ROOT, server_folder
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
@@ -22,7 +22,19 @@ from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
 
-pytest_plugins = ("accounting",)
+pytest_plugins = ("accounting", "fixtures")
+
+# Folders and files of tests that wait for processes and workers.
+WAITING = {
+    "chaos",
+    "worker",
+    "cli",
+    "client",
+    "ingest",
+    "docs",
+    "test_embedded.py",
+    "test_replica.py",
+}
 
 # The examples are the same on any day; --hypothesis-profile=default seeks new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
@@ -149,7 +161,7 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the processes, which wait most; what takes minutes is for make test-quality and test-matrix."""
-    items.sort(key=lambda item: "acceptance" not in item.path.parts)
+    items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
     if os.environ.get("RAG_PG_TEST_SLOW") or os.environ.get("RAG_PG_TEST_MATRIX"):
         return
     long = [item for item in items if item.get_closest_marker("minutes")]

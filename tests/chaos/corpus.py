@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-PROJECT = Path(__file__).parents[3]
+from paths import ROOT
+
 # What a text says to the fake provider: it answers 400 or 500, or gives NaN for it, each time.
 POISONS = ("poisonrefused", "poisonfailing", "poisonnan")
 
@@ -42,7 +43,7 @@ def _evaluation_texts(root: Path) -> Iterator[str]:
 
 def _own_texts() -> Iterator[str]:
     """Sections of this project's documentation."""
-    for path in [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]:
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for section in re.split(r"(?m)^(?=## )", path.read_text(encoding="utf-8")):
             if len(section) > 200:
                 yield section[:4000]

@@ -7,7 +7,7 @@ import random
 import threading
 from collections import Counter
 
-from acceptance.chaos.corpus import POISONS
+from chaos.corpus import POISONS
 from fake_gemini import FakeGemini, Fault, Request, failure
 
 # Of requests; the rest is answered.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from acceptance.chaos.corpus import Book, Version, texts
-from acceptance.chaos.faults import Faults, Workers
-from acceptance.chaos.provider import CLIENT_TIMEOUT, MoodyGemini
-from acceptance.chaos.verdict import violations
-from acceptance.chaos.writers import Writer
+from chaos.corpus import Book, Version, texts
+from chaos.faults import Faults, Workers
+from chaos.provider import CLIENT_TIMEOUT, MoodyGemini
+from chaos.verdict import violations
+from chaos.writers import Writer
 from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from acceptance.chaos.run import show, storm
-from places import server_folder
+from chaos.run import show, storm
+from paths import server_folder
 from rich.console import Console
 
 from rag_pg.db.embedded import EmbeddedServer

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from acceptance.chaos.corpus import Version, version_word
 from bm25_oracle import Oracle
+from chaos.corpus import Version, version_word
 from fake_gemini import _vector
 
 from rag_pg.chunk.splitter import Splitter, embedded_text

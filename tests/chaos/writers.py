@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import psycopg
-from acceptance.chaos.corpus import POISONS, Book, Version
+from chaos.corpus import POISONS, Book, Version
 from psycopg.errors import ReadOnlySqlTransaction
 
 

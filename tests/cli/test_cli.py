@@ -14,6 +14,7 @@ import command_line
 import psycopg
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
+from paths import RECORDINGS, ROOT
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -360,7 +361,7 @@ def test_help_is_quick_to_import() -> None:
 
 
 def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
-    recording = Path(__file__).parents[1] / "adopt" / "haystack.sql"
+    recording = RECORDINGS / "haystack.sql"
     with psycopg.connect(dsn) as connection:
         connection.execute(recording.read_text())
     adopt = ("adopt", "--from", "haystack", "haystack_documents", "--into", "notes")
@@ -370,7 +371,7 @@ def test_a_table_of_another_library_is_adopted(cli: Run, dsn: str) -> None:
     assert "no column embedding_uuid" in line and "haystack" in line
     done = cli(*adopt, "--model", "my-model")
     assert done.returncode == 0, done.stderr
-    shown = (Path(__file__).parents[2] / "docs" / "guides" / "adopt.md").read_text()
+    shown = (ROOT / "docs" / "guides" / "adopt.md").read_text()
     assert f"```\n{done.stdout}```\n" in shown
     assert "1 document queued for embedding" in done.stderr
     (report,) = lines(cli(*adopt, "--json", "--source-dsn", dsn))

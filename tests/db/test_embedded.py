@@ -12,7 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from places import server_folder
+from paths import server_folder
 
 from rag_pg import DatabaseUnavailable, Rag, Settings
 from rag_pg.config import default_home

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from places import server_folder
+from paths import server_folder
 
 from rag_pg.db import schema
 from rag_pg.db.database import Database

@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+from paths import ROOT
+
+EXAMPLES = ROOT / "docs" / "examples"
 SYNC = "import runpy; runpy.run_path({path!r})['main']()"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 import typer.main
+from paths import ROOT
 from psycopg.conninfo import make_conninfo
 from typer import _click as click
 from typer.testing import CliRunner
@@ -23,7 +24,6 @@ from rag_pg import Rag
 from rag_pg.cli.app import app
 from rag_pg.config import OTHERS, PREFIX, Settings
 
-ROOT = Path(__file__).parents[2]
 PAGES = [
     path.relative_to(ROOT).as_posix()
     for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))

@@ -13,18 +13,19 @@ from typing import Any
 
 import psycopg
 import pytest
+from paths import ROOT, SUPPORT
 
 from rag_pg.db.embedded import EmbeddedServer
 
 Connection = psycopg.Connection[Any]
 Psql = Callable[[str], "subprocess.CompletedProcess[str]"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "sql-quickstart.md"
+PAGE = ROOT / "docs" / "guides" / "sql-quickstart.md"
 
 # A worker whose embedder needs no model, slow with documents and quick with questions.
 PROGRAM = """
 import sys, time, signal
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
 from rag_pg import Rag, Settings
@@ -68,9 +69,7 @@ def start_worker(dsn: str, tmp_path: Path) -> Iterator[Callable[..., None]]:
     processes = []
 
     def start(pause: float = 0.0) -> None:
-        program = PROGRAM.format(
-            tests=str(Path(__file__).parents[1]), dsn=dsn, home=str(tmp_path), pause=pause
-        )
+        program = PROGRAM.format(support=str(SUPPORT), dsn=dsn, home=str(tmp_path), pause=pause)
         process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdout=subprocess.PIPE,

@@ -1,18 +1,17 @@
-"""Tables as other libraries make them (tests/adopt/*.sql) become collections, with their vectors."""
+"""Tables as other libraries make them (tests/support/recordings/*.sql) become collections, with their vectors."""
 
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from paths import RECORDINGS
 
 from rag_pg import CollectionMismatch, DatabaseUnavailable, InvalidInput, NotFound, Rag, RagError
 
 Connection = psycopg.Connection[Any]
-RECORDINGS = Path(__file__).parents[1] / "adopt"
 BACKUP = [
     "Backups run every night at two.",
     "They are kept for thirty days.",

@@ -13,6 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from paths import SUPPORT
 
 from rag_pg import Rag
 
@@ -21,7 +22,7 @@ Connection = psycopg.Connection[Any]
 # The command line with an embedder that needs no model and takes its time.
 PROGRAM = """
 import sys, time
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
 from rag_pg import Rag, Settings
@@ -51,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 def add(dsn: str, tmp_path: Path, folder: Path) -> Callable[[float], "subprocess.Popen[str]"]:
     def run(pause: float) -> "subprocess.Popen[str]":
         program = PROGRAM.format(
-            tests=str(Path(__file__).parents[1]),
+            support=str(SUPPORT),
             home=str(tmp_path),
             pause=pause,
             arguments=["add", str(folder), "--model", "hash:32", "--dsn", dsn],

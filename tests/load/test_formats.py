@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paths import ROOT
 
 from rag_pg.chunk.grammars import CUT_BY_FUNCTION
 from rag_pg.chunk.pages import pages_of
@@ -378,7 +379,7 @@ def test_source_code_is_kept_as_it_is_under_its_file_name(name: str, media_type:
 
 
 def test_the_database_takes_every_type_that_is_loaded() -> None:
-    text = (Path(__file__).parents[2] / "sql" / "document" / "document.sql").read_text()
+    text = (ROOT / "sql" / "document" / "document.sql").read_text()
     for media_type in {*CODE.values(), *CUT_BY_FUNCTION}:
         assert f"'{media_type}'" in text
 

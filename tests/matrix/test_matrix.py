@@ -16,8 +16,8 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from life import compare, live
-from places import server_folder
+from matrix.life import compare, live
+from paths import server_folder
 from pooler import left_over, transaction_pooler
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo

@@ -1,6 +1,6 @@
 """rag_pg in one environment with langchain-postgres, which pins an old pgvector-python: an application that moves.
 
-python tests/acceptance/beside_langchain.py      takes some minutes: `make test-langchain`
+python tests/package/beside_langchain.py      takes some minutes: `make test-langchain`
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def main() -> None:
         subprocess.run([*pip, "langchain-postgres"], check=True)
         subprocess.run([*pip, f"rag-pg[embedded] @ {ROOT.as_uri()}"], check=True)
         environment = {k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
-        environment |= {"PYTHONPATH": str(ROOT / "tests"), "RAG_PG_HOME": str(folder / "home")}
+        environment |= {
+            "PYTHONPATH": str(ROOT / "tests" / "support"),
+            "RAG_PG_HOME": str(folder / "home"),
+        }
         program = folder / "venv" / "bin" / "rag-pg"
         try:
             subprocess.run(

@@ -1,6 +1,6 @@
 """Run `make demo` twice, in a pipe and on a terminal of 80 columns, and check what it prints.
 
-python tests/acceptance/demo.py      `.ci/run` does it, in a clone where nothing is installed yet
+python tests/package/demo.py      `.ci/run` does it, in a clone where nothing is installed yet
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-TESTS = Path(__file__).resolve().parents[1]
+from paths import SUPPORT
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ def test_a_skip_is_for_a_missing_engine_or_data_alone(
     command = [sys.executable, "-m", "pytest", "-p", "accounting", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, "-p", "no:xdist", "-c", os.devnull, "--rootdir", str(tmp_path), str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        env=os.environ | {"PYTHONPATH": str(SUPPORT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
     )

@@ -1,6 +1,6 @@
 """Build the wheel, install it into a fresh environment in another folder, and run the demo there.
 
-python tests/acceptance/wheel.py      takes some minutes: `make wheel-test`
+python tests/package/wheel.py      takes some minutes: `make wheel-test`
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ transaction holds in pg_locks is what its statements planned.
 import importlib.util
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import psycopg
 import pytest
+from paths import ROOT
 
 Connection = psycopg.Connection[Any]
-ROOT = Path(__file__).parents[2]
 OTHERS = 99
 CHUNKS = '[{"content": "alpha beta", "embedding": [1, 0, 0]}, {"content": "gamma", "embedding": [0, 1, 0]}]'
 EDITED = CHUNKS.replace("gamma", "delta")

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from paths import ROOT
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sql_calls import CALLS, fill, public_names
@@ -20,7 +21,7 @@ Connection = psycopg.Connection[Any]
 
 RANKS = ("stranger", "reader", "writer", "worker", "owner")
 COMMITTING = tuple(name for name, (_, call) in CALLS.items() if call.startswith("CALL"))
-GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
+GUIDE = ROOT / "docs" / "guides" / "operations.md"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from places import server_folder
+from paths import server_folder
 
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer

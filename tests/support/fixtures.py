@@ -1,4 +1,4 @@
-"""Fixtures of the unit tests."""
+"""Fixtures that need no server: a provider on loopback, a tokenizer, a user without privileges."""
 
 from __future__ import annotations
 

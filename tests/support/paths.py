@@ -1,10 +1,14 @@
-"""Where a test's server keeps its data."""
+"""Where the checkout, its tests' helpers and a test's server are."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SUPPORT = ROOT / "tests" / "support"
+RECORDINGS = SUPPORT / "recordings"  # tables as other programs make them
 
 MEMORY = Path("/dev/shm")
 ENOUGH = 4 * 2**30  # bytes, for the servers of a whole run

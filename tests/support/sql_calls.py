@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from pathlib import Path
 from typing import Any
 
 import psycopg
-
-ROOT = Path(__file__).parents[1]
+from paths import ROOT
 
 VECTOR = "'[1, 0, 0]'"
 JOB = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'ingest' LIMIT 1)"

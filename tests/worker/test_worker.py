@@ -17,6 +17,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from paths import SUPPORT
 
 from rag_pg import (
     InvalidInput,
@@ -40,7 +41,7 @@ Connection = psycopg.Connection[Any]
 # A worker process whose embedder needs no model and takes its time.
 PROGRAM = """
 import sys, time, signal, logging, os
-sys.path.insert(0, {tests!r})
+sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
 from rag_pg import Rag, Settings
@@ -64,9 +65,7 @@ def start(dsn: str, tmp_path: Path) -> Iterator[Start]:
     processes = []
 
     def run(pause: float = 0.002) -> "subprocess.Popen[str]":
-        program = PROGRAM.format(
-            tests=str(Path(__file__).parents[1]), dsn=dsn, home=str(tmp_path), pause=pause
-        )
+        program = PROGRAM.format(support=str(SUPPORT), dsn=dsn, home=str(tmp_path), pause=pause)
         process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
--- As pgvector-haystack 8.1.2 makes it; recorded by tests/adopt/record.py.
+-- As pgvector-haystack 8.1.2 makes it; recorded by tests/support/recordings/record.py.
 
 CREATE TABLE public.haystack_documents (
     id character varying(128) NOT NULL,

@@ -1,4 +1,4 @@
--- As langchain-postgres 0.0.19 makes it; recorded by tests/adopt/record.py.
+-- As langchain-postgres 0.0.19 makes it; recorded by tests/support/recordings/record.py.
 
 CREATE TABLE public.langchain_pg_collection (
     uuid uuid NOT NULL,

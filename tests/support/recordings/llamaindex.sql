@@ -1,4 +1,4 @@
--- As llama-index-vector-stores-postgres 0.9.0 makes it; recorded by tests/adopt/record.py.
+-- As llama-index-vector-stores-postgres 0.9.0 makes it; recorded by tests/support/recordings/record.py.
 
 CREATE TABLE public.data_half (
     id bigint NOT NULL,

@@ -1,4 +1,4 @@
--- As pgai 0.12.1 makes it; recorded by tests/adopt/record.py.
+-- As pgai 0.12.1 makes it; recorded by tests/support/recordings/record.py.
 
 CREATE TABLE public.handbook (
     id integer NOT NULL,

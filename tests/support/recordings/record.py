@@ -1,9 +1,9 @@
-"""Record tables as other libraries create and fill them; tests/db/test_adopt.py adopts the recordings.
+"""Record tables as other libraries create and fill them; tests/ingest/test_adopt.py adopts the recordings.
 
 Run by hand when a library's layout changes, in an environment that has this library and psycopg 3, against an
 empty database with pgvector:
 
-    python tests/adopt/record.py LAYOUT postgresql:///scratch?host=/socket pg_dump > tests/adopt/LAYOUT.sql
+    python tests/support/recordings/record.py LAYOUT postgresql:///scratch?host=/socket pg_dump > tests/support/recordings/LAYOUT.sql
 
 LAYOUT            to install
 langchain         langchain-postgres==0.0.19 (PGVectorStore)
@@ -218,7 +218,9 @@ def main() -> None:
     with psycopg.connect(dsn) as connection:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     library, tables = globals()[layout](dsn)
-    print(f"-- As {library} {version(library)} makes it; recorded by tests/adopt/record.py.\n")
+    print(
+        f"-- As {library} {version(library)} makes it; recorded by tests/support/recordings/record.py.\n"
+    )
     sys.stdout.write(dump(pg_dump, dsn, tables))
     sys.stdout.flush()
     os._exit(0)  # some of the libraries leave threads running
