@@ -6,14 +6,17 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from rag_pg.cli.console import print_answer, print_hits, show_progress
+from rag_pg.cli.options import Dsn, opened
 from rag_pg.cli.terminal import failed, width, write
-from rag_pg.client.collection import Collection
-from rag_pg.client.rag import Rag
-from rag_pg.db import schema
-from rag_pg.db.embedded import EmbeddedServer
-from rag_pg.load.files import MAX_FILE_BYTES, load_file
+
+if TYPE_CHECKING:
+    from rag_pg.client.collection import Collection
+    from rag_pg.client.rag import Rag
 
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
@@ -29,6 +32,15 @@ QUESTIONS = (
     "Why is there no foreign key between the partitioned tables?",
     "What happens to a job when its worker dies?",
 )
+
+
+def demo(
+    keep: Annotated[bool, typer.Option(help="Keep the demo's collection afterwards.")] = True,
+    dsn: Dsn = None,
+) -> None:
+    """See it work: ingest this project's own documentation, search it, ask it."""
+    with opened(dsn) as rag:
+        run_demo(rag, keep=keep)
 
 
 def run_demo(rag: Rag, *, keep: bool) -> None:
@@ -63,6 +75,9 @@ def _ingest(docs: Collection) -> None:
 
 
 def _pages() -> Iterator[dict[str, str]]:
+    from rag_pg.db import schema
+    from rag_pg.load.files import MAX_FILE_BYTES, load_file
+
     readme, docs = schema.share("README.md"), schema.share("docs")
     for path in (readme, *sorted(docs.rglob("*.md"))):
         uri = path.relative_to(readme.parent).as_posix()
@@ -98,6 +113,8 @@ def _ask(docs: Collection) -> None:
 
 def _show_sql(rag: Rag, docs: Collection) -> None:
     """Print what psql needs; the file also holds a hybrid search with its query's vector."""
+    from rag_pg.db.embedded import EmbeddedServer
+
     _title("The same from psql, or any other program")
     query = SEARCHES[-1][0]
     vector = ",".join(f"{x:.4g}" for x in docs.embedder.embed_query(query))

@@ -1,23 +1,171 @@
-"""`rag-pg documents`, `count` and `facets`: what is in a collection, by metadata."""
+"""The commands about documents: add and sync them, delete, list, count, show them."""
 
 from __future__ import annotations
 
 import json
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.options import (  # fmt: skip
+from rag_pg.cli.console import count_of, show_progress
+from rag_pg.cli.options import (
     Dsn,
     Filter,
     Json,
     Name,
+    interruptible,
     open_collection,
     opened,
     parsed_filter,
+    parsed_object,
+    parsed_pairs,
     print_json,
+    say,
 )
-from rag_pg.cli.terminal import Column, tell, write, write_table
+from rag_pg.cli.terminal import Column, failed, note, tell, write, write_table
+from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.ingest.add import Source
+    from rag_pg.types import AddReport, SyncReport
+
+
+def add(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, folders, patterns; - reads standard input.")
+    ],
+    collection: Name = "docs",
+    uri: Annotated[
+        str, typer.Option(help="Name of what - reads; its suffix says what it is.")
+    ] = "stdin.txt",
+    model: Annotated[str | None, typer.Option(help="Embedder of a new collection.")] = None,
+    language: Annotated[str | None, typer.Option(help="Language of a new collection.")] = None,
+    chunking: Annotated[
+        str | None,
+        typer.Option(help='Chunking of a new collection, as JSON: \'{"method": "sentence"}\'.'),
+    ] = None,
+    metadata: Annotated[
+        list[str] | None,
+        typer.Option(help="Metadata of every document: lang=en, or a JSON object; repeatable."),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(help="Leave out of folders and patterns, as in .gitignore; repeatable."),
+    ] = None,
+    map_: Annotated[
+        str | None,
+        typer.Option("--map", help="Keys of JSON and CSV records: id=uri,text=content."),
+    ] = None,
+    wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
+    shown = """'{"method": "sentence"}'"""
+    cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
+    keys = _pairs(map_)
+    about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
+    with opened(dsn) as rag:
+        target = rag.collection(collection, model=model, language=language, chunking=cut)
+        with show_progress() as progress, interruptible(rag, collection):
+            report = target.add(
+                *_sources(paths, uri),
+                wait=wait,
+                progress=progress,
+                metadata=about,
+                exclude=exclude or (),
+                keys=keys,
+            )
+    remarks = _remarks(report)
+    for uri, removed in report.removed_characters.items():
+        note(f"{uri}: {removed} unreadable characters were removed")
+    result = {
+        "collection": collection,
+        "added": report.added,
+        "unchanged": report.unchanged,
+        **remarks,
+    }
+    if json_:
+        print_json(result)
+    else:
+        state = "searchable" if wait else "queued"
+        write(
+            f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
+            f"{len(report.failures)} failed"
+        )
+    if report.failures:
+        raise SystemExit(1)
+
+
+def sync(
+    folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
+    collection: Name = "docs",
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and follow what changes in the folder.")
+    ] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave out, as in .gitignore; repeatable.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Bring a collection in step with a folder: add what changed, delete what vanished."""
+    from rag_pg.ingest.sync import changes
+
+    broken = False
+    with opened(dsn) as rag:
+        # Reading never creates one.
+        target = open_collection(rag, collection) if dry_run else rag.collection(collection)
+        for _ in changes(folder):
+            with show_progress() as progress, interruptible(rag, collection):
+                report = target.sync(
+                    folder, progress=progress, exclude=exclude or (), dry_run=dry_run
+                )
+            remarks = _remarks(report)
+            broken = bool(report.failures)
+            would = "would be " if dry_run else ""
+            if dry_run and not json_:
+                for uri in report.gone:
+                    write(f"{would}deleted: {uri}")
+            say(
+                f"{count_of(report.changed, 'document')} {would}added or updated, "
+                f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
+                f"{len(report.failures)} failed",
+                json_,
+                collection=collection,
+                changed=report.changed,
+                unchanged=report.unchanged,
+                deleted=report.deleted,
+                gone=list(report.gone),
+                **remarks,
+            )
+            if not watch or dry_run:
+                break
+    if broken:
+        raise SystemExit(1)
+
+
+def delete(
+    uris: Annotated[list[str], typer.Argument(help="The uris of documents.")],
+    collection: Name = "docs",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Delete documents."""
+    with opened(dsn) as rag:
+        target = open_collection(rag, collection)
+        missing = [uri for uri in uris if not target.delete(uri)]
+    deleted = len(uris) - len(missing)
+    say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
+    for uri in missing:
+        failed(f"there is no document {uri}")
+    if missing:
+        raise SystemExit(1)
 
 
 def documents(
@@ -107,3 +255,37 @@ def show(
     for key, value in found.metadata.items():
         tell((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
     write(found.content or "")
+
+
+def _remarks(report: AddReport | SyncReport) -> dict[str, Any]:
+    """Tell what failed, was skipped and left out; return it for --json."""
+    for failure in report.failures:
+        failed(str(failure))
+    for remark in report.notes:
+        note(remark)
+    if report.skipped:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(report.skipped.items()))
+        note(f"skipped: {kinds}")
+    return {
+        "failed": len(report.failures),
+        "skipped": dict(report.skipped),
+        "failures": [{"uri": one.uri, "error": one.error} for one in report.failures],
+    }
+
+
+def _pairs(text: str | None) -> dict[str, str]:
+    """Read id=uri,text=content."""
+    pairs = {}
+    for pair in text.split(",") if text else ():
+        key, equals, own = pair.partition("=")
+        if not (key and equals and own):
+            raise InvalidInput(f"{pair!r} is no mapping; write --map id=uri,text=content")
+        pairs[key] = own
+    return pairs
+
+
+def _sources(paths: list[Path], uri: str) -> list[Source]:
+    """Return what to add: paths, and in place of - what standard input holds."""
+    from rag_pg.ingest.add import Stream
+
+    return [Stream(sys.stdin.buffer, uri) if str(path) == "-" else path for path in paths]

@@ -1,0 +1,94 @@
+"""`rag-pg search` and `ask`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rag_pg.cli.console import MARKS, passage_room, print_answer, print_hits
+from rag_pg.cli.options import (
+    Dsn,
+    Filter,
+    Json,
+    Name,
+    Rerank,
+    open_collection,
+    opened,
+    parsed_filter,
+    print_json,
+)
+from rag_pg.cli.terminal import is_terminal, note, tell, write_table
+from rag_pg.errors import InvalidInput
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.")],
+    collection: Name = "docs",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
+    offset: Annotated[int, typer.Option(help="Leave out the first, as the page before had.")] = 0,
+    filter: Filter = None,
+    mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    rerank: Rerank = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Search by keyword and meaning, best first."""
+    weights = {"hybrid": (0.5, 0.5), "keyword": (0.0, 1.0), "vector": (1.0, 0.0)}
+    if mode not in weights:
+        raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
+    vector_weight, keyword_weight = weights[mode]
+    where = parsed_filter(filter)
+    with opened(dsn) as rag:
+        target = open_collection(rag, collection)
+        hits = target.search(
+            query,
+            limit=limit,
+            offset=offset,
+            filter=where,
+            vector_weight=vector_weight,
+            keyword_weight=keyword_weight,
+            rerank=rerank,
+        )
+        passages: list[str] = []
+        if hits and not json_ and is_terminal(sys.stdout):
+            start, stop = MARKS
+            passages = target.snippets(
+                query, hits, max_length=passage_room(), start_mark=start, stop_mark=stop
+            )
+    for remark in hits.notes:
+        note(remark)
+    if json_:
+        for hit in hits:
+            print_json(hit)
+    elif not hits:
+        tell("nothing found")
+    elif is_terminal(sys.stdout):
+        print_hits(hits, first=offset + 1, passages=passages)
+    else:
+        write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="A question in your own words.")],
+    collection: Name = "docs",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages to read.")] = 8,
+    filter: Filter = None,
+    llm: Annotated[
+        str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
+    ] = None,
+    rerank: Rerank = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Answer a question from the documents, with citations."""
+    where = parsed_filter(filter)
+    with opened(dsn) as rag:
+        answer = open_collection(rag, collection).ask(
+            question, limit=limit, filter=where, llm=llm, rerank=rerank
+        )
+    if json_:
+        print_json(answer)
+        return
+    print_answer(answer)
