@@ -1,4 +1,4 @@
-"""Statements about collections and their metadata fields."""
+"""Statements about collections."""
 
 from __future__ import annotations
 
@@ -69,32 +69,3 @@ class Collections(Connected):
 
     def drop_collection(self, name: str) -> None:
         self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)
-
-    def remove_dropped(self) -> int:
-        return int(self._scalar("SELECT rag.remove_dropped()"))
-
-    def index_field(self, collection: str, field: str, type: str) -> None:
-        self._scalar(
-            "SELECT rag.index_field(%(collection)s, %(field)s, %(type)s)",
-            collection=collection,
-            field=field,
-            type=type,
-        )
-
-    def unindex_field(self, collection: str, field: str) -> bool:
-        return bool(
-            self._scalar(
-                "SELECT rag.unindex_field(%(collection)s, %(field)s)",
-                collection=collection,
-                field=field,
-            )
-        )
-
-    def list_fields(self, collection: str) -> dict[str, str]:
-        with self.connection() as connection:
-            return dict(
-                connection.execute(
-                    "SELECT field, type FROM rag.list_fields(%(collection)s)",
-                    {"collection": collection},
-                ).fetchall()
-            )

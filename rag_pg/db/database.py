@@ -1,20 +1,37 @@
 """The database: one method, one statement, named parameters.
 
-The files db_*.py hold the statements, a noun each; they are the only runtime files with SQL on our own tables.
+The files of this package hold the statements, a noun each, the same noun as in sql/; they are the only
+runtime files with SQL on our own tables.
 """
 
 from __future__ import annotations
 
+from rag_pg.db.admin import Admin
+from rag_pg.db.budget import Budgets
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
-from rag_pg.db.job import IngestWork, Jobs
+from rag_pg.db.field import Fields
+from rag_pg.db.job import Jobs
 from rag_pg.db.metadata import Structured
+from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
+from rag_pg.db.source import Sources
 from rag_pg.db.space import Spaces
 from rag_pg.db.worker import Workers
 
-__all__ = ["Database", "IngestWork"]
 
-
-class Database(Collections, Spaces, Documents, Jobs, Workers, Searches, Structured):
+class Database(
+    Collections,
+    Fields,
+    Spaces,
+    Documents,
+    Structured,
+    Searches,
+    Jobs,
+    Workers,
+    Budgets,
+    Requests,
+    Sources,
+    Admin,
+):
     """rag_pg's functions as methods. Opens nothing until `open`."""

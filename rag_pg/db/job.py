@@ -220,3 +220,8 @@ class Jobs(Connected):
                 include_waiting=include_waiting,
             )
         )
+
+    def search_note(self, collection: str) -> str | None:
+        """What a search should be told: that documents wait and nobody works."""
+        note = self._scalar("SELECT s.note FROM rag.search_status(%(c)s) AS s", c=collection)
+        return None if note is None else str(note)

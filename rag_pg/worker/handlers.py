@@ -16,7 +16,8 @@ import numpy as np
 
 from rag_pg.chunk.pages import pages_of
 from rag_pg.chunk.splitter import Splitter, embedded_text
-from rag_pg.db.database import Database, IngestWork
+from rag_pg.db.database import Database
+from rag_pg.db.job import IngestWork
 from rag_pg.protocols import Embedder
 from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.vector_cache import Spare

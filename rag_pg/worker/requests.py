@@ -1,4 +1,4 @@
-"""What a worker does beside the queue: answer requests at once, and follow sources.
+"""Answers requests at once, beside the queue.
 
 Somebody waits for a request, so it never stands behind a batch of documents: it has threads of its own.
 """
@@ -12,22 +12,25 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rag_pg.db.database import Database
-from rag_pg.db.worker import Request
+from rag_pg.db.request import Request
 from rag_pg.errors import DatabaseUnavailable, RagError
+from rag_pg.worker.loops import POLL_SECONDS, start_loop
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0  # a NOTIFY can be lost, and does not pass transaction poolers
 ANSWERS_AT_ONCE = 2
 
 # From a collection and a request's arguments to its answer, as JSON.
 Answerer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
-class Attendant:
-    """Answers requests with `answerers`, one for each kind, and keeps collections in step with their sources.
+class RequestAnswerer:
+    """Answers requests with `answerers`, one for each kind.
 
-    `start` begins both in threads; `close` ends them when what is in hand is done.
+    `start` begins it in threads; `close` ends them when what is in hand is done.
+
+    Args:
+        on_source: called when a source may have changed: the same connection hears of that.
     """
 
     def __init__(
@@ -37,37 +40,26 @@ class Attendant:
         *,
         name: str,
         collections: Sequence[str] | None = None,
+        on_source: Callable[[], None] = lambda: None,
     ) -> None:
         self.database = database
         self.answerers = answerers
         self.name = name
         self.collections = collections
         self._stop = threading.Event()
-        self._changed = threading.Event()
+        self._on_source = on_source
         self._free = threading.Semaphore(ANSWERS_AT_ONCE)
-        self._threads: list[threading.Thread] = []
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         self._stop.clear()
-        for name, loop in (("rag-pg-listen", self._listen), ("rag-pg-follow", self._follow)):
-            thread = threading.Thread(
-                target=self._until_stopped, args=(loop,), name=name, daemon=True
-            )
-            thread.start()
-            self._threads.append(thread)
+        self._thread = start_loop("rag-pg-listen", self._listen, self._stop)
 
     def close(self) -> None:
         self._stop.set()
-        self._changed.set()
-        while self._threads:
-            self._threads.pop().join()
-
-    def follow(self) -> int:
-        """Bring the collections in step with their sources. Returns how many rows were read."""
-        total = 0
-        while not self._stop.is_set() and (done := self.database.follow_sources(self.collections)):
-            total += done
-        return total
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
 
     def answer(self) -> int:
         """Answer requests until none waits. Returns how many."""
@@ -93,18 +85,8 @@ class Attendant:
         else:
             self.database.answer_request(request.request_id, result, None)
 
-    # --- threads
-
-    def _until_stopped(self, loop: Callable[[], None]) -> None:
-        while not self._stop.is_set():
-            try:
-                loop()
-            except RagError as exc:
-                log.warning("%s; trying again", exc)
-                self._stop.wait(POLL_SECONDS)
-
     def _listen(self) -> None:
-        """Wake who answers and who follows: when told so, and every second."""
+        """Answer, and tell of sources, at each NOTIFY and every second."""
         with (
             self.database.listen("rag_requests", "rag_sources") as connection,
             ThreadPoolExecutor(ANSWERS_AT_ONCE, "rag-pg-answer") as answering,
@@ -116,7 +98,7 @@ class Attendant:
                     n.channel for n in connection.notifies(timeout=POLL_SECONDS, stop_after=1)
                 }
                 if channels != {"rag_requests"}:
-                    self._changed.set()
+                    self._on_source()
 
     def _answer_waiting(self) -> None:
         try:
@@ -125,9 +107,3 @@ class Attendant:
             log.warning("cannot answer requests: %s", exc)
         finally:
             self._free.release()
-
-    def _follow(self) -> None:
-        while not self._stop.is_set():
-            self._changed.clear()
-            self.follow()
-            self._changed.wait(POLL_SECONDS)

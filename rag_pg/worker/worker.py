@@ -23,7 +23,8 @@ from rag_pg.version import __version__
 from rag_pg.worker.handlers import Tools
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.pipeline import Pipeline
-from rag_pg.worker.requests import Answerer, Attendant
+from rag_pg.worker.requests import Answerer, RequestAnswerer
+from rag_pg.worker.sources import SourceFollower
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +65,13 @@ class Worker:
         self.lease_seconds = lease_seconds
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
         self.stop = threading.Event()
-        self.attendant = Attendant(
-            database, answerers or {}, name=self.name, collections=collections
+        self.sources = SourceFollower(database, collections=collections)
+        self.requests = RequestAnswerer(
+            database,
+            answerers or {},
+            name=self.name,
+            collections=collections,
+            on_source=self.sources.wake,
         )
         self._report = on_progress or (lambda documents, chunks: None)
         self._reporting = threading.Lock()
@@ -101,13 +107,15 @@ class Worker:
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
-            self.database.reserve(2 * self.concurrency + 5)  # the attendant's answers and follower
-            self.attendant.start()
+            self.database.reserve(2 * self.concurrency + 5)  # requests and sources
+            self.requests.start()
+            self.sources.start()
             try:
                 self._listen(running)
             finally:
                 self.stop.set()
-                self.attendant.close()
+                self.sources.close()
+                self.requests.close()
                 self._wake()
             for thread in running:
                 thread.result()
@@ -122,7 +130,7 @@ class Worker:
         that it lacks, a database that is full.
         """
         self._reserve()
-        self.attendant.follow()
+        self.sources.follow()
         with self._heartbeat.beating(at_once=False):
             if self.concurrency == 1:
                 claimed = self._pipelines[0].drain()

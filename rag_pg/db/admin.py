@@ -1,0 +1,43 @@
+"""Statements about the upkeep of schema rag."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rag_pg.db.connection import Connected
+from rag_pg.errors import StatementCanceled
+from rag_pg.types import Finding
+
+
+class Admin(Connected):
+    """Upkeep: maintenance, findings, what dropped collections left."""
+
+    def maintain(self, goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Every step of maintenance, each in a transaction of its own, while `goes_on`.
+
+        A step that fails is noted for rag.doctor and does not stop the others.
+        """
+        with self.connection() as connection:
+            steps = connection.execute(
+                "SELECT step, subject FROM rag.maintenance_steps()"
+            ).fetchall()
+        for step, subject in steps:
+            if not goes_on():
+                return
+            try:
+                self._scalar(
+                    "SELECT rag.maintain_step(%(step)s, %(subject)s)", step=step, subject=subject
+                )
+            except StatementCanceled as exc:
+                self._scalar(
+                    "SELECT rag.note_maintenance(%(step)s, %(subject)s, %(failure)s)",
+                    step=step,
+                    subject=subject,
+                    failure=str(exc),
+                )
+
+    def doctor(self) -> list[Finding]:
+        return self._rows(Finding, "SELECT * FROM rag.doctor()")
+
+    def remove_dropped(self) -> int:
+        return int(self._scalar("SELECT rag.remove_dropped()"))

@@ -1,0 +1,44 @@
+"""Statements about requests: what somebody waits for a worker to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Connected
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What rag.take_request hands to a worker: somebody waits for the answer."""
+
+    request_id: int
+    kind: str
+    collection_name: str
+    arguments: Mapping[str, Any]
+
+
+class Requests(Connected):
+    """Requests: taken, answered."""
+
+    def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:
+        rows = self._rows(
+            Request,
+            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::text[])",
+            worker=worker,
+            collections=None if collections is None else list(collections),
+        )
+        return rows[0] if rows else None
+
+    def answer_request(
+        self, request_id: int, result: Mapping[str, Any] | None, error: str | None
+    ) -> None:
+        self._scalar(
+            "SELECT rag.answer_request(%(request_id)s, %(result)s, %(error)s)",
+            request_id=request_id,
+            result=None if result is None else Jsonb(result),
+            error=error,
+        )

@@ -1,0 +1,35 @@
+"""Statements about sources: tables that collections follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_pg.db.connection import Connected
+from rag_pg.errors import StatementCanceled
+
+
+class Sources(Connected):
+    """Sources: followed."""
+
+    def follow_sources(self, collections: Sequence[str] | None = None) -> int:
+        """One batch of each source that has something to do; each in a transaction of its own."""
+        with self.connection() as connection:
+            due = connection.execute(
+                "SELECT * FROM rag.due_sources(%(collections)s::text[])",
+                {"collections": None if collections is None else list(collections)},
+            ).fetchall()
+        return sum(self.follow_source(source_id) for (source_id,) in due)
+
+    def follow_source(self, source_id: int) -> int:
+        """One batch of one source. An error, or a cancelled statement, breaks it and nothing else."""
+        try:
+            return int(
+                self._scalar("SELECT rag.follow_source(%(source_id)s)", source_id=source_id) or 0
+            )
+        except StatementCanceled as exc:
+            self._scalar(
+                "SELECT rag.break_source(%(source_id)s, %(reason)s)",
+                source_id=source_id,
+                reason=str(exc),
+            )
+            return 0
