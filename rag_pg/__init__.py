@@ -17,27 +17,25 @@ from rag_pg.errors import *  # noqa: F403
 from rag_pg.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rag_pg.client.aio import AsyncCollection, AsyncRag
-    from rag_pg.client.collection import Collection, Hits
-    from rag_pg.client.rag import Rag
+    from rag_pg.client import AsyncCollection, AsyncRag, Collection, Hits, Rag
     from rag_pg.config import Settings
-    from rag_pg.load.files import load_bytes
+    from rag_pg.load import load_bytes
     from rag_pg.types import Answer, Citation, Document, Facet, Hit, Loaded, Progress
 
 _LAZY = {
     "Answer": "rag_pg.types",
-    "AsyncCollection": "rag_pg.client.aio",
-    "AsyncRag": "rag_pg.client.aio",
+    "AsyncCollection": "rag_pg.client",
+    "AsyncRag": "rag_pg.client",
     "Citation": "rag_pg.types",
-    "Collection": "rag_pg.client.collection",
+    "Collection": "rag_pg.client",
     "Document": "rag_pg.types",
     "Facet": "rag_pg.types",
     "Hit": "rag_pg.types",
-    "Hits": "rag_pg.client.collection",
+    "Hits": "rag_pg.client",
     "Loaded": "rag_pg.types",
     "Progress": "rag_pg.types",
-    "load_bytes": "rag_pg.load.files",
-    "Rag": "rag_pg.client.rag",
+    "load_bytes": "rag_pg.load",
+    "Rag": "rag_pg.client",
     "Settings": "rag_pg.config",
 }
 __all__ = [

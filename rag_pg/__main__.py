@@ -1,5 +1,5 @@
 """`python -m rag_pg` is `rag-pg`."""
 
-from rag_pg.cli.app import main
+from rag_pg.cli import main
 
 main()

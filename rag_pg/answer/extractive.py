@@ -11,9 +11,7 @@ import numpy as np
 from rag_pg.answer.prompt import cite, distinct_hits
 from rag_pg.answer.sentence_scores import Numbers, coverage, similarity
 from rag_pg.protocols import Embedder
-from rag_pg.text.plain import plain
-from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
-from rag_pg.text.tokens import words
+from rag_pg.text import FENCES, LONGEST, Sentence, plain, split_sentences, words
 from rag_pg.types import Answer, Hit, Usage
 
 MODEL = "extractive"

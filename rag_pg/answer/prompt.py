@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rag_pg.errors import InvalidInput
-from rag_pg.text.fence import fence_mark
-from rag_pg.text.sentences import split_sentences
-from rag_pg.text.tokens import estimate_tokens
+from rag_pg.text import estimate_tokens, fence_mark, split_sentences
 from rag_pg.types import Citation, Hit
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
-from rag_pg.text.tokens import content_words, same_word
+from rag_pg.text import content_words, same_word
 from rag_pg.types import Vectors
 
 Numbers = NDArray[np.float64]

@@ -12,8 +12,8 @@ from rag_pg.answer.citations import (
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens, Prompt, build_prompt
 from rag_pg.protocols import LLM
-from rag_pg.providers.gemini.llm import CUT
-from rag_pg.text.tokens import estimate_tokens
+from rag_pg.providers import CUT
+from rag_pg.text import estimate_tokens
 from rag_pg.types import Answer, Hit, Usage
 
 __all__ = ["Prompt", "answer_extractive", "answer_with_llm", "build_prompt"]

@@ -10,13 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rag_pg.text.markdown import (
-    Kind,
-    _Node,
-    _parser,
-    _plain,
-    _tree,
-)
+from rag_pg.text import Kind, MarkdownNode, parse_markdown, plain_heading
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _BLANK_LINES = re.compile(r"(?:\r\n|\r|\n)[^\S\r\n]*(?:\r\n|\r|\n)\s*")
@@ -61,11 +55,11 @@ def outline_markdown(text: str) -> list[Block]:
     path: tuple[str, ...] = ()
     open_headings: list[tuple[int, str]] = []
     blocks: list[Block] = []
-    for node in lines.fill(_tree(_parser().parse(text)), 0, lines.count):
+    for node in lines.fill(parse_markdown(text), 0, lines.count):
         if node.kind == "heading":
             while open_headings and open_headings[-1][0] >= node.level:
                 open_headings.pop()
-            open_headings.append((node.level, _plain(node.heading)))
+            open_headings.append((node.level, plain_heading(node.heading)))
             path = tuple(name for _, name in open_headings if name)
         blocks.append(lines.block(node, path))
     return blocks
@@ -89,19 +83,19 @@ class _Lines:
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text)), len(text)]
         self.count = len(self._starts) - 1
 
-    def fill(self, nodes: Sequence[_Node], first: int, last: int) -> Iterator[_Node]:
+    def fill(self, nodes: Sequence[MarkdownNode], first: int, last: int) -> Iterator[MarkdownNode]:
         """Yield `nodes`, and prose for the lines of [first, last) that no node has, such as link
         definitions. A group begins at its first line, so that its children have the list's marker.
         """
         for node in nodes:
             if self._has_text(first, node.first):
-                yield _Node(first, node.first, "prose", [])
+                yield MarkdownNode(first, node.first, "prose", [])
             yield node
             first = max(first, node.last)
         if self._has_text(first, last):
-            yield _Node(first, last, "prose", [])
+            yield MarkdownNode(first, last, "prose", [])
 
-    def block(self, node: _Node, path: tuple[str, ...]) -> Block:
+    def block(self, node: MarkdownNode, path: tuple[str, ...]) -> Block:
         children = (
             [self.block(child, path) for child in self.fill(node.children, node.first, node.last)]
             if node.kind == "group"

@@ -13,7 +13,7 @@ import numpy as np
 from rag_pg.chunk.blocks import Block, Unit
 from rag_pg.chunk.packer import Chunk, Packer
 from rag_pg.chunk.sections import HeadingPath, Section
-from rag_pg.text.sentences import split_sentences
+from rag_pg.text import split_sentences
 from rag_pg.types import Vectors
 
 _WORD = re.compile(r"\S{1,24}")  # what has no spaces, such as Chinese, is cut anyway

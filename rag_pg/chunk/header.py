@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.chunk.sections import HeadingPath
 from rag_pg.errors import InvalidInput
-from rag_pg.text.embedded import embedded_text
+from rag_pg.text import embedded_text
 
 
 class Header:

@@ -27,7 +27,7 @@ from rag_pg.chunk.sections import HeadingPath, Section, divide, join, shared
 from rag_pg.chunk.settings import OVERLAPPING, Chunking
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import Embedder
-from rag_pg.text.embedded import embedded_text as embedded_text
+from rag_pg.text import embedded_text
 from rag_pg.types import Span, Vectors
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,7 @@ from rag_pg.cli.options import Dsn, opened
 from rag_pg.cli.terminal import failed, width, write
 
 if TYPE_CHECKING:
-    from rag_pg.client.collection import Collection
-    from rag_pg.client.rag import Rag
+    from rag_pg.client import Collection, Rag
 
 NAME = "demo"
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
@@ -76,7 +75,7 @@ def _ingest(docs: Collection) -> None:
 
 def _pages() -> Iterator[dict[str, str]]:
     from rag_pg.db import schema
-    from rag_pg.load.files import MAX_FILE_BYTES, load_file
+    from rag_pg.load import MAX_FILE_BYTES, load_file
 
     readme, docs = schema.share("README.md"), schema.share("docs")
     for path in (readme, *sorted(docs.rglob("*.md"))):
@@ -113,7 +112,7 @@ def _ask(docs: Collection) -> None:
 
 def _show_sql(rag: Rag, docs: Collection) -> None:
     """Print what psql needs; the file also holds a hybrid search with its query's vector."""
-    from rag_pg.db.embedded import EmbeddedServer
+    from rag_pg.db import EmbeddedServer
 
     _title("The same from psql, or any other program")
     query = SEARCHES[-1][0]

@@ -28,7 +28,7 @@ from rag_pg.cli.terminal import Column, failed, note, tell, write, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.ingest.add import Source
+    from rag_pg.ingest import Source
     from rag_pg.types import AddReport, SyncReport
 
 
@@ -115,7 +115,7 @@ def sync(
     dsn: Dsn = None,
 ) -> None:
     """Bring a collection in step with a folder: add what changed, delete what vanished."""
-    from rag_pg.ingest.sync import changes
+    from rag_pg.ingest import changes
 
     broken = False
     with opened(dsn) as rag:
@@ -286,6 +286,6 @@ def _pairs(text: str | None) -> dict[str, str]:
 
 def _sources(paths: list[Path], uri: str) -> list[Source]:
     """Return what to add: paths, and in place of - what standard input holds."""
-    from rag_pg.ingest.add import Stream
+    from rag_pg.ingest import Stream
 
     return [Stream(sys.stdin.buffer, uri) if str(path) == "-" else path for path in paths]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from rag_pg.client.rag import Rag
+    from rag_pg.client import Rag
     from rag_pg.types import Finding
 
 STATES = ("waiting", "running", "dead")

@@ -17,8 +17,7 @@ from rag_pg.cli.terminal import tell, write, write_json
 from rag_pg.errors import InvalidInput, RagError
 
 if TYPE_CHECKING:
-    from rag_pg.client.collection import Collection
-    from rag_pg.client.rag import Rag
+    from rag_pg.client import Collection, Rag
 
 Dsn = Annotated[
     str | None,
@@ -47,14 +46,14 @@ def opened(dsn: str | None) -> Iterator[Rag]:
 
 
 def unopened(dsn: str | None) -> Rag:
-    from rag_pg.client.rag import Rag
+    from rag_pg.client import Rag
 
     return Rag(dsn)
 
 
 def embedded() -> Any:
     from rag_pg.config import Settings
-    from rag_pg.db.embedded import EmbeddedServer
+    from rag_pg.db import EmbeddedServer
 
     return EmbeddedServer(Settings.from_environment().home / "postgres")
 

@@ -54,7 +54,7 @@ def worker(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: runner.stop.set())
         if health is not None:
-            from rag_pg.worker.health import serve_health
+            from rag_pg.worker import serve_health
 
             host, port = stack.enter_context(serve_health(runner.health, health_host, health))
             tell(f"health is at http://{host}:{port}/health")

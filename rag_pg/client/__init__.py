@@ -1,1 +1,16 @@
-""""""
+"""a call of the user -> the package that does it.
+
+`Rag`, `Collection` and their asynchronous likes.
+"""
+
+from rag_pg.client.aio import AsyncCollection, AsyncRag
+from rag_pg.client.collection import Collection, Hits
+from rag_pg.client.rag import Rag
+
+__all__ = [
+    "AsyncCollection",
+    "AsyncRag",
+    "Collection",
+    "Hits",
+    "Rag",
+]

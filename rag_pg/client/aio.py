@@ -16,7 +16,7 @@ from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 from rag_pg.protocols import Embedder
 from rag_pg.types import CollectionInfo, Document
-from rag_pg.worker.worker import Worker
+from rag_pg.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from rag_pg.answer.single_pass import answer_extractive, answer_with_llm
-from rag_pg.db.arguments import plain_arguments
+from rag_pg.answer import answer_extractive, answer_with_llm
+from rag_pg.db import plain_arguments
 from rag_pg.errors import (
     InvalidQuery,
     ModelUnavailable,
@@ -20,22 +20,29 @@ from rag_pg.errors import (
     RagError,
     SpaceChanged,
 )
-from rag_pg.ingest.add import Reading, Remarks, Source, checked_chunks, compare_sources, put_sources
-from rag_pg.ingest.adopt.adopt import SAMPLE
-from rag_pg.ingest.reindex import (
+from rag_pg.ingest import (
+    SAMPLE,
     Query,
+    Reading,
+    Remarks,
+    Report,
+    Source,
     build_space,
+    checked_chunks,
+    compare_sources,
     compare_spaces,
     create_space,
     find_space,
+    put_sources,
     rechunk,
+    sync_folder,
+    wait_until_searchable,
+    work_queue,
 )
-from rag_pg.ingest.sync import sync_folder
-from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
-from rag_pg.load.files import clean_text
 from rag_pg.protocols import LLM, Embedder, Reranker
-from rag_pg.providers.llm_reranker import LLMReranker
-from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
+from rag_pg.providers import LLMReranker
+from rag_pg.search import SECONDS, rerank_hits, reranked_limit
+from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
     AdoptReport,

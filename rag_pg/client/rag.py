@@ -9,16 +9,13 @@ from typing import Any
 
 from rag_pg.client.collection import Collection
 from rag_pg.config import Settings
-from rag_pg.db import schema
-from rag_pg.db.database import Database
-from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.db import Database, EmbeddedServer, schema
 from rag_pg.errors import InvalidInput, NotFound
-from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
-from rag_pg.ingest.create import open_collection
+from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
-from rag_pg.providers.registry import Models
+from rag_pg.providers import Models
 from rag_pg.types import AdoptReport, CollectionInfo
-from rag_pg.worker.worker import Worker
+from rag_pg.worker import Worker
 
 
 class Rag:

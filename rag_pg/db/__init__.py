@@ -1,1 +1,26 @@
-""""""
+"""a Python call -> one SQL statement -> values.
+
+Connections, statements, the schema and its upgrades, the embedded server.
+"""
+
+from rag_pg.db import schema
+from rag_pg.db.arguments import plain_arguments
+from rag_pg.db.connect import connect
+from rag_pg.db.connection import database_errors
+from rag_pg.db.database import Database
+from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.db.job import IngestWork
+from rag_pg.db.request import Request
+from rag_pg.db.space import Compared
+
+__all__ = [
+    "Compared",
+    "Database",
+    "EmbeddedServer",
+    "IngestWork",
+    "Request",
+    "connect",
+    "database_errors",
+    "plain_arguments",
+    "schema",
+]

@@ -1,1 +1,50 @@
-""""""
+"""files, records, tables -> stored documents.
+
+What the caller does to fill a collection, until its documents are searchable.
+"""
+
+from rag_pg.ingest.add import (
+    Reading,
+    Remarks,
+    Source,
+    Stream,
+    checked_chunks,
+    compare_sources,
+    put_sources,
+)
+from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
+from rag_pg.ingest.create import open_collection
+from rag_pg.ingest.reindex import (
+    Query,
+    build_space,
+    compare_spaces,
+    create_space,
+    find_space,
+    rechunk,
+)
+from rag_pg.ingest.sync import changes, sync_folder
+from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
+
+__all__ = [
+    "SAMPLE",
+    "Query",
+    "Reading",
+    "Remarks",
+    "Report",
+    "Source",
+    "Stream",
+    "adopt_table",
+    "build_space",
+    "changes",
+    "checked_chunks",
+    "compare_sources",
+    "compare_spaces",
+    "create_space",
+    "find_space",
+    "open_collection",
+    "put_sources",
+    "rechunk",
+    "sync_folder",
+    "wait_until_searchable",
+    "work_queue",
+]

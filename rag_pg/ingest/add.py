@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import UUID
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.fault import Fault, fault_of
-from rag_pg.load.discover import find_files
-from rag_pg.load.files import clean_text, load_documents, read_documents
+from rag_pg.load import find_files, load_documents, read_documents
+from rag_pg.text import clean_text
 from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Skipped
 
 

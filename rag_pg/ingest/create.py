@@ -6,10 +6,10 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any
 
-from rag_pg.chunk.splitter import check_chunking
-from rag_pg.db.database import Database
+from rag_pg.chunk import check_chunking
+from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
-from rag_pg.providers.registry import Models
+from rag_pg.providers import Models
 from rag_pg.types import Checked, CollectionInfo
 
 DEFAULT_MODEL = "minilm"

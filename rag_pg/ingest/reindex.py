@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from rag_pg.chunk.settings import Chunking
-from rag_pg.chunk.splitter import check_chunking
-from rag_pg.db.database import Database
-from rag_pg.db.space import Compared
+from rag_pg.chunk import Chunking, check_chunking
+from rag_pg.db import Compared, Database
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
 from rag_pg.ingest.wait import OpenWorker, Report
-from rag_pg.providers.registry import Models
+from rag_pg.providers import Models
 from rag_pg.types import Progress, Space, SpaceComparison
 
 if TYPE_CHECKING:
-    from rag_pg.worker.worker import Worker
+    from rag_pg.worker import Worker
 
 LONGEST = 8192  # tokens of a chunk
 Query = str | Mapping[str, Any]

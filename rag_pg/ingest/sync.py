@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
-from rag_pg.load.discover import find_files, uri_of
-from rag_pg.load.formats import shown
+from rag_pg.load import find_files, shown, uri_of
 from rag_pg.types import AddReport, SyncReport
 
 POLL_SECONDS = 2.0

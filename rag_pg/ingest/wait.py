@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import NotReady
 from rag_pg.types import LoadFailure, Progress
 
 if TYPE_CHECKING:
-    from rag_pg.worker.worker import Worker
+    from rag_pg.worker import Worker
 
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
 SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for

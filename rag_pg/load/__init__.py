@@ -1,1 +1,19 @@
-""""""
+"""bytes -> Loaded.
+
+Files are found, decoded and read; what they hold comes out as text with metadata.
+"""
+
+from rag_pg.load.discover import find_files, uri_of
+from rag_pg.load.files import MAX_FILE_BYTES, load_bytes, load_documents, load_file, read_documents
+from rag_pg.load.formats import shown
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "find_files",
+    "load_bytes",
+    "load_documents",
+    "load_file",
+    "read_documents",
+    "shown",
+    "uri_of",
+]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
-from rag_pg.text.clean import clean_text
+from rag_pg.text import clean_text
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),

@@ -22,7 +22,7 @@ from rag_pg.load.formats import (
     shown,
     unsupported,
 )
-from rag_pg.text.clean import clean_text
+from rag_pg.text import clean_text
 from rag_pg.types import LoadFailure
 
 

@@ -25,8 +25,7 @@ from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.load.decode import Decoded, decode_text
 from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, reason, shown, unsupported
 from rag_pg.load.front_matter import split_front_matter
-from rag_pg.text.clean import clean_text as clean_text
-from rag_pg.text.markdown import first_title
+from rag_pg.text import clean_text, first_title
 from rag_pg.types import Loaded, LoadFailure, Skipped
 
 MAX_FILE_BYTES = 20_000_000

@@ -10,7 +10,7 @@ from datetime import date
 
 import yaml
 
-from rag_pg.text.clean import clean_text
+from rag_pg.text import clean_text
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LENGTH = 64_000  # characters; a longer block is not looked for

@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from typing import Any
 
 from rag_pg.load.decode import decode_text
-from rag_pg.text.clean import clean_text
+from rag_pg.text import clean_text
 from rag_pg.types import Loaded
 
 

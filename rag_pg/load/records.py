@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rag_pg.errors import InvalidInput
-from rag_pg.text.clean import clean_text
+from rag_pg.text import clean_text
 from rag_pg.types import Loaded
 
 _SNIFFED = 20_000  # characters in which the separator of a table is looked for

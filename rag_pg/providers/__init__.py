@@ -1,1 +1,16 @@
-""""""
+"""a name -> Embedder, LLM or Reranker.
+
+The models of others; only this package imports an SDK.
+"""
+
+from rag_pg.providers.checks import fitting
+from rag_pg.providers.gemini.llm import CUT
+from rag_pg.providers.llm_reranker import LLMReranker
+from rag_pg.providers.registry import Models
+
+__all__ = [
+    "CUT",
+    "LLMReranker",
+    "Models",
+    "fitting",
+]

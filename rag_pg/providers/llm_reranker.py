@@ -12,7 +12,7 @@ from rag_pg.errors import (
 )
 from rag_pg.protocols import LLM
 from rag_pg.providers.gemini.llm import CUT
-from rag_pg.text.fence import fence_mark
+from rag_pg.text import fence_mark
 from rag_pg.types import Scores
 
 PASSAGE_CHARACTERS = 2000  # of each text that a language model is shown

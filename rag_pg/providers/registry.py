@@ -17,7 +17,7 @@ from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
 
 if TYPE_CHECKING:
-    from rag_pg.db.database import Database
+    from rag_pg.db import Database
 
 EXTRACTIVE = "extractive"
 

@@ -23,7 +23,7 @@ from rag_pg.errors import (
     ProviderTimeout,
 )
 from rag_pg.protocols import Reranker
-from rag_pg.text.embedded import embedded_text
+from rag_pg.text import embedded_text
 from rag_pg.types import Hit, Scores
 
 SECONDS = 10.0

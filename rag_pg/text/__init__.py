@@ -1,1 +1,32 @@
-""""""
+"""str -> str or number.
+
+Pure functions of strings that two packages or more need.
+"""
+
+from rag_pg.text.clean import clean_text
+from rag_pg.text.embedded import embedded_text
+from rag_pg.text.fence import fence_mark
+from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
+from rag_pg.text.plain import plain
+from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
+from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
+
+__all__ = [
+    "FENCES",
+    "LONGEST",
+    "Kind",
+    "MarkdownNode",
+    "Sentence",
+    "clean_text",
+    "content_words",
+    "embedded_text",
+    "estimate_tokens",
+    "fence_mark",
+    "first_title",
+    "parse_markdown",
+    "plain",
+    "plain_heading",
+    "same_word",
+    "split_sentences",
+    "words",
+]

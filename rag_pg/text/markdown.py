@@ -38,26 +38,31 @@ _HEADING_LENGTH = 1_000  # characters; the rest of a longer heading is of no use
 
 def first_title(text: str) -> str:
     """Return the first level-1 heading of a Markdown text as plain text, "" when there is none."""
-    for node in _tree(_parser().parse(text)):
-        if node.kind == "heading" and node.level == 1 and (title := _plain(node.heading)):
+    for node in parse_markdown(text):
+        if node.kind == "heading" and node.level == 1 and (title := plain_heading(node.heading)):
             return title
     return ""
 
 
 @dataclass(slots=True)
-class _Node:
+class MarkdownNode:
     """Lines [first, last) of the text."""
 
     first: int
     last: int
     kind: Kind
-    children: list[_Node]
+    children: list[MarkdownNode]
     level: int = 0
     heading: str = ""
 
 
-def _tree(tokens: Sequence[Token]) -> list[_Node]:
-    root: list[_Node] = []
+def parse_markdown(text: str) -> list[MarkdownNode]:
+    """Return the blocks of a Markdown text, nested."""
+    return _tree(_parser().parse(text))
+
+
+def _tree(tokens: Sequence[Token]) -> list[MarkdownNode]:
+    root: list[MarkdownNode] = []
     stack = [root]
     for index, token in enumerate(tokens):
         if token.type in _GROUP_ENDS:
@@ -65,7 +70,7 @@ def _tree(tokens: Sequence[Token]) -> list[_Node]:
             continue
         if token.map is None or not (kind := _KINDS.get(token.type)):
             continue
-        node = _Node(token.map[0], token.map[1], kind, [])
+        node = MarkdownNode(token.map[0], token.map[1], kind, [])
         stack[-1].append(node)
         if kind == "group":
             stack.append(node.children)
@@ -90,7 +95,7 @@ def _inline_parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _plain(heading: str) -> str:
+def plain_heading(heading: str) -> str:
     """Return a heading's text without markup and without attributes such as { #id }."""
     source = _ATTRIBUTES.sub("", heading[:_HEADING_LENGTH])
     return " ".join("".join(_words(_inline_parser().parseInline(source))).split())

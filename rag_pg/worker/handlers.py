@@ -14,11 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_pg.chunk.pages import pages_of
-from rag_pg.chunk.splitter import Splitter, embedded_text
-from rag_pg.db.database import Database
-from rag_pg.db.job import IngestWork
+from rag_pg.chunk import Splitter, pages_of
+from rag_pg.db import Database, IngestWork
 from rag_pg.protocols import Embedder
+from rag_pg.text import embedded_text
 from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.vector_cache import Spare
 

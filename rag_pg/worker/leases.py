@@ -9,7 +9,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import RagError, SchemaMismatch
 from rag_pg.types import Job
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rag_pg.db.database import Database
-from rag_pg.db.request import Request
+from rag_pg.db import Database, Request
 from rag_pg.errors import DatabaseUnavailable, RagError
 from rag_pg.worker.loops import POLL_SECONDS, start_loop
 

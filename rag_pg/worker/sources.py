@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.worker.loops import POLL_SECONDS, start_loop
 
 

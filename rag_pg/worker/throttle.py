@@ -10,10 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.protocols import Embedder
-from rag_pg.providers.checks import fitting
+from rag_pg.providers import fitting
 from rag_pg.types import Vectors
 
 TEXTS_PER_CALL = 64  # between calls progress is reported

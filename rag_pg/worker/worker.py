@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import (
     DatabaseUnavailable,
     InvalidInput,

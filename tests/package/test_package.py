@@ -19,6 +19,28 @@ def test_every_public_name_is_there_and_every_error_is_public() -> None:
     assert all(name in (errors.__doc__ or "") for name in raised)
 
 
+def test_other_packages_import_only_what_a_package_exports() -> None:
+    """`from rag_pg.db import Database`, not from rag_pg.db.database; imports for types count."""
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        own = path.relative_to(PACKAGE).parts[0]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            modules += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            for module in modules:
+                _, *inner = module.split(".") if module.startswith("rag_pg.") else [""]
+                if len(inner) > 1 and inner[0] in folders - {own}:
+                    wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
+    assert wrong == [], "import from the package, and export there what is missing"
+
+
+def test_each_package_says_what_goes_in_and_what_comes_out() -> None:
+    for path in PACKAGE.glob("*/__init__.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        assert " -> " in (ast.get_docstring(tree) or "").partition("\n")[0], path
+
+
 def test_runtime_sql_is_in_the_files_of_the_database() -> None:
     words = ("SELECT ", "INSERT INTO", "DELETE FROM", "UPDATE rag", "CALL rag")
     for path in PACKAGE.rglob("*.py"):

@@ -1,1 +1,1 @@
-""""""
+"""a table of another program -> documents with its vectors."""

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from rag_pg.db.database import Database
+from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.ingest.adopt.layouts import PROGRAMS, Layout, find_layout
 from rag_pg.ingest.adopt.table import NOT_METADATA, ForeignTable, Row, Selection, open_table
 from rag_pg.ingest.create import open_collection
-from rag_pg.load.files import clean_text
-from rag_pg.providers.registry import Models
+from rag_pg.providers import Models
+from rag_pg.text import clean_text
 from rag_pg.types import AdoptReport, Vectors
 
 SAMPLE = 20

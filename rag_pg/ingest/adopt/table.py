@@ -16,8 +16,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg.db.connect import connect
-from rag_pg.db.connection import database_errors
+from rag_pg.db import connect, database_errors
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, NotFound
 from rag_pg.types import Vectors
 

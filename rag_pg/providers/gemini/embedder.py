@@ -10,7 +10,7 @@ import numpy as np
 from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.providers.gemini.connection import Connection
 from rag_pg.providers.gemini.sdk import SdkChoice
-from rag_pg.text.tokens import estimate_tokens
+from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
 
 BATCH = 100  # texts: the API's limit per request
