@@ -118,7 +118,7 @@ bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and
 
 bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
 	@$(PIP_INSTALL) -e ".[bench]"
-	$(BIN)/python bench/keyword.py
+	$(BIN)/python bench/keyword_search.py
 
 bench-million: $(VENV)/.test ## a million chunks: the hybrid beside its legs, a filter beside none (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/million.py

@@ -2,7 +2,7 @@
 
     make bench-million        or: python bench/million.py [--size 1000000] [--queries 60]
 
-Chunks: as bench/keyword.py synthesises them from arxiv-100k under RAG_PG_EVAL_DATA. Vectors: the set's ready MiniLM
+Chunks: as bench/keyword_search.py synthesises them from arxiv-100k under RAG_PG_EVAL_DATA. Vectors: the set's ready MiniLM
 vectors; beyond those two of them mixed, with noise. A chunk's words and its vector are of different texts, so the legs
 agree less than in real corpora. Queries: the set's own, with their vectors.
 Times are the backend's CPU (see clock.py). recall@10 is against exact search by the same function. Leaves its

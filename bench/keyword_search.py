@@ -1,6 +1,6 @@
 """Keyword search benchmark: rag._rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
 
-    make bench-keyword        or: python bench/keyword.py [--dsn postgresql://…] --sizes 10000 100000
+    make bench-keyword        or: python bench/keyword_search.py [--dsn postgresql://…] --sizes 10000 100000
 
 Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are synthesised: the
 first half of one abstract, the second half of another, and two pseudo-words drawn from a Zipf-like tail.
@@ -9,12 +9,6 @@ Time is the backend's on-CPU time (/proc/PID/schedstat) where the server is loca
 tantivy and bm25s run in process when they are installed; their times are wall times of one thread.
 Prints a table; writes OUT.json and, with matplotlib, OUT.png. Leaves its databases (bench_keyword_N) in place.
 """
-
-import sys
-
-if __name__ == "__main__":
-    # Run as a script, this file would hide the standard module of the same name.
-    sys.path.append(sys.path.pop(0))
 
 import argparse
 import json
