@@ -20,7 +20,7 @@ SERVER := tests/sql tests/db
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-peers docker-up docker-test chaos fuzz test-matrix test-langchain stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-quality bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -141,6 +141,9 @@ bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG
 
 bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/peers.py
+
+bench-peers-short: $(VENV)/.test ## the same beside LanceDB and SQL by hand alone, at 5,183 and 40,000 documents
+	$(BIN)/python bench/peers.py scifact arxiv-100k:40000 --short
 
 docker-up: docker/secrets/db_password ## PostgreSQL and a worker in containers, from images that are pulled and built
 	docker compose -f docker/compose.yaml up --build -d

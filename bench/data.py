@@ -70,6 +70,12 @@ def read(name: str, *, limit: int | None = None) -> EvalSet:
     )
 
 
+def read_part(text: str) -> EvalSet:
+    """Read the set that SET or SET:N names; N keeps its first N documents."""
+    name, _, count = text.partition(":")
+    return read(name, limit=int(count) if count else None)
+
+
 def records(evaluation: EvalSet, *, ready: bool = False) -> Iterator[dict[str, object]]:
     """Yield the documents as chunks for Collection.add_chunks, with the set's vectors if wanted."""
     for key, document in evaluation.documents.items():

@@ -1,14 +1,22 @@
-"""How good is the hybrid search beside others'? Quality, time and empty answers on the same vectors and the same server.
+"""How good and how fast is the hybrid search beside others'? The same vectors, server and questions.
 
-    make bench-peers        or: python bench/peers.py [SET …] [--dsn postgresql://…] [--only STORE …]      default: scifact
+    make bench-peers             or: python bench/peers.py [SET[:N] …] [--only STORE …]
+    make bench-peers-short       without the libraries: less than 8 minutes on a quiet machine
 
-The peers are installed into a virtual environment of their own, bench/out/peers-venv; bench/peer_stores/ says how
-each is set up. Every store gets a fresh database, dropped afterwards, and every search is asked for 100 hits. A store
-that fails is listed with its error. Sets: those with a ready vector of every text (scifact, anthropic-docs, squad2-dev,
-xquad-en).
+SET:N is the first N documents of a set (default: scifact). Needed is a ready vector of every text:
+scifact, anthropic-docs, squad2-dev, xquad-en, arxiv-100k:40000 have them.
 
-"found nothing": questions that got no hit at all. "auto - this": the mean by which rag_pg's default leads in nDCG@10, with
-its 95 % interval over the questions; an interval that holds 0 is a tie.
+The peers are installed into a virtual environment of their own, bench/out/peers-venv;
+bench/peer_stores/ says how each is set up. Each store has a process and a fresh database, dropped
+afterwards. When all are filled, each question is asked of every search of every store in turn,
+first for 10 hits, then for 100, so that all of them meet the same load. A store or search that
+fails is listed with its error.
+
+wall: the median of a call. CPU: the median of what the call took of the processors: in the
+process that asks, all its threads, plus in the server processes of the store's database (where the
+server is local). Workers of a parallel query end before they are read: the table tells where some
+ran. "found nothing": questions without a hit. "auto - this": the mean by which rag_pg's default
+leads in nDCG@10, with its 95 % interval over the questions; one that holds 0 is a tie.
 """
 
 from __future__ import annotations
@@ -17,6 +25,7 @@ import argparse
 import json
 import math
 import os
+import select
 import shutil
 import statistics
 import subprocess
@@ -29,8 +38,9 @@ from typing import Any
 import data
 import ir_measures
 import psycopg
+from clock import cpu_ms, percentile
 from ir_measures import R, nDCG
-from peer_stores import STORES
+from peer_stores import SHORT, STORES
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
@@ -52,38 +62,47 @@ REQUIREMENTS = (
 MEASURES = (nDCG @ 10, R @ 100)
 BASE = ("rag_pg", "auto (default)")
 DATABASE = "bench_peers"
-TIMEOUT = 3600  # seconds for one store
+LIMITS = (10, 100)
+WARM_UP = 6  # questions, not measured: connections open, plans are made and cached
+TIMEOUT = 3600  # seconds for one reply; the first of a store comes when it is filled
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("sets", nargs="*", default=["scifact"])
+    parser.add_argument("sets", nargs="*", default=["scifact"], metavar="SET")
     parser.add_argument("--dsn", help="default: RAG_PG_DSN, else the embedded server")
     parser.add_argument("--only", nargs="+", choices=STORES, default=list(STORES), metavar="STORE")
+    parser.add_argument(
+        "--short", action="store_true", help="rag_pg, LanceDB and SQL by hand, 200 questions"
+    )
+    parser.add_argument("--questions", type=int, help="the first ones of each set; default: all")
     options = parser.parse_args()
-    evaluations = [data.read(name) for name in options.sets]
-    for evaluation in evaluations:
+    if options.short:
+        options.only, options.questions = SHORT, options.questions or 200
+    evaluations = {name: data.read_part(name) for name in options.sets}
+    for name, evaluation in evaluations.items():
         bare = len(evaluation.documents.keys() - evaluation.document_vectors.keys())
         bare += len(evaluation.queries.keys() - evaluation.query_vectors.keys())
         if bare:
-            sys.exit(f"set {evaluation.name}: {bare} texts have no ready vector; take another set")
+            sys.exit(f"set {name}: {bare} texts have no ready vector; take SET:N or another set")
     settings = Settings.from_environment()
     dsn = options.dsn or settings.dsn or EmbeddedServer(settings.home / "postgres").start()
     python = install()
     report: dict[str, Any] = {"server": about(dsn), "sets": {}}
-    for evaluation in evaluations:
-        rows = []
-        for store in options.only:
-            print(f"{evaluation.name}: {store}", file=sys.stderr)
-            rows += scored(store, run(store, evaluation.name, dsn, python), evaluation)
+    for name, evaluation in evaluations.items():
+        asked = list(evaluation.queries)[: options.questions]
+        report["sets"][name] = found = measure(name, asked, options.only, dsn, python)
+        rows = [scored(row, evaluation, asked) for row in found["rows"]]
         compare(rows)
-        report["sets"][evaluation.name] = rows
-        Console(width=max(150, Console().width)).print(table(evaluation, rows))
+        Console(width=max(160, Console().width)).print(table(evaluation, asked, rows))
+        print(f"load average before and after the questions: {found['load']}")
         for row in rows:
             if "error" in row:
                 print(f"{row['store']}, {row['mode']} failed: {row['error']}")
+            if row.get("parallel"):
+                print(f"{row['store']}: {row['parallel']} parallel workers, whose CPU is not told")
         OUT.mkdir(exist_ok=True)
         (OUT / "peers.json").write_text(json.dumps(report, indent=1))
 
@@ -112,92 +131,175 @@ def about(dsn: str) -> dict[str, str]:
         return dict(rows.fetchall())
 
 
-def run(store: str, set_name: str, dsn: str, python: Path) -> list[dict[str, Any]]:
-    """Measure one store in a process of its own; return what it reported, its failure included."""
-    script = str(Path(__file__).parent / "peer_stores" / "run.py")
-    interpreter = sys.executable if store == BASE[0] else str(python)
-    folder = tempfile.mkdtemp(prefix="peers-")
-    place = folder
-    environment = os.environ | {"HAYSTACK_TELEMETRY_ENABLED": "False"}
+class Peer:
+    """A store in a process of its own, and the server processes that work for it."""
+
+    def __init__(self, store: str, set_name: str, dsn: str, python: Path, number: int) -> None:
+        self.store = store
+        self.dsn = dsn
+        self.folder = tempfile.mkdtemp(prefix="peers-")
+        self.database = None if store.startswith("lancedb") else f"{DATABASE}_{number}"
+        address = fresh_database(dsn, self.database) if self.database else self.folder
+        script = str(Path(__file__).parent / "peer_stores" / "run.py")
+        interpreter = sys.executable if store == BASE[0] else str(python)
+        with (Path(self.folder) / "stderr").open("wb") as errors:
+            self.process = subprocess.Popen(
+                [interpreter, "-P", script, store, set_name, address],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env=os.environ | {"HAYSTACK_TELEMETRY_ENABLED": "False"},
+            )
+        self.facts = self.reply()
+
+    def ask(self, **request: object) -> dict[str, Any]:
+        """Return the reply to a request; a process that has ended replies with its last words."""
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        return self.reply()
+
+    def reply(self) -> dict[str, Any]:
+        if not select.select([self.process.stdout], [], [], TIMEOUT)[0]:
+            self.process.kill()
+            return {"error": f"no reply in {TIMEOUT} s"}
+        line = self.process.stdout.readline()
+        if line:
+            return json.loads(line)
+        words = (Path(self.folder) / "stderr").read_text(errors="replace").strip().splitlines()
+        return {"error": words[-1] if words else "the process ended without a message"}
+
+    def backends(self, server: psycopg.Connection[Any]) -> dict[int, float]:
+        """Return the milliseconds of CPU of each server process of the store's database."""
+        if not self.database:
+            return {}
+        statement = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+        return {pid: cpu_ms(pid) for (pid,) in server.execute(statement, [self.database])}
+
+    def parallel_workers(self, server: psycopg.Connection[Any]) -> int:
+        """Return how many workers of parallel queries its database has had (PostgreSQL 18)."""
+        if not self.database or server.info.server_version < 180000:
+            return 0
+        statement = "SELECT parallel_workers_launched FROM pg_stat_database WHERE datname = %s"
+        return server.execute(statement, [self.database]).fetchone()[0]
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(60)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.database:
+            drop_database(self.dsn, self.database)
+
+
+def measure(
+    set_name: str, asked: list[str], stores: list[str], dsn: str, python: Path
+) -> dict[str, Any]:
+    """Fill the stores, ask all of them in turn; return a row for each search, and the load."""
+    peers = []
     try:
-        if store != "lancedb":
-            place = fresh_database(dsn)
-        done = subprocess.run(
-            [interpreter, "-P", script, store, set_name, place],
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-            env=environment,
-        )
-        lines = [json.loads(line) for line in done.stdout.splitlines()]
-        if done.returncode:
-            reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
-            lines.append({"mode": "-", "error": reason})
-        return lines
-    except subprocess.TimeoutExpired:
-        return [{"mode": "-", "error": f"not done after {TIMEOUT} s"}]
+        for number, store in enumerate(stores):
+            print(f"{set_name}: filling {store}", file=sys.stderr)
+            peers.append(Peer(store, set_name, dsn, python, number))
+        with psycopg.connect(dsn, autocommit=True) as server:
+            load = [os.getloadavg()]
+            rows: dict[tuple[str, str], dict[str, Any]] = {}
+            for limit in LIMITS:
+                print(f"{set_name}: asking for {limit} hits", file=sys.stderr)
+                ask_in_turn(peers, asked, limit, server, rows)
+            load.append(os.getloadavg())
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if store != "lancedb":
-            drop_database(dsn)
+        for peer in peers:
+            peer.close()
+    return {"load": load, "rows": list(rows.values())}
 
 
-def fresh_database(dsn: str) -> str:
+def ask_in_turn(
+    peers: list[Peer],
+    asked: list[str],
+    limit: int,
+    server: psycopg.Connection[Any],
+    rows: dict[tuple[str, str], dict[str, Any]],
+) -> None:
+    """Ask each question of every search; add ids, wall and CPU by limit and question to `rows`."""
+    turns = []
+    workers = {peer.store: peer.parallel_workers(server) for peer in peers}
+    for peer in peers:
+        reply = peer.facts if "error" in peer.facts else peer.ask(limit=limit)
+        facts = {"store": peer.store, **peer.facts}
+        if "error" in reply:
+            rows[peer.store, "-"] = facts | {"mode": "-", "error": reply["error"]}
+            continue
+        for mode in reply["modes"]:
+            rows.setdefault((peer.store, mode), facts | {"mode": mode, "answers": {}})
+            turns.append((peer, mode))
+    for number, key in enumerate(asked[:WARM_UP] + asked):
+        first = number % len(turns)
+        for peer, mode in turns[first:] + turns[:first]:
+            row = rows[peer.store, mode]
+            if "error" in row:
+                continue
+            before = peer.backends(server)
+            reply = peer.ask(mode=mode, query=key)
+            if "error" in reply:
+                row["error"] = reply["error"]
+            elif number >= WARM_UP:
+                after = peer.backends(server)
+                reply["cpu"] += sum(ms - before.get(pid, 0.0) for pid, ms in after.items())
+                reply["ids"] = reply["ids"][:limit]
+                row["answers"].setdefault(limit, {})[key] = reply
+    for peer, mode in turns:
+        more = peer.parallel_workers(server) - workers[peer.store]
+        rows[peer.store, mode]["parallel"] = rows[peer.store, mode].get("parallel", 0) + more
+
+
+def fresh_database(dsn: str, name: str) -> str:
     """Make the database anew; return its URL, the form that every peer reads."""
-    drop_database(dsn)
+    drop_database(dsn, name)
     with psycopg.connect(dsn, autocommit=True) as admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(DATABASE)))
-    parts: dict[str, Any] = conninfo_to_dict(dsn) | {"dbname": DATABASE}
+        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    parts: dict[str, Any] = conninfo_to_dict(dsn) | {"dbname": name}
     known = {"username": "user", "password": "password", "port": "port", "database": "dbname"}
     given = {theirs: parts.pop(ours, None) for theirs, ours in known.items()}
     given["port"] = int(given["port"] or 5432)
     return URL.create("postgresql", **given, query=parts).render_as_string(hide_password=False)
 
 
-def drop_database(dsn: str) -> None:
+def drop_database(dsn: str, name: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as admin:
         admin.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(DATABASE))
+            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
         )
 
 
-def scored(
-    store: str, lines: list[dict[str, Any]], evaluation: data.EvalSet
-) -> list[dict[str, Any]]:
-    """Return a row for each search of a store."""
-    facts: dict[str, Any] = {"store": store}
-    modes: dict[str, list[dict[str, Any]]] = {}
-    for line in lines:
-        if "mode" in line:
-            modes.setdefault(line.pop("mode"), []).append(line)
-        else:
-            facts |= line
+def scored(row: dict[str, Any], evaluation: data.EvalSet, asked: list[str]) -> dict[str, Any]:
+    """Return what a search's answers come to; nDCG and recall are those of the longest list."""
+    answers = row.pop("answers", {})
+    if "error" in row:
+        return row
+    for limit in LIMITS:
+        for what in ("wall", "cpu"):
+            times = [answer[what] for answer in answers[limit].values()]
+            row[f"{what} {limit}"] = statistics.median(times)
+            row[f"{what} {limit} p95"] = percentile(times, 0.95)
     judgements = [
         ir_measures.Qrel(query, document, score)
-        for query, scores in evaluation.qrels.items()
-        for document, score in scores.items()
+        for query in asked
+        for document, score in evaluation.qrels[query].items()
     ]
-    rows = []
-    for mode, answers in modes.items():
-        row = facts | {"mode": mode}
-        rows.append(row)
-        if "error" in answers[-1]:
-            row["error"] = answers[-1]["error"]
-            continue
-        ranking = [
-            ir_measures.ScoredDoc(answer["query"], key, -place)
-            for answer in answers
-            for place, key in enumerate(answer["ids"])
-        ]
-        values = ir_measures.calc_aggregate(MEASURES, judgements, ranking)
-        single = ir_measures.iter_calc([nDCG @ 10], judgements, ranking)
-        times = sorted(answer["ms"] for answer in answers)
-        row |= {str(measure): float(values[measure]) for measure in MEASURES}
-        row["per_query"] = {metric.query_id: metric.value for metric in single}
-        row["p50"] = statistics.median(times)
-        row["p95"] = times[math.ceil(0.95 * len(times)) - 1]
-        row["nothing"] = sum(not answer["ids"] for answer in answers)
-    return rows
+    ranking = [
+        ir_measures.ScoredDoc(query, key, -rank)
+        for query, answer in answers[LIMITS[-1]].items()
+        for rank, key in enumerate(answer["ids"])
+    ]
+    values = ir_measures.calc_aggregate(MEASURES, judgements, ranking)
+    single = ir_measures.iter_calc([nDCG @ 10], judgements, ranking)
+    row |= {str(measure): float(values[measure]) for measure in MEASURES}
+    row["per_query"] = {metric.query_id: metric.value for metric in single}
+    row["nothing"] = sum(not answer["ids"] for answer in answers[LIMITS[-1]].values())
+    return row
 
 
 def compare(rows: list[dict[str, Any]]) -> None:
@@ -211,17 +313,12 @@ def compare(rows: list[dict[str, Any]]) -> None:
             row["lead_interval"] = 1.96 * statistics.stdev(leads) / math.sqrt(len(leads))
 
 
-def table(evaluation: data.EvalSet, rows: list[dict[str, Any]]) -> Table:
-    title = f"{evaluation.name}: {len(evaluation.documents)} documents, {len(evaluation.queries)} questions"
+def table(evaluation: data.EvalSet, asked: list[str], rows: list[dict[str, Any]]) -> Table:
+    title = f"{evaluation.name}: {len(evaluation.documents)} documents, {len(asked)} questions"
+    title += "; wall / CPU in ms"
     shown = Table("store", "search", title=title, box=None)
-    for name in (
-        *map(str, MEASURES),
-        "auto - this",
-        "p50 ms",
-        "p95 ms",
-        "ingest s",
-        "found nothing",
-    ):
+    hits = [f"{limit} hits" for limit in LIMITS]
+    for name in (*map(str, MEASURES), "auto - this", *hits, "ingest s", "found nothing"):
         shown.add_column(name, justify="right")
     for row in rows:
         if "error" in row:
@@ -233,7 +330,8 @@ def table(evaluation: data.EvalSet, rows: list[dict[str, Any]]) -> Table:
             row["mode"],
             *(f"{row[str(measure)]:.3f}" for measure in MEASURES),
             lead,
-            *(f"{row[name]:.1f}" for name in ("p50", "p95", "ingest")),
+            *(f"{row[f'wall {limit}']:.1f} / {row[f'cpu {limit}']:.1f}" for limit in LIMITS),
+            f"{row['ingest']:.1f}",
             str(row["nothing"]),
         )
     return shown

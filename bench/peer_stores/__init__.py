@@ -1,19 +1,19 @@
 """One short adapter per hybrid search that bench/peers.py compares; each module has PACKAGES and a class Store.
 
-`Store(place, tuned)` connects, `fill(documents, vectors)` loads and indexes, and then `searches` holds, by name,
-functions of a question, its vector and a limit that give ids, best first. "As documented" copies the peer's own example
-but for the limit; "tuned" is what its documentation offers beyond that. Nothing was tried out on the questions to choose it.
+`Store(address, tuned)` connects, `fill(documents, vectors)` loads and indexes, and `searches(limit)`
+gives, by name, functions of a question and its vector that give at most `limit` ids, best first.
+"As documented" copies the peer's own example but for the limit; "tuned" is what its documentation
+offers beyond that, a vector index included. Nothing was tried out on the questions to choose it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-LIMIT = 100  # asked of every search, for Recall@100
 DIMENSIONS = 384
 Documents = dict[str, dict[str, str]]
 Vectors = dict[str, list[float]]
-Search = Callable[[str, list[float], int], list[str]]
+Search = Callable[[str, list[float]], list[str]]
 
 # what the table calls it: its module, tuned
 STORES = {
@@ -24,9 +24,12 @@ STORES = {
     "llama-index, tuned": ("llama_index", True),
     "haystack, as documented": ("haystack", False),
     "haystack, tuned": ("haystack", True),
-    "SQL by hand": ("by_hand", False),
-    "lancedb": ("lance", False),
+    "SQL by hand, no vector index": ("by_hand", False),
+    "SQL by hand, HNSW": ("by_hand", True),
+    "lancedb, no vector index": ("lance", False),
+    "lancedb, vector index": ("lance", True),
 }
+SHORT = [name for name in STORES if name.startswith(("rag_pg", "SQL", "lancedb"))]
 
 
 def full_text(document: dict[str, str]) -> str:

@@ -12,7 +12,7 @@ from haystack.utils import Secret
 from haystack_integrations.components.retrievers import pgvector
 from haystack_integrations.document_stores.pgvector import PgvectorDocumentStore
 
-from peer_stores import DIMENSIONS, LIMIT, Documents, Search, Vectors, full_text
+from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("pgvector-haystack", "haystack-ai")
 
@@ -20,9 +20,13 @@ PACKAGES = ("pgvector-haystack", "haystack-ai")
 class Store:
     def __init__(self, dsn: str, tuned: bool) -> None:
         self.tuned = tuned
-        hnsw = {"search_strategy": "hnsw", "hnsw_ef_search": LIMIT} if tuned else {}
-        self.store = PgvectorDocumentStore(
-            connection_string=Secret.from_token(dsn), embedding_dimension=DIMENSIONS, **hnsw
+        self.dsn = dsn
+        self.store = self.open(100)
+
+    def open(self, limit: int) -> PgvectorDocumentStore:
+        hnsw = {"search_strategy": "hnsw", "hnsw_ef_search": max(limit, 40)} if self.tuned else {}
+        return PgvectorDocumentStore(
+            connection_string=Secret.from_token(self.dsn), embedding_dimension=DIMENSIONS, **hnsw
         )
 
     def fill(self, documents: Documents, vectors: Vectors) -> None:
@@ -32,13 +36,16 @@ class Store:
                 for key, document in documents.items()
             ]
         )
-        by_vector = pgvector.PgvectorEmbeddingRetriever(document_store=self.store, top_k=LIMIT)
-        by_keyword = pgvector.PgvectorKeywordRetriever(document_store=self.store, top_k=LIMIT)
+
+    def searches(self, limit: int) -> dict[str, Search]:
+        store = self.open(limit)
+        by_vector = pgvector.PgvectorEmbeddingRetriever(document_store=store, top_k=limit)
+        by_keyword = pgvector.PgvectorKeywordRetriever(document_store=store, top_k=limit)
 
         def joined(mode: str, **options: object) -> Search:
             joiner = DocumentJoiner(join_mode=mode, **options)
 
-            def run(text: str, vector: list[float], limit: int) -> list[str]:
+            def run(text: str, vector: list[float]) -> list[str]:
                 legs = [
                     by_vector.run(query_embedding=vector)["documents"],
                     by_keyword.run(query=text)["documents"],
@@ -47,13 +54,12 @@ class Store:
 
             return run
 
-        def keyword(text: str, vector: list[float], limit: int) -> list[str]:
+        def keyword(text: str, vector: list[float]) -> list[str]:
             return [hit.meta["key"] for hit in by_keyword.run(query=text)["documents"]]
 
         if self.tuned:
-            self.searches = {
+            return {
                 "rrf, vectors 0.7": joined("reciprocal_rank_fusion", weights=[0.7, 0.3]),
                 "distribution-based": joined("distribution_based_rank_fusion"),
             }
-        else:
-            self.searches = {"rrf": joined("reciprocal_rank_fusion"), "keyword alone": keyword}
+        return {"rrf": joined("reciprocal_rank_fusion"), "keyword alone": keyword}

@@ -2,7 +2,7 @@
 
 Each leg gives 4 hits unless told otherwise. The store keeps the first question as the words of all later ones
 (langchain-postgres issues 288 and 337), so the same is measured with a config per question.
-Tuned: 100 hits of each leg, HNSW, a config per question. Its plainto_tsquery has no OR.
+Tuned: as many hits of each leg as are asked for, HNSW, a config per question. Its plainto_tsquery has no OR.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2 import hybrid_search_config as hybrid
 from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
 
-from peer_stores import DIMENSIONS, LIMIT, Documents, Search, Vectors, full_text
+from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("langchain-postgres", "langchain-core")
 
@@ -40,22 +40,26 @@ class Store:
             dsn.replace("postgresql://", "postgresql+psycopg://")
         )
 
-    def fill(self, documents: Documents, vectors: Vectors) -> None:
-        def config(fusion: Callable = hybrid.reciprocal_rank_fusion) -> hybrid.HybridSearchConfig:
-            wide = {"primary_top_k": LIMIT, "secondary_top_k": LIMIT} if self.tuned else {}
-            return hybrid.HybridSearchConfig(
-                tsv_column="content_tsv", fusion_function=fusion, **wide
-            )
+    def config(
+        self, limit: int, fusion: Callable = hybrid.reciprocal_rank_fusion
+    ) -> hybrid.HybridSearchConfig:
+        wide = {"primary_top_k": limit, "secondary_top_k": limit} if self.tuned else {}
+        return hybrid.HybridSearchConfig(tsv_column="content_tsv", fusion_function=fusion, **wide)
 
-        shared = config()
-        self.engine.init_vectorstore_table("docs", DIMENSIONS, hybrid_search_config=shared)
-        store = PGVectorStore.create_sync(
+    def open(self, shared: hybrid.HybridSearchConfig, limit: int) -> PGVectorStore:
+        query = HNSWQueryOptions(ef_search=max(limit, 40)) if self.tuned else None
+        return PGVectorStore.create_sync(
             self.engine,
             self.ready,
             "docs",
             hybrid_search_config=shared,
-            index_query_options=HNSWQueryOptions(ef_search=LIMIT) if self.tuned else None,
+            index_query_options=query,
         )
+
+    def fill(self, documents: Documents, vectors: Vectors) -> None:
+        shared = self.config(100)
+        self.engine.init_vectorstore_table("docs", DIMENSIONS, hybrid_search_config=shared)
+        store = self.open(shared, 100)
         store.add_embeddings(
             [full_text(document) for document in documents.values()],
             [vectors[key] for key in documents],
@@ -65,8 +69,12 @@ class Store:
         if self.tuned:
             store.apply_vector_index(HNSWIndex())
 
+    def searches(self, limit: int) -> dict[str, Search]:
+        shared = self.config(limit)
+        store = self.open(shared, limit)
+
         def search(make: Callable[[], object]) -> Search:
-            def run(text: str, vector: list[float], limit: int) -> list[str]:
+            def run(text: str, vector: list[float]) -> list[str]:
                 self.ready.vectors[text] = vector
                 found = store.similarity_search(text, k=limit, hybrid_search_config=make())
                 return [document.metadata["key"] for document in found]
@@ -74,12 +82,11 @@ class Store:
             return run
 
         if self.tuned:
-            self.searches = {
-                "rrf": search(config),
-                "weighted sum": search(lambda: config(hybrid.weighted_sum_ranking)),
+            return {
+                "rrf": search(lambda: self.config(limit)),
+                "weighted sum": search(lambda: self.config(limit, hybrid.weighted_sum_ranking)),
             }
-        else:
-            self.searches = {
-                "rrf, the store's config": search(lambda: shared),
-                "rrf, a config per question": search(config),
-            }
+        return {
+            "rrf, the store's config": search(lambda: shared),
+            "rrf, a config per question": search(lambda: self.config(limit)),
+        }

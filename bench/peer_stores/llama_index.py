@@ -15,7 +15,7 @@ from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.postgres import PGVectorStore
 
-from peer_stores import DIMENSIONS, LIMIT, Documents, Search, Vectors, full_text
+from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("llama-index-vector-stores-postgres", "llama-index-core")
 
@@ -39,32 +39,42 @@ class Store:
     def __init__(self, dsn: str, tuned: bool) -> None:
         self.tuned = tuned
         self.ready = Ready()
-        hnsw = {"hnsw_m": 16, "hnsw_ef_construction": 64, "hnsw_ef_search": LIMIT}
-        self.store = PGVectorStore.from_params(
-            connection_string=dsn.replace("postgresql://", "postgresql+psycopg2://"),
-            async_connection_string=dsn.replace("postgresql://", "postgresql+asyncpg://"),
+        self.dsn = dsn
+
+    def open(self, limit: int) -> PGVectorStore:
+        hnsw = {
+            "hnsw_m": 16,
+            "hnsw_ef_construction": 64,
+            "hnsw_ef_search": max(limit, 40),
+            "hnsw_dist_method": "vector_cosine_ops",
+        }
+        return PGVectorStore.from_params(
+            connection_string=self.dsn.replace("postgresql://", "postgresql+psycopg2://"),
+            async_connection_string=self.dsn.replace("postgresql://", "postgresql+asyncpg://"),
             table_name="docs",
             embed_dim=DIMENSIONS,
             hybrid_search=True,
             text_search_config="english",
-            hnsw_kwargs=hnsw | {"hnsw_dist_method": "vector_cosine_ops"} if tuned else None,
+            hnsw_kwargs=hnsw if self.tuned else None,
         )
 
     def fill(self, documents: Documents, vectors: Vectors) -> None:
-        self.store.add(
+        self.open(100).add(
             [
                 TextNode(id_=key, text=full_text(document), embedding=vectors[key])
                 for key, document in documents.items()
             ]
         )
-        index = VectorStoreIndex.from_vector_store(self.store, embed_model=self.ready)
+
+    def searches(self, limit: int) -> dict[str, Search]:
+        index = VectorStoreIndex.from_vector_store(self.open(limit), embed_model=self.ready)
         legs = {
-            mode: index.as_retriever(vector_store_query_mode=mode, similarity_top_k=LIMIT)
+            mode: index.as_retriever(vector_store_query_mode=mode, similarity_top_k=limit)
             for mode in ("default", "sparse", "hybrid")
         }
 
         def search(retriever: BaseRetriever) -> Search:
-            def run(text: str, vector: list[float], limit: int) -> list[str]:
+            def run(text: str, vector: list[float]) -> list[str]:
                 self.ready.vectors[text] = vector
                 return [hit.node.node_id for hit in retriever.retrieve(text)]
 
@@ -76,16 +86,12 @@ class Store:
                     [legs["default"], legs["sparse"]],
                     llm=MockLLM(),  # asked for nothing while num_queries is 1
                     mode=mode,
-                    similarity_top_k=LIMIT,
+                    similarity_top_k=limit,
                     num_queries=1,
                     use_async=False,
                 )
             )
 
         if self.tuned:
-            self.searches = {m: fused(m) for m in ("reciprocal_rerank", "relative_score")}
-        else:
-            self.searches = {
-                "hybrid": search(legs["hybrid"]),
-                "keyword alone": search(legs["sparse"]),
-            }
+            return {m: fused(m) for m in ("reciprocal_rerank", "relative_score")}
+        return {"hybrid": search(legs["hybrid"]), "keyword alone": search(legs["sparse"])}

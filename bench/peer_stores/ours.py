@@ -42,15 +42,17 @@ class Store:
             }
             for key, document in documents.items()
         )
+        self.docs = docs
 
+    def searches(self, limit: int) -> dict[str, Search]:
         def search(**options: object) -> Search:
-            def run(text: str, vector: list[float], limit: int) -> list[str]:
+            def run(text: str, vector: list[float]) -> list[str]:
                 self.ready.vectors[text] = vector
-                return [hit.uri for hit in docs.search(text, limit=limit, **options)]
+                return [hit.uri for hit in self.docs.search(text, limit=limit, **options)]
 
             return run
 
-        self.searches = {
+        return {
             "auto (default)": search(),
             "weighted": search(fusion="weighted"),
             "rrf": search(fusion="rrf"),

@@ -1,8 +1,12 @@
-"""Measure one store; run by the interpreter that has its packages.
+"""Fill one store, then answer questions one by one; run by the interpreter that has its packages.
 
-    python -P bench/peer_stores/run.py STORE SET PLACE        PLACE: a connection string, or a folder for LanceDB
+    python -P bench/peer_stores/run.py STORE SET ADDRESS
 
-Measurements go to standard output as JSON lines. -P: bench/keyword.py would hide a module of the standard library.
+ADDRESS: a connection string, or a folder for LanceDB. Requests and replies are JSON lines on
+standard input and output: after a first reply {"versions", "ingest"} (seconds), {"limit"} is
+answered by {"modes"}, and {"mode", "query"} by {"ids", "wall", "cpu"}: milliseconds of the call,
+and of CPU that this process spent in it on all its threads. What fails is answered by {"error"}.
+-P: haystack.py beside this file would hide the library.
 """
 
 from __future__ import annotations
@@ -11,60 +15,80 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, TextIO
 
 import numpy as np
 
 sys.path.append(str(Path(__file__).parents[1]))
 import data
 
-from peer_stores import LIMIT, STORES
+from peer_stores import STORES, Search
 
 
-def measure(name: str, set_name: str, place: str, report: Callable[..., None]) -> None:
-    """Fill the store and ask every question with every search; a search that raises is reported as failed."""
-    evaluation = data.read(set_name)
-    vectors = {key: v.astype(np.float32).tolist() for key, v in evaluation.document_vectors.items()}
-    asked = {key: v.astype(np.float32).tolist() for key, v in evaluation.query_vectors.items()}
-    module_name, tuned = STORES[name]
-    module = import_module(f"peer_stores.{module_name}")
-    store = module.Store(place, tuned)
-    report(versions={package: version(package) for package in module.PACKAGES})
-    began = time.perf_counter()
-    store.fill(evaluation.documents, vectors)
-    report(ingest=time.perf_counter() - began)
-    if place.startswith("postgresql:"):
-        import psycopg
+def serve(name: str, set_name: str, address: str, replies: TextIO) -> None:
+    """Fill the store, then answer until standard input ends."""
 
-        with psycopg.connect(place, autocommit=True) as db:
-            db.execute("VACUUM ANALYZE")  # what autovacuum does within a minute
-    for mode, search in store.searches.items():
+    def reply(**fields: object) -> None:
+        replies.write(json.dumps(fields) + "\n")
+        replies.flush()
+
+    try:
+        evaluation = data.read_part(set_name)
+        module_name, tuned = STORES[name]
+        module = import_module(f"peer_stores.{module_name}")
+        store = module.Store(address, tuned)
+        vectors = {key: as_list(evaluation.document_vectors[key]) for key in evaluation.documents}
+        began = time.perf_counter()
+        store.fill(evaluation.documents, vectors)
+        seconds = time.perf_counter() - began
+        if address.startswith("postgresql:"):
+            vacuum(address)
+        del vectors
+    except Exception as exc:
+        reply(error=f"{type(exc).__name__}: {exc}")
+        return
+    reply(versions={package: version(package) for package in module.PACKAGES}, ingest=seconds)
+    searches: dict[str, Search] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
         try:
-            first = next(iter(evaluation.queries))
-            search(evaluation.queries[first], asked[first], LIMIT)  # opens connections
-            for key, text in evaluation.queries.items():
-                began = time.perf_counter()
-                ids = search(text, asked[key], LIMIT)
-                ms = 1000 * (time.perf_counter() - began)
-                report(mode=mode, query=key, ids=list(dict.fromkeys(ids))[:LIMIT], ms=ms)
+            if "limit" in request:
+                searches = store.searches(request["limit"])
+                reply(modes=list(searches))
+            else:
+                key = request["query"]
+                vector = as_list(evaluation.query_vectors[key])
+                reply(**timed(searches[request["mode"]], evaluation.queries[key], vector))
         except Exception as exc:
-            report(mode=mode, error=f"{type(exc).__name__}: {exc}")
+            reply(error=f"{type(exc).__name__}: {exc}")
+
+
+def as_list(vector: np.ndarray) -> list[float]:
+    return vector.astype(np.float32).tolist()
+
+
+def vacuum(dsn: str) -> None:
+    """Do what autovacuum does within a minute."""
+    import psycopg
+
+    with psycopg.connect(dsn, autocommit=True) as db:
+        db.execute("VACUUM ANALYZE")
+
+
+def timed(search: Search, text: str, vector: list[float]) -> dict[str, Any]:
+    wall, cpu = time.perf_counter(), time.process_time()
+    ids = search(text, vector)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    return {"ids": list(dict.fromkeys(ids)), "wall": 1e3 * wall, "cpu": 1e3 * cpu}
 
 
 def main() -> None:
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as lines:
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
         os.dup2(2, 1)  # what the libraries print goes to standard error
-
-        def report(**fields: object) -> None:
-            lines.write(json.dumps(fields) + "\n")
-
-        try:
-            measure(*sys.argv[1:4], report)
-        except Exception as exc:
-            report(mode="-", error=f"{type(exc).__name__}: {exc}")
+        serve(*sys.argv[1:4], replies)
     os._exit(0)  # some leave threads behind that do not end
 
 
