@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
 from uuid import UUID
 
 import numpy as np
-
-if TYPE_CHECKING:
-    pass
-
-from dataclasses import field
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
-from datetime import datetime
-from typing import Protocol, runtime_checkable
-
 from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rag_pg.cli.console import count_of, print_adopted
-from rag_pg.cli.options import Dsn, Json, Name, open_collection, opened, print_json, say
+from rag_pg.cli.options import Dsn, Json, Name, open_client, open_collection, print_json, say
 
 
 def adopt(
@@ -39,7 +39,7 @@ def adopt(
     dsn: Dsn = None,
 ) -> None:
     """Take over a table that another program filled, with its embeddings; it is only read."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         report = rag.adopt(
             table,
             into,
@@ -66,7 +66,7 @@ def index_field(
     dsn: Dsn = None,
 ) -> None:
     """Declare a metadata field, so that filters by its range or prefix are fast."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         open_collection(rag, collection).index_field(field, type)
     say(f"field {field} is indexed as {type}", json_, field=field, type=type)
 
@@ -78,7 +78,7 @@ def drop(
     dsn: Dsn = None,
 ) -> None:
     """Remove a collection and everything in it."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         held = open_collection(rag, collection).stats()
         if not yes:
             what = f"{count_of(held.documents, 'document')}"

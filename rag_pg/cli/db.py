@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rag_pg.cli.options import Dsn, Json, embedded, quiet, say, unopened
+from rag_pg.cli.options import Dsn, Json, embedded_server, make_client, say, silence
 from rag_pg.cli.terminal import tell, write
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
@@ -13,8 +13,8 @@ db = typer.Typer(help="The database: its schema, and the embedded server.", no_a
 @db.command("upgrade")
 def db_upgrade(json_: Json = False, dsn: Dsn = None) -> None:
     """Install or upgrade schema rag."""
-    with quiet():
-        rag = unopened(dsn)
+    with silence():
+        rag = make_client(dsn)
         revision = rag.upgrade()
     say(f"schema rag is at revision {revision}", json_, revision=revision)
 
@@ -24,8 +24,8 @@ def db_check(json_: Json = False, dsn: Dsn = None) -> None:
     """Compare the database with this program; exit 1 when they differ."""
     from rag_pg.db import schema
 
-    rag = unopened(dsn)
-    problems = schema.check(rag.dsn or embedded().start())
+    rag = make_client(dsn)
+    problems = schema.check(rag.dsn or embedded_server().start())
     for problem in problems:
         say(problem, json_, problem=problem)
     if problems:
@@ -37,7 +37,7 @@ def db_check(json_: Json = False, dsn: Dsn = None) -> None:
 @db.command("start")
 def db_start(json_: Json = False) -> None:
     """Start the embedded server; it runs until `rag-pg db stop`."""
-    dsn = embedded().start()
+    dsn = embedded_server().start()
     tell("the embedded server is running")
     say(dsn, json_, dsn=dsn)
 
@@ -45,15 +45,15 @@ def db_start(json_: Json = False) -> None:
 @db.command("stop")
 def db_stop(json_: Json = False) -> None:
     """Stop the embedded server."""
-    stopped = embedded().stop()
+    stopped = embedded_server().stop()
     say("stopped" if stopped else "it was not running", json_, stopped=stopped)
 
 
 @db.command("url")
 def db_url(json_: Json = False, dsn: Dsn = None) -> None:
     """Print the connection string; the embedded server is started for it, with the schema."""
-    with quiet():
-        rag = unopened(dsn)
+    with silence():
+        rag = make_client(dsn)
         if rag.dsn is None:
             with rag:  # which brings the schema up to date
                 pass

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pg.cli.console import print_answer, print_hits, show_progress
-from rag_pg.cli.options import Dsn, opened
+from rag_pg.cli.options import Dsn, open_client
 from rag_pg.cli.terminal import failed, width, write
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def demo(
     dsn: Dsn = None,
 ) -> None:
     """See it work: ingest this project's own documentation, search it, ask it."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         run_demo(rag, keep=keep)
 
 

@@ -16,8 +16,8 @@ from rag_pg.cli.options import (
     Json,
     Name,
     interruptible,
+    open_client,
     open_collection,
-    opened,
     parsed_filter,
     parsed_object,
     parsed_pairs,
@@ -67,7 +67,7 @@ def add(
     cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
     keys = _pairs(map_)
     about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         target = rag.collection(collection, model=model, language=language, chunking=cut)
         with show_progress() as progress, interruptible(rag, collection):
             report = target.add(
@@ -118,7 +118,7 @@ def sync(
     from rag_pg.ingest import changes
 
     broken = False
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         # Reading never creates one.
         target = open_collection(rag, collection) if dry_run else rag.collection(collection)
         for _ in changes(folder):
@@ -157,7 +157,7 @@ def delete(
     dsn: Dsn = None,
 ) -> None:
     """Delete documents."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         missing = [uri for uri in uris if not target.delete(uri)]
     deleted = len(uris) - len(missing)
@@ -184,7 +184,7 @@ def documents(
 ) -> None:
     """List a collection's documents."""
     where = parsed_filter(filter)
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if order_by is None and not descending:
             found = list(target.documents(filter=where, limit=limit))
@@ -207,7 +207,7 @@ def count(
 ) -> None:
     """Count a collection's documents, or those that pass a filter."""
     where = parsed_filter(filter)
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         found = open_collection(rag, collection).count(filter=where)
     if json_:
         print_json({"collection": collection, "documents": found})
@@ -225,7 +225,7 @@ def facets(
 ) -> None:
     """The values of a metadata field and how many documents hold each, the most frequent first."""
     where = parsed_filter(filter)
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         found = open_collection(rag, collection).facets(field, filter=where, limit=limit)
     if json_:
         for facet in found:
@@ -244,7 +244,7 @@ def show(
     dsn: Dsn = None,
 ) -> None:
     """Print a document's text; what else is known of it goes to stderr, or with --json into one object."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         found = open_collection(rag, collection).document(uri)
     if json_:
         print_json(found)

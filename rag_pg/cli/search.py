@@ -14,8 +14,8 @@ from rag_pg.cli.options import (
     Json,
     Name,
     Rerank,
+    open_client,
     open_collection,
-    opened,
     parsed_filter,
     print_json,
 )
@@ -40,7 +40,7 @@ def search(
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     vector_weight, keyword_weight = weights[mode]
     where = parsed_filter(filter)
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         hits = target.search(
             query,
@@ -84,7 +84,7 @@ def ask(
 ) -> None:
     """Answer a question from the documents, with citations."""
     where = parsed_filter(filter)
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         answer = open_collection(rag, collection).ask(
             question, limit=limit, filter=where, llm=llm, rerank=rerank
         )

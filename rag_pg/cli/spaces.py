@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of, show_progress, size_of
-from rag_pg.cli.options import Dsn, Json, open_collection, opened, parsed_object, print_json, say
+from rag_pg.cli.options import (
+    Dsn,
+    Json,
+    open_client,
+    open_collection,
+    parsed_object,
+    print_json,
+    say,
+)
 from rag_pg.cli.terminal import Column, tell, write, write_table
 from rag_pg.errors import InvalidInput
 
@@ -32,7 +40,7 @@ def reembed(
     """Build another model's vectors beside the active ones; searches go on meanwhile."""
     if activate and not wait:
         raise InvalidInput("--activate needs a complete space: leave out --no-wait")
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         with show_progress() as progress:
             space = target.reembed(model, wait=wait, activate=activate, progress=progress)
@@ -60,7 +68,7 @@ def rechunk(
 ) -> None:
     """Cut the documents of a collection anew; they stay searchable, and unchanged chunks keep their vectors."""
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
-    with opened(dsn) as rag, show_progress() as progress:
+    with open_client(dsn) as rag, show_progress() as progress:
         count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
     state = "cut anew" if wait else "queued"
     said = f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
@@ -90,7 +98,7 @@ def spaces(
         raise InvalidInput(
             "name a collection and one of --activate, --rollback, --drop and --compare"
         )
-    with opened(dsn) as rag:
+    with open_client(dsn) as rag:
         if collection is not None and any(actions):
             target = open_collection(rag, collection)
             own = [s.space_id for s in target.spaces()]

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.options import Dsn, Json, opened, say
+from rag_pg.cli.options import Dsn, Json, open_client, say
 from rag_pg.cli.terminal import tell
 
 
@@ -47,7 +47,7 @@ def worker(
         done["documents"] += documents
         done["chunks"] += chunks
 
-    with opened(dsn) as rag, ExitStack() as stack:
+    with open_client(dsn) as rag, ExitStack() as stack:
         runner = rag.worker(
             collections or None, concurrency=concurrency, lease_seconds=lease, on_progress=stored
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
-from rag_pg.load import find_files, shown, uri_of
+from rag_pg.load import display_path, find_files, uri_of
 from rag_pg.types import AddReport, SyncReport
 
 POLL_SECONDS = 2.0
@@ -76,7 +76,9 @@ def changes(
 
 def _prefix(folder: Path) -> str:
     if not folder.is_dir():
-        raise InvalidInput(f"{shown(folder)} is not a folder; name the folder to keep in step with")
+        raise InvalidInput(
+            f"{display_path(folder)} is not a folder; name the folder to keep in step with"
+        )
     uri = uri_of(folder)
     if uri == ".":
         raise InvalidInput(

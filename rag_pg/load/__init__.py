@@ -5,15 +5,15 @@ Files are found, decoded and read; what they hold comes out as text with metadat
 
 from rag_pg.load.discover import find_files, uri_of
 from rag_pg.load.files import MAX_FILE_BYTES, load_bytes, load_documents, load_file, read_documents
-from rag_pg.load.formats import shown
+from rag_pg.load.formats import display_path
 
 __all__ = [
     "MAX_FILE_BYTES",
+    "display_path",
     "find_files",
     "load_bytes",
     "load_documents",
     "load_file",
     "read_documents",
-    "shown",
     "uri_of",
 ]

@@ -18,8 +18,8 @@ from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load.formats import (
     _LISTED,
     SUPPORTED,
-    reason,
-    shown,
+    describe_error,
+    display_path,
     unsupported,
 )
 from rag_pg.text import clean_text
@@ -57,12 +57,12 @@ def find_files(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Found:
                 candidates, others = _walk(path, failures, without)
         except FileNotFoundError as exc:
             if not glob.has_magic(str(path)):
-                failures.append(_failure(path, reason(path, exc)))
+                failures.append(_failure(path, describe_error(path, exc)))
                 continue
             root = _fixed(path)
             candidates, others = _matches(path, root, failures, without)
         except (OSError, ValueError) as exc:
-            failures.append(_failure(path, reason(path, exc)))
+            failures.append(_failure(path, describe_error(path, exc)))
             continue
         skipped += others
         for file in candidates:
@@ -98,7 +98,7 @@ def _uri(path: Path, root: Path) -> str:
         raise UnsupportedFile(unsupported(path))
     uri = uri_of(path, root)
     if clean_text(uri)[1]:
-        raise InvalidInput(f"the name of {shown(path)} is not valid UTF-8; rename the file")
+        raise InvalidInput(f"the name of {display_path(path)} is not valid UTF-8; rename the file")
     return uri
 
 
@@ -121,7 +121,7 @@ def _matches(
     supported = [path for path in found if path.name.lower().endswith(SUPPORTED)]
     if not supported:
         error = (
-            f"{shown(pattern)} names no file of a supported type ({_LISTED}); it names "
+            f"{display_path(pattern)} names no file of a supported type ({_LISTED}); it names "
             f"{len(found)} of other types: check the pattern"
         )
         failures.append(_failure(pattern, error))
@@ -143,7 +143,7 @@ def _walk(
 
     def note(exc: OSError) -> None:
         path = Path(exc.filename)
-        failures.append(_failure(path, reason(path, exc), folder))
+        failures.append(_failure(path, describe_error(path, exc), folder))
 
     def leaves_out(root: str, name: str, end: str = "") -> bool:
         below = Path(root, name).relative_to(folder).as_posix() + end
@@ -162,7 +162,7 @@ def _walk(
     if not files and len(failures) == before:
         also = f", and .gitignore leaves out {ignored}" if ignored else ""
         raise UnsupportedFile(
-            f"{shown(folder)} has no file of a supported type ({_LISTED}); "
+            f"{display_path(folder)} has no file of a supported type ({_LISTED}); "
             f"it has {others.total()} of other types{also}: convert those, or name another folder"
         )
     return files, others

@@ -23,7 +23,7 @@ from pathlib import Path, PurePath
 
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.load.decode import Decoded, decode_text
-from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, reason, shown, unsupported
+from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
 from rag_pg.load.front_matter import split_front_matter
 from rag_pg.text import clean_text, first_title
 from rag_pg.types import Loaded, LoadFailure, Skipped
@@ -102,7 +102,7 @@ def read_documents(
             return
         for record in records:
             if isinstance(record, str):
-                yield LoadFailure(uri=uri, path=path, error=f"{shown(path)}, {record}")
+                yield LoadFailure(uri=uri, path=path, error=f"{display_path(path)}, {record}")
             else:
                 yield replace(record, title=_short(record.title))
     except InvalidInput as exc:
@@ -123,7 +123,7 @@ def _records(path: Path, data: bytes, keys: Mapping[str, str]) -> Iterator[Loade
             text, _, note = decode_text(data)
             return _noted(table_documents(text, suffix, keys), note)
     except InvalidInput as exc:
-        raise type(exc)(f"{shown(path)} {exc}") from exc
+        raise type(exc)(f"{display_path(path)} {exc}") from exc
     return None
 
 
@@ -146,9 +146,11 @@ def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
     try:
         loaded = _parse(uri, suffix, data)
     except InvalidInput as exc:
-        raise type(exc)(f"{shown(path)} {exc}") from exc
+        raise type(exc)(f"{display_path(path)} {exc}") from exc
     if not loaded.content.strip():
-        raise InvalidInput(f"{shown(path)} is empty: it has no text; write some, or leave it out")
+        raise InvalidInput(
+            f"{display_path(path)} is empty: it has no text; write some, or leave it out"
+        )
     return replace(loaded, title=_short(loaded.title or PurePath(uri).stem))
 
 
@@ -159,17 +161,17 @@ def _bytes(path: Path, max_bytes: int) -> bytes:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise InvalidInput(f"{shown(path)} is a folder; give the files in it")
+            raise InvalidInput(f"{display_path(path)} is a folder; give the files in it")
         if not stat.S_ISREG(status.st_mode):
             raise UnsupportedFile(
-                f"{shown(path)} is a device or a pipe; copy what it gives to a file"
+                f"{display_path(path)} is a device or a pipe; copy what it gives to a file"
             )
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except RagError:
         raise
     except (OSError, ValueError) as exc:
-        raise InvalidInput(reason(path, exc)) from exc
+        raise InvalidInput(describe_error(path, exc)) from exc
     _check(path, max(len(data), status.st_size), max_bytes)
     return data
 
@@ -179,7 +181,7 @@ def _check(path: Path, size: int, max_bytes: int) -> None:
         raise UnsupportedFile(unsupported(path))
     if size > max_bytes:
         raise InvalidInput(
-            f"{shown(path)} has {size:,} bytes, the limit is {max_bytes:,}; split the file or "
+            f"{display_path(path)} has {size:,} bytes, the limit is {max_bytes:,}; split the file or "
             "raise RAG_PG_MAX_FILE_BYTES"
         )
 

@@ -52,21 +52,21 @@ _LISTED = f"{', '.join((*TEXTS, *OFFICE, *DATA))} and source code (.py, .js, .sq
 
 def unsupported(path: Path) -> str:
     kind = f"the type {path.suffix}" if path.suffix else "a file without a suffix"
-    return f"{shown(path)}: {kind} cannot be loaded; supported: {_LISTED}"
+    return f"{display_path(path)}: {kind} cannot be loaded; supported: {_LISTED}"
 
 
-def reason(path: Path, exc: Exception) -> str:
+def describe_error(path: Path, exc: Exception) -> str:
     """Return what is wrong with a file in one line that names it."""
     if isinstance(exc, RagError):
         return str(exc)
     if isinstance(exc, FileNotFoundError):
-        return f"{shown(path)} does not exist (any more); check the path"
+        return f"{display_path(path)} does not exist (any more); check the path"
     if isinstance(exc, PermissionError):
-        return f"{shown(path)} cannot be read: permission denied; allow this user to read it"
+        return f"{display_path(path)} cannot be read: permission denied; allow this user to read it"
     problem = exc.strerror if isinstance(exc, OSError) else str(exc)
-    return f"{shown(path)} cannot be read: {problem}; check the path and the disk"
+    return f"{display_path(path)} cannot be read: {problem}; check the path and the disk"
 
 
-def shown(path: Path) -> str:
+def display_path(path: Path) -> str:
     """Return the path in a form that can be printed and stored."""
     return str(path).encode("utf-8", "backslashreplace").decode().replace("\n", "\\n")

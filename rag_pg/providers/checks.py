@@ -11,7 +11,7 @@ from rag_pg.protocols import Embedder
 from rag_pg.types import Vectors
 
 
-def valid(texts: Sequence[str]) -> list[str]:
+def check_texts(texts: Sequence[str]) -> list[str]:
     """Refuse what no tokenizer takes: lone surrogates, as in undecodable command-line arguments."""
     for index, text in enumerate(texts):
         try:
@@ -23,14 +23,14 @@ def valid(texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def checked(vectors: Vectors, name: str) -> Vectors:
+def check_finite(vectors: Vectors, name: str) -> Vectors:
     if not np.isfinite(vectors).all():
         rows = np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist()
         raise UnusableReply(f"{name} returned NaN or infinity for the texts at {rows[:10]}")
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def fitting(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
+def check_shape(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
     """Refuse what is not one finite vector of the embedder's dimensions for each of `count` texts.
 
     Raises: UnusableReply.
@@ -40,4 +40,4 @@ def fitting(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
             f"{embedder.name} returned an array of {vectors.shape} for {count} texts; "
             f"({count}, {embedder.dimensions}) was asked for"
         )
-    return checked(vectors, embedder.name)
+    return check_finite(vectors, embedder.name)

@@ -16,7 +16,7 @@ from rag_pg.errors import (
     ModelUnavailable,
     ProviderError,
 )
-from rag_pg.providers.checks import checked, valid
+from rag_pg.providers.checks import check_finite, check_texts
 from rag_pg.types import Scores, Vectors
 
 _NO_LIMIT = 1_000_000  # tokens, of a model that takes texts of any length
@@ -62,7 +62,7 @@ class SentenceTransformers:
         """Return each text's length as a document: its prompt and special tokens included."""
         if not texts:
             return []
-        prompted = [self._document_prompt + text for text in valid(texts)]
+        prompted = [self._document_prompt + text for text in check_texts(texts)]
         tokenizer = self._model.tokenizer
         with self._lock:
             if hasattr(tokenizer, "encode_batch"):  # static embeddings use the tokenizers library
@@ -71,7 +71,7 @@ class SentenceTransformers:
             return [len(ids) for ids in encoded["input_ids"]]
 
     def _embed(self, encode: Callable[..., Any], texts: Sequence[str], prompt: str) -> Vectors:
-        given = valid(texts)
+        given = check_texts(texts)
         try:
             with self._lock:
                 vectors = encode(  # sorts by length before it cuts batches
@@ -83,7 +83,7 @@ class SentenceTransformers:
                 )
         except RuntimeError as exc:  # torch: out of memory and the like
             raise ProviderError(f"{self.name} failed on {len(texts)} texts: {exc}") from exc
-        return checked(vectors, self.name)
+        return check_finite(vectors, self.name)
 
     def _fingerprint(self, source: str) -> str:
         model, folder = self._model, Path(source)

@@ -19,7 +19,7 @@ from rag_pg.db import Database, IngestWork
 from rag_pg.protocols import Embedder
 from rag_pg.text import embedded_text
 from rag_pg.types import Job, Span, Vectors
-from rag_pg.worker.vector_cache import Spare
+from rag_pg.worker.vector_cache import VectorCache
 
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
 
@@ -38,7 +38,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Tools:
+class WorkerContext:
     """What tasks are made with: the database, the embedder of a collection's space, its splitter,
     vectors from an earlier attempt."""
 
@@ -46,7 +46,7 @@ class Tools:
     embedder_of: Callable[[str, int | None], Embedder]
     splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    spare: Spare = field(default_factory=Spare)
+    vectors: VectorCache = field(default_factory=VectorCache)
 
     def embedder(self, collection: str, space_id: int | None) -> Embedder:
         """The embedder of a space, opened once although pipelines ask for it side by side."""
@@ -66,12 +66,12 @@ class Tools:
         return self.splitters[key]
 
 
-def ingest(tools: Tools, job: Job) -> Task | None:
+def ingest(context: WorkerContext, job: Job) -> Task | None:
     """Cut a document into chunks; embed those whose text has no vector yet."""
-    work = tools.database.read_job(job)
+    work = context.database.read_job(job)
     if work is None:  # the document was deleted
         return None
-    spans = tools.splitter(job, work).split(
+    spans = context.splitter(job, work).split(
         work.content, media_type=work.media_type, title=work.title
     )
     texts = [embedded_text(work.title, span.heading, span.text) for span in spans]
@@ -81,30 +81,30 @@ def ingest(tools: Tools, job: Job) -> Task | None:
     def store(vectors: Sequence[Vectors]) -> int:
         new = dict(zip(places, vectors, strict=True))
         return int(
-            tools.database.store_chunks(job, work, _chunks(spans, pages_of(work.content)), new)
+            context.database.store_chunks(job, work, _chunks(spans, pages_of(work.content)), new)
             == "stored"
         )
 
     return Task(job, work.space_id, [texts[i] for i in places], store)
 
 
-def embed(tools: Tools, job: Job) -> Task | None:
+def embed(context: WorkerContext, job: Job) -> Task | None:
     """Embed a document's chunks that have no vector."""
-    pairs = tools.database.chunks_to_embed(job, CHUNKS_PER_READ)
+    pairs = context.database.chunks_to_embed(job, CHUNKS_PER_READ)
     if not pairs:
         return None
 
     def store(vectors: Sequence[Vectors]) -> int:
         ids = [chunk_id for chunk_id, _ in pairs]
-        if tools.database.store_embeddings(job, ids, np.asarray(vectors)) == 0:
+        if context.database.store_embeddings(job, ids, np.asarray(vectors)) == 0:
             return 1
-        tools.database.release_job(job)
+        context.database.release_job(job)
         return 0
 
     return Task(job, job.space_id, [text for _, text in pairs], store)
 
 
-KINDS: dict[str, Callable[[Tools, Job], Task | None]] = {"ingest": ingest, "embed": embed}
+KINDS: dict[str, Callable[[WorkerContext, Job], Task | None]] = {"ingest": ingest, "embed": embed}
 
 
 def _hash(text: str) -> bytes:

@@ -26,7 +26,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
 from rag_pg.types import Job, Vectors
-from rag_pg.worker.handlers import KINDS, Task, Tools
+from rag_pg.worker.handlers import KINDS, Task, WorkerContext
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
 
@@ -49,17 +49,17 @@ class Pipeline:
 
     def __init__(
         self,
-        tools: Tools,
+        context: WorkerContext,
         heartbeat: Heartbeat,
         stop: threading.Event,
         on_progress: Callable[[int, int], None],
     ) -> None:
-        self.tools = tools
-        self.database = tools.database
+        self.context = context
+        self.database = context.database
         self.heartbeat = heartbeat
         self.stop = stop
         self.on_progress = on_progress
-        self._throttle = Throttle(tools.database, stop)
+        self._throttle = Throttle(context.database, stop)
         self._storing: deque[tuple[Task, Future[None]]] = deque()
         self._batch: list[Task] = []
         self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
@@ -126,7 +126,7 @@ class Pipeline:
                 raise
         return claimed
 
-    def _through_restart(self, action: Callable[[], T]) -> T:
+    def _retry_while_restarting(self, action: Callable[[], T]) -> T:
         """Do it again while the database is away or cancels it, for as long as it takes to restart one.
 
         Raises: DatabaseUnavailable, StatementCanceled, and what the action raises.
@@ -158,7 +158,7 @@ class Pipeline:
 
     def _release(self, job: Job, delay: float, reason: str | None) -> None:
         self.heartbeat.release(job)
-        self._through_restart(partial(self.database.release_job, job, delay, reason))
+        self._retry_while_restarting(partial(self.database.release_job, job, delay, reason))
 
     def _still_held(self, tasks: Sequence[Task]) -> list[Task]:
         """Leave out what may be another's by now, or whose document was deleted."""
@@ -170,7 +170,7 @@ class Pipeline:
                 self.heartbeat.release(task.job)
         return held
 
-    def _cannot(self, tasks: Sequence[Task], exc: RagError) -> None:
+    def _hand_back_unable(self, tasks: Sequence[Task], exc: RagError) -> None:
         """This worker has no model or key for these; another may have."""
         log.warning("%s", exc)
         self._unable = exc
@@ -181,7 +181,7 @@ class Pipeline:
     def _claim(self) -> list[Task]:
         while not self.stop.is_set():
             began = time.monotonic()
-            jobs = self._through_restart(self._take)
+            jobs = self._retry_while_restarting(self._take)
             self.heartbeat.hold(jobs, began)
             try:
                 tasks = [task for job in jobs if (task := self._prepare(job))]
@@ -195,7 +195,7 @@ class Pipeline:
                 self.planned_characters += sum(map(len, task.texts))
             if tasks:
                 return tasks
-            if not jobs and not self._through_restart(self._queue_backlog):
+            if not jobs and not self._retry_while_restarting(self._queue_backlog):
                 return []
         return []
 
@@ -214,9 +214,9 @@ class Pipeline:
     def _prepare(self, job: Job) -> Task | None:
         """None when there is nothing to do, or it failed and that is recorded."""
         try:
-            task = self._through_restart(lambda: KINDS[job.kind](self.tools, job))
+            task = self._retry_while_restarting(lambda: KINDS[job.kind](self.context, job))
             if task is None:
-                self._through_restart(lambda: self.database.finish_job(job))
+                self._retry_while_restarting(lambda: self.database.finish_job(job))
                 self.heartbeat.release(job)
             return task
         except Exception as exc:
@@ -233,11 +233,11 @@ class Pipeline:
         groups: dict[int, tuple[Embedder, list[Task]]] = {}
         for (name, space_id), tasks in spaces.items():
             try:
-                embedder = self.tools.embedder(name, space_id)
+                embedder = self.context.embedder(name, space_id)
             except (DatabaseUnavailable, StatementCanceled):
                 raise
             except ModelUnavailable as exc:
-                self._cannot(tasks, exc)
+                self._hand_back_unable(tasks, exc)
                 continue
             except Exception as exc:
                 for task in tasks:
@@ -247,7 +247,7 @@ class Pipeline:
         for embedder, tasks in groups.values():
             for part in _parts(tasks):
                 texts = (text for task in part for text in task.texts)
-                self._embed(embedder, part, self.tools.spare.of(embedder, texts), storer)
+                self._embed(embedder, part, self.context.vectors.of(embedder, texts), storer)
 
     def _embed(
         self,
@@ -266,7 +266,7 @@ class Pipeline:
         texts = [text for task in tasks for text in task.texts]
         error: Exception | None = None
         try:
-            self._through_restart(
+            self._retry_while_restarting(
                 lambda: self._throttle.embed(embedder, texts, known, self._embedded)
             )
         except DatabaseUnavailable:  # not the batch's fault
@@ -274,16 +274,20 @@ class Pipeline:
         except Exception as exc:
             error = exc
         finally:
-            self.tools.spare.keep(embedder, {text: known[text] for text in texts if text in known})
+            self.context.vectors.keep(
+                embedder, {text: known[text] for text in texts if text in known}
+            )
         done = [task for task in tasks if all(text in known for text in task.texts)]
         for task in done:
             vectors = [known[text] for text in task.texts]
             self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
             self._wait_for_stores(STORES_IN_FLIGHT)
         if error is not None:
-            self._despair(embedder, [t for t in tasks if t not in done], error, known, storer)
+            self._handle_failure(
+                embedder, [t for t in tasks if t not in done], error, known, storer
+            )
 
-    def _despair(
+    def _handle_failure(
         self,
         embedder: Embedder,
         tasks: Sequence[Task],
@@ -296,7 +300,7 @@ class Pipeline:
             case Stopping():
                 self._hand_back(tasks)
             case ProviderAuth() | ModelUnavailable():
-                self._cannot(tasks, exc)
+                self._hand_back_unable(tasks, exc)
             case RateLimited():
                 for task in tasks:
                     self._settle(task.job, exc)
@@ -313,7 +317,7 @@ class Pipeline:
 
     def _is_down(self, embedder: Embedder) -> bool:
         try:
-            return self._through_restart(lambda: self._throttle.is_down(embedder))
+            return self._retry_while_restarting(lambda: self._throttle.is_down(embedder))
         except DatabaseUnavailable:
             raise
         except Exception:  # it answers, if only with an error
@@ -332,8 +336,8 @@ class Pipeline:
 
     def _store(self, task: Task, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
         try:
-            stored = self._through_restart(lambda: task.store(vectors))
-            self.tools.spare.drop(embedder, task.texts)
+            stored = self._retry_while_restarting(lambda: task.store(vectors))
+            self.context.vectors.drop(embedder, task.texts)
             self.heartbeat.count(task.job)
             if stored:
                 self.on_progress(stored, 0)
@@ -368,7 +372,7 @@ class Pipeline:
             case _:
                 if not isinstance(exc, RagError):
                     log.exception("job %s failed", job.job_id, extra={"job_id": job.job_id})
-                state = self._through_restart(
+                state = self._retry_while_restarting(
                     lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
                 )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.protocols import Embedder
-from rag_pg.providers import fitting
+from rag_pg.providers import check_shape
 from rag_pg.types import Vectors
 
 TEXTS_PER_CALL = 64  # between calls progress is reported
@@ -89,12 +89,12 @@ class Throttle:
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         provider = embedder.name.partition(":")[0]
         if provider in LOCAL:
-            return fitting(embedder, embedder.embed_documents(texts), len(texts))
+            return check_shape(embedder, embedder.embed_documents(texts), len(texts))
         refusals = 0
         while True:
             self._wait(provider, sum(embedder.count_tokens(texts)))
             try:
-                vectors = fitting(embedder, embedder.embed_documents(texts), len(texts))
+                vectors = check_shape(embedder, embedder.embed_documents(texts), len(texts))
                 self._outages.pop(provider, None)
                 return vectors
             except RateLimited as exc:

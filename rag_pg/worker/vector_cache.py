@@ -11,7 +11,7 @@ from rag_pg.types import Vectors
 LIMIT = 2048  # vectors: 25 MB of 3,072 dimensions
 
 
-class Spare:
+class VectorCache:
     """By model and text, shared by the pipelines of one worker. The oldest are forgotten beyond LIMIT."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from rag_pg.errors import (
 )
 from rag_pg.protocols import Embedder
 from rag_pg.version import __version__
-from rag_pg.worker.handlers import Tools
+from rag_pg.worker.handlers import WorkerContext
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.pipeline import Pipeline
 from rag_pg.worker.requests import Answerer, RequestAnswerer
@@ -84,9 +84,9 @@ class Worker:
             lease_seconds=lease_seconds,
             stop=self.stop,
         )
-        tools = Tools(database, embedder_of)
+        context = WorkerContext(database, embedder_of)
         self._pipelines = [
-            Pipeline(tools, self._heartbeat, self.stop, self._on_progress)
+            Pipeline(context, self._heartbeat, self.stop, self._on_progress)
             for _ in range(concurrency)
         ]
         self._wakes = [threading.Event() for _ in self._pipelines]

@@ -204,7 +204,7 @@ def test_vectors_that_are_not_finite_are_refused() -> None:
     vectors = np.ones((3, 2), dtype=np.float32)
     vectors[1, 0] = np.nan
     with pytest.raises(ProviderError, match=r"some-model returned NaN .* at \[1\]"):
-        rag_pg.providers.checks.checked(vectors, "some-model")
+        rag_pg.providers.checks.check_finite(vectors, "some-model")
 
 
 @pytest.mark.parametrize("budget", [1, 7, 50, 1024])

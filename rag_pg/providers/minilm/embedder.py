@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rag_pg.errors import ModelUnavailable, ProviderError
-from rag_pg.providers.checks import checked, valid
+from rag_pg.providers.checks import check_finite, check_texts
 from rag_pg.providers.minilm.weights import FILES, converted
 from rag_pg.types import Vectors
 
@@ -65,7 +65,7 @@ class MiniLM:
         ids = [_cut(encoding.ids, self.max_tokens) for encoding in self._encode(texts)]
         for batch in _batches([len(row) for row in ids], _BATCH_TOKENS):
             vectors[batch] = self._run([ids[index] for index in batch])
-        return checked(vectors, self.name)
+        return check_finite(vectors, self.name)
 
     def embed_query(self, text: str) -> Vectors:
         """Return float32 (384,). Raises as `embed_documents`."""
@@ -77,7 +77,7 @@ class MiniLM:
         return [len(encoding) for encoding in self._encode(texts)]
 
     def _encode(self, texts: Sequence[str]) -> Sequence[Any]:
-        return self._get_tokenizer().encode_batch_fast(valid(texts)) if texts else ()
+        return self._get_tokenizer().encode_batch_fast(check_texts(texts)) if texts else ()
 
     def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
         ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
