@@ -145,6 +145,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     "Maintenance and versions": (
         "What a client checks when it opens, and what an idle worker does.",
         (
+            "help",
             "version",
             "api_version",
             "doctor",
@@ -169,7 +170,9 @@ INTRODUCTION = """\
 # SQL functions
 
 This page lists every function of schema `rag`. It is generated from the comments in the database
-by `make docs`; edit the comments in `sql/`, not this page. In psql, `\\df+ rag.*` shows the same text.
+by `make docs`; edit the comments in `sql/`, not this page. In psql,
+`SELECT * FROM rag.help();` gives each public function with an example (`\\x auto` fits it to the window),
+`\\df rag.[a-z]*` their arguments without the internal functions, and `\\df+ rag.search` a whole text.
 
 The public functions are the contract of rag_pg. Call them by name and pass optional arguments by
 name, for example `rag.search('docs', 'backup', result_limit => 5)`. The tables are private: their

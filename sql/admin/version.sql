@@ -16,9 +16,3 @@ RETURN '0.1.0';
 
 COMMENT ON FUNCTION rag.version() IS
 $$The release of rag_pg that installed these functions.$$;
-
-
-COMMENT ON SCHEMA rag IS
-'RAG inside PostgreSQL: documents, chunks, vectors and keywords, searched by functions. The functions are the interface:
-rag.create_collection, rag.put_document, rag.search, rag.search_text, rag.list_collections, rag.doctor. The tables are
-read by them and may change. docs/reference/sql-api.md lists every function.';

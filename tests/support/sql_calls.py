@@ -101,6 +101,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "embedded_text": ("reader", "SELECT rag.embedded_text('a', 'b', 'c')"),
     "content_hash": ("reader", "SELECT rag.content_hash('a')"),
     "document_id": ("reader", "SELECT rag.document_id('docs', 'a')"),
+    "help": ("reader", "SELECT * FROM rag.help()"),
     "version": ("reader", "SELECT rag.version()"),
     "api_version": ("reader", "SELECT rag.api_version()"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),

@@ -1,0 +1,350 @@
+-- What each table, type and column of schema rag means, kept as comments in the catalogue.
+--
+-- Here and not in the revisions, so that an upgrade mends what an older release wrote, and what
+-- pg_restore --no-comments left out. A comment that is right is not written again, which would lock
+-- the table against its vacuum for a moment. A row: the table or type, what it is, its columns.
+
+DO $do$
+DECLARE
+    _comment record;
+BEGIN
+    FOR _comment IN
+        WITH written (relation, about, listed) AS (VALUES
+('collections',
+ 'A corpus: its default language, its chunking and its BM25 parameters.',
+$$collection_id  number of the collection, which names its partitions
+name  as callers write it; free again once the collection is dropped
+language  default text search configuration, by name (a regconfig column would stop pg_upgrade)
+chunking  how documents are cut into chunks: method and sizes in tokens
+k1  BM25: how soon further occurrences of a word count less
+b  BM25: how much long chunks are held back, 0 to 1
+dropped_at  when it was dropped; its empty partitions await removal
+created_at  when it was made$$),
+('spaces',
+ 'An embedding space: one model''s vectors of one collection.
+It is kept up to date until it is dropped.',
+$$space_id  number of the space, which names its partition of embeddings
+collection_id  collection whose chunks it embeds
+model  provider and model, e.g. gemini:gemini-embedding-001
+fingerprint  weights, precision, length and pooling of the first embedder that opened the space
+dimensions  length of its vectors
+distance  cosine, l2 or ip
+index_options  kind of the vector index and its settings; {} for the defaults
+state  building, active (searched) or retired (was active)
+created_at  when it was made
+activated_at  when it was last made the one that is searched
+dropped_at  when it was dropped; its empty partition awaits removal$$),
+('fields',
+ 'Metadata fields declared by rag.index_field.
+Each has indexes on the collection''s partitions.',
+$$collection_id  collection whose metadata it is
+field  dotted path, as rag._field_name writes it
+type  text, numeric, timestamptz or boolean$$),
+('documents',
+ 'Documents as they were put.',
+$$collection_id  collection that the document is in
+document_id  derived from the collection's name and the uri (rag.document_id)
+uri  the caller's name of the document, unique in its collection
+title  shown with hits and embedded with every chunk
+content  the whole text
+media_type  decides how the text is cut, e.g. text/markdown
+language  text search configuration, by name; NULL: the collection's
+metadata  what filters, facets and boosts read
+tenant  reserved: always empty
+content_hash  SHA-256 of what is indexed: an equal one means that nothing has to be done
+version  counts changes of the text
+indexed_version  the version whose chunks are searchable; 0: none yet
+created_at  when it was first put
+updated_at  when it was last changed$$),
+('chunks',
+ 'Spans of documents: what is embedded, indexed and found.',
+$$collection_id  collection that the chunk is in
+chunk_id  number of the chunk, never used again
+document_id  document that it is a span of
+ordinal  position in its document
+start_offset  first character in the document's content, from 0; NULL: brought ready-made
+stop_offset  character after the last one; NULL: brought ready-made
+heading  path of headings above it
+content  the text of the span
+content_hash  SHA-256 of the text that is embedded: title, heading, content
+metadata  the document's, and the chunk's own beside it
+tenant  reserved: always empty
+language  text search configuration, by name; NULL: the collection's
+lexemes  words of the embedded text with their positions
+lexeme_count  length in BM25: the number of lexeme positions$$),
+('embeddings',
+ 'Vectors, one partition per embedding space: dimensions are checked and indexed there.',
+$$space_id  space whose model made the vector
+chunk_id  chunk that it is the vector of
+embedding  the vector, half precision$$),
+('jobs',
+ 'Work that is not done. A finished job is deleted; one whose lease expired is taken again.',
+$$job_id  number of the job, in the order of queueing
+collection_id  collection of the document
+document_id  document to be worked on
+kind  ingest: chunk it and embed what is new; embed: embed its chunks for one space
+space_id  space that lacks vectors, of kind embed only
+state  waiting (running while it has a lease that has not expired) or dead
+priority  larger is taken first
+run_at  when it is due
+attempts  how often it was taken; one that is handed back does not count
+max_attempts  after so many attempts it is dead
+lease  token that only its worker knows; NULL: nobody works on it
+lease_expires_at  until when the worker must extend the lease or finish
+worker  name of the worker that took it last
+errors  its failures, oldest first
+created_at  when it was queued$$),
+('backlogs',
+ 'Collections whose documents are queued in batches, after a change that concerns all of them.',
+$$backlog_id  number of the backlog
+collection_id  collection whose documents are queued
+kind  ingest after a change of the chunking, embed for a space
+space_id  space that is filled, of kind embed only
+after_document  queued up to this document, in the order of document_id
+fence  transactions from this one on know the space
+created_at  when it began$$),
+('budgets',
+ 'What a provider of models may be asked, by all workers together. NULL is no limit.',
+$$provider  a model's name up to the colon
+requests_per_minute  calls that may begin in a minute
+tokens_per_minute  tokens that may be sent in a minute
+spend_cap  units that may be spent in a period
+spend_period  day (UTC) or total
+token_price  units per million tokens
+window_started_at  when the current minute began
+window_requests  calls in the current minute
+window_tokens  tokens in the current minute
+spent_since  when the current period began
+spent  units spent in the current period
+blocked_until  nobody asks before that time, as after a 429
+blocked_reason  why$$),
+('workers',
+ 'Workers that run, as their heartbeats report them.',
+$$worker  name that it gave itself
+version  release of its program
+collections  those it works for; NULL: all
+concurrency  jobs that it works on at a time
+held  jobs that it has leased now
+rates  jobs a second that each collection got of late
+started_at  when it first reported
+seen_at  when it last reported$$),
+('installed',
+ 'What the last upgrade installed, read by rag-pg db check.',
+$$kind  file (of sql/), function, table, or pgvector
+name  path below sql/, signature, object, or pgvector's schema
+digest  SHA-256 of a file or function, definition of a table's part$$),
+('alembic_version',
+ 'The revision of the tables, written by Alembic.',
+$$version_num  name of the revision$$),
+('maintenance_failures',
+ 'Steps of maintenance that failed when they were last tried.',
+$$task  the step, as rag.maintenance_steps names it
+target  collection or source that it was about; 0: none
+message  the error
+failed_at  when it failed$$),
+('document_info',
+ 'A document as it is shown.',
+$$document_id  derived from the collection's name and the uri
+uri  the caller's name of the document
+title  its title
+content  the whole text; NULL in lists
+media_type  what kind of text it is
+language  text search configuration; NULL: the collection's
+metadata  what filters, facets and boosts read
+version  counts changes of the text
+chunks  how many chunks it has
+state  ready, pending (work is queued) or failed
+error  why it failed
+created_at  when it was first put
+updated_at  when it was last changed$$),
+('hit',
+ 'One search result.
+Ranks start at 1; that of a leg that did not find the chunk, or was skipped, is NULL.
+vector_distance and keyword_score are there wherever they were computed: weighted and auto fusion
+compute both for every candidate.',
+$$chunk_id  chunk that was found
+document_id  document that it is a span of
+uri  the document's name
+title  the document's title
+heading  path of headings above the chunk
+content  text of the chunk
+metadata  of the document and the chunk
+score  larger is better, comparable within one call only
+vector_rank  rank in the vector leg
+vector_distance  distance to the query's vector: smaller is nearer
+keyword_rank  rank in the keyword leg
+keyword_score  BM25 score$$),
+('candidate',
+ 'A chunk that a search may return: rag.hit without its document.',
+$$chunk_id  chunk that was found
+score  larger is better, comparable within one call only
+vector_rank  rank in the vector leg
+vector_distance  distance to the query's vector: smaller is nearer
+keyword_rank  rank in the keyword leg
+keyword_score  BM25 score$$),
+('search_arguments',
+ 'The arguments of a search, checked by rag._check_search_arguments.',
+$$collection_key  collection_id of the collection
+query_text  NULL: no keyword leg
+query_embedding  NULL: no vector leg
+result_limit  hits wanted
+metadata_filter  the filter as it was given
+filter_sql  the filter as SQL, from rag.compile_filter; NULL: none
+filter_indexed  whether an index serves the whole filter
+filter_undeclared  fields of the filter that are not declared
+vector_weight  weight of the vector leg; NULL: the fusion's own
+keyword_weight  weight of the keyword leg; NULL: the fusion's own
+fusion  auto, weighted or rrf
+rrf_k  smoothing of reciprocal rank fusion
+candidate_limit  chunks that each leg contributes
+diversity  0 to 1: how much similar hits are avoided
+per_document  hits of one document at most; NULL: any number
+duplicates  whether chunks of equal text are all returned
+boosts  factors by metadata, applied in order
+ef_search  breadth of the walk in the vector index; NULL: chosen
+result_offset  hits that are skipped, for the next page$$),
+('keyword_changes',
+ 'Chunks written or deleted since the last merge.
+A merge takes them away. Writers append here and touch nothing else, so they never wait for one
+another.',
+$$collection_id  collection of the chunk
+chunk_id  chunk that changed
+change  +1 written, -1 deleted
+lexeme_count  its length in BM25
+lexemes  of deleted chunks only: a written one still has its own$$),
+('keyword_slots',
+ 'The merged chunks by slot: the dense number by which postings name a chunk.
+Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until
+compaction takes its block apart; the block is then free and used again, so slot numbers do not
+run out.',
+$$collection_id  collection of the chunk
+slot  number of the chunk in postings
+chunk_id  chunk that has the slot$$),
+('keyword_postings',
+ 'Which chunks of a segment contain a lexeme, deleted ones included.
+In one of three forms. One posting only (two rows in three): in held itself. Rare lexemes, and all
+of an open segment: in postings; a lexeme has one such row per merge until its block is full, one
+row afterwards. Frequent lexemes of a sealed segment: in weights, which pgvector adds up. Weights
+select candidates; scores come from the chunks.',
+$$collection_id  collection of the chunks
+segment  first slot of the segment
+held  the single posting (rag._posting), else minus the number of chunks
+idf  inverse document frequency with which the weights were computed
+top  the largest of the weights
+lexeme  the word as it is indexed
+postings  exact: slot, length and frequency of each chunk (rag._posting)
+weights  at slot within the block + 1: thousandths of the BM25 contribution, rounded up$$),
+('keyword_removed',
+ 'How many deleted chunks the postings of a lexeme still count.
+Written by merges and compaction only. Live document frequency = chunks of all segments - removed
++ fresh changes (rag._chunk_counts), so it is exact before any compaction.',
+$$collection_id  collection of the chunks
+lexeme  the word as it is indexed
+chunk_count  deleted chunks that its postings still count$$),
+('keyword_segments',
+ 'The segments of each collection; none reaches beyond its block of 16,000 slots.',
+$$collection_id  collection of the segment
+segment  its first slot
+sealed  whether its frequent lexemes have become weights for good
+average_length  of a chunk, when the segment was made
+k1  BM25 parameter when the segment was made
+b  BM25 parameter when the segment was made$$),
+('keyword_totals',
+ 'Live merged chunks of a collection, one row each, written by merges only.
+Live number of chunks = chunk_count + fresh changes.',
+$$collection_id  collection that is counted
+chunk_count  live merged chunks
+length_sum  sum of their lengths
+next_slot  next slot of the block that grows; at the beginning of a block, none grows$$),
+('keyword_languages',
+ 'Text search configurations that a collection''s chunks have used besides its own.
+A query is lexed by each. Repeated rows are harmless: two writers may add the same one at once.',
+$$collection_id  collection of the chunks
+language  text search configuration, by name$$),
+('scored_chunk',
+ 'A chunk and its BM25 score.',
+$$chunk_id  chunk that was scored
+score  BM25: larger is better$$),
+('keyword_query',
+ 'A lexed query with the live statistics of one collection, made by rag._prepare_keyword.
+Its arrays have one entry per lexeme, the weightiest first.',
+$$collection_key  collection_id of the collection
+lexemes  words of the query as they are indexed
+term_queries  the same as tsquery
+times  query term frequency: how often the query contains the lexeme
+chunk_counts  live document frequency
+factors  query term frequency × idf
+chunk_count  live chunks of the collection
+average_length  of a live chunk
+k1  BM25 parameter
+b  BM25 parameter
+fresh_chunks  written and not yet merged, to be scored one by one$$),
+('sources',
+ 'Tables of applications that collections follow. The triggers on a table name the source:
+where they are is where the table is.',
+$$source_id  number of the source, which names its triggers
+collection_id  collection that follows the table
+table_name  name when it was attached, for messages
+definition  what rows become documents and how; columns as [name, attnum]
+phase  backfill (every row is read once), sweep, follow, or remove (detached: documents go)
+reached  last key of the backfill, or last document of the sweep
+rows_done  rows that the backfill has read
+rows_total  rows that it expected
+rows_failed  rows that could not become documents
+row_error  the last such row's error
+broken  why nothing is followed until it is mended
+attached_at  when it was attached
+followed_at  when a worker last had nothing left to do$$),
+('source_changes',
+ 'Keys of rows that were written and are not followed yet: all that the triggers write.',
+$$source_id  source of the row
+change_id  number of the change, in the order of writing
+key  the row's key; NULL: every row is read again
+reason  why a key is not known, where the trigger could not tell which rows changed$$),
+('source_documents',
+ 'The documents that a source has put, and the keys of their rows.',
+$$source_id  source of the document
+document_id  document that was put
+key  key of its row$$),
+('worker_calls',
+ 'What somebody waits for now: a question to embed or to answer.
+Who asked deletes it; what nobody reads expires. Unlogged: no commit of it waits for the disk.',
+$$request_id  number of the call
+collection_id  collection that is asked
+kind  embed_query or ask
+arguments  the question and its settings
+result  the answer, once there is one
+error  why there is none
+worker  who took it; NULL: nobody yet
+created_at  when it was asked
+expires_at  until when somebody waits$$)
+        ), comments AS (
+            SELECT w.relation, NULL AS column_name, w.about AS comment FROM written AS w
+            UNION ALL
+            SELECT w.relation, split_part(l.line, '  ', 1), split_part(l.line, '  ', 2)
+            FROM written AS w, string_to_table(w.listed, chr(10)) AS l (line)
+        )
+        SELECT CASE WHEN a.attname IS NOT NULL THEN format('COLUMN rag.%I.%I', c.relname, a.attname)
+                    WHEN c.relkind = 'c' THEN format('TYPE rag.%I', c.relname)
+                    ELSE format('TABLE rag.%I', c.relname) END AS object,
+               s.comment
+        FROM comments AS s
+        JOIN pg_class AS c ON c.relnamespace = 'rag'::regnamespace AND c.relname = s.relation
+        LEFT JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = s.column_name
+            AND a.attnum > 0
+        WHERE (s.column_name IS NULL) = (a.attname IS NULL)  -- what is missing is told by db check
+            AND s.comment IS DISTINCT FROM CASE
+                WHEN a.attname IS NOT NULL THEN col_description(c.oid, a.attnum)
+                WHEN c.relkind = 'c' THEN obj_description(c.reltype, 'pg_type')
+                ELSE obj_description(c.oid, 'pg_class') END
+    LOOP
+        EXECUTE format('COMMENT ON %s IS %L', _comment.object, _comment.comment);
+    END LOOP;
+    -- Whoever installs may have been given a schema that another role owns.
+    IF (SELECT pg_has_role(n.nspowner, 'USAGE')
+        FROM pg_namespace AS n WHERE n.nspname = 'rag') THEN
+        COMMENT ON SCHEMA rag IS 'RAG inside PostgreSQL: documents, chunks, vectors and keywords, searched by functions.
+Begin with SELECT * FROM rag.help(). The functions are the interface; those whose names begin with _
+are internal, and so are the tables. docs/reference/sql-api.md lists every function.';
+    END IF;
+END $do$;

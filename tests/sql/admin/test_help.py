@@ -1,0 +1,72 @@
+"""rag.help() names every public function, each with an example that runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+from sql_calls import fill, public_names
+
+STAGED = """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+            content text, metadata jsonb, embedding public.halfvec) ON COMMIT DROP"""
+# What has to be there before: a table that the caller fills, another space that was active.
+BEFORE = {"load_staged": STAGED, "rollback_space": "SELECT rag.activate_space(2, forced => true)"}
+
+
+def help_rows(connection: psycopg.Connection[Any], about: str | None = None) -> list[Any]:
+    return connection.execute("SELECT * FROM rag.help(%s)", [about]).fetchall()
+
+
+def test_help_lists_every_public_function_once(connection: psycopg.Connection[Any]) -> None:
+    listed = [function for _, function, _, _ in help_rows(connection)]
+    assert sorted(listed) == sorted(f"rag.{name}" for name in public_names())
+
+
+def test_help_is_asked_by_topic_or_by_name(connection: psycopg.Connection[Any]) -> None:
+    assert {topic for topic, *_ in help_rows(connection, "jobs")} == {"Jobs"}
+    assert {function for _, function, _, _ in help_rows(connection, "search_")} == {
+        "rag.search_keyword", "rag.search_vector", "rag.search_status", "rag.search_text",
+    }  # fmt: skip
+    assert help_rows(connection, "rag.ask")[0][1] == "rag.ask"
+    assert help_rows(connection, "no such thing") == []
+
+
+def test_help_fits_the_screen_when_rows_are_expanded(connection: psycopg.Connection[Any]) -> None:
+    for _, function, purpose, example in help_rows(connection):
+        assert len(purpose) <= 60 and purpose[0].isupper(), function
+        assert max(len(line) for line in example.split("\n")) <= 69, function
+
+
+def test_every_example_calls_its_function_and_runs(
+    new_database: Callable[..., str], template: str
+) -> None:
+    with psycopg.connect(new_database(template), autocommit=True) as connection:
+        fill(connection)
+        connection.execute("UPDATE rag.jobs SET lease = NULL WHERE worker = 'held'")
+        connection.execute("SET search_path TO public, pg_catalog")
+        rows = help_rows(connection)
+        failed = []
+        for _, function, _, example in sorted(rows, key=lambda row: row[3].startswith("CALL")):
+            name = function.removeprefix("rag.")
+            assert f"{function}(" in example
+            try:
+                run(connection, name, example)
+            except psycopg.Error as exc:
+                failed.append((function, str(exc)))
+        assert failed == []
+
+
+def run(connection: psycopg.Connection[Any], name: str, example: str) -> None:
+    if name in ("search_text", "ask", "embed_query"):
+        with pytest.raises(psycopg.DatabaseError, match="no worker answered"):
+            connection.execute(example.replace(")", ", timeout => 0.01)").encode())
+    elif example.startswith("CALL"):
+        connection.execute(example.encode())
+    else:
+        with connection.transaction(force_rollback=True):
+            if name in BEFORE:
+                connection.execute(BEFORE[name].encode())
+            cursor = connection.execute(example.encode())
+            assert cursor.rowcount > 0 or "take_jobs" not in example, name
