@@ -85,6 +85,7 @@ format: $(VENV)/.test ## format the code and mend what the linter can
 lint: $(VENV)/.test ## whether the code is formatted, what the linter finds, imports that go up
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/sqruff --config sql/.sqruff lint sql
 	$(BIN)/lint-imports --no-cache
 
 types: $(VENV)/.test ## mypy, strict

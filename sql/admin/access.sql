@@ -9,16 +9,20 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT 'schema rights', 'fail',
-           format('%s may create in schema rag: a function made there could run as whoever searches or writes', g.grantee),
+           format('%s may create in schema rag: a function made there could run as whoever '
+               'searches or writes', g.grantee),
            format('REVOKE CREATE ON SCHEMA rag FROM %s', g.grantee)
     FROM pg_namespace AS n
     JOIN pg_class AS r ON r.oid = 'rag.collections'::regclass,
     LATERAL aclexplode(n.nspacl) AS a,
-    LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS grantee) AS g
-    WHERE n.nspname = 'rag' AND a.privilege_type = 'CREATE' AND a.grantee NOT IN (n.nspowner, r.relowner);
+    LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC'
+        ELSE a.grantee::regrole::text END AS grantee) AS g
+    WHERE n.nspname = 'rag' AND a.privilege_type = 'CREATE'
+        AND a.grantee NOT IN (n.nspowner, r.relowner);
     RETURN QUERY
     SELECT 'schema rights', 'fail',
-           format('schema rag belongs to %s, its tables to %s', n.nspowner::regrole, r.relowner::regrole),
+           format('schema rag belongs to %s, its tables to %s', n.nspowner::regrole,
+               r.relowner::regrole),
            format('ALTER SCHEMA rag OWNER TO %s', r.relowner::regrole)
     FROM pg_namespace AS n
     JOIN pg_class AS r ON r.oid = 'rag.collections'::regclass
@@ -26,13 +30,15 @@ BEGIN
     WHERE n.nspname = 'rag' AND n.nspowner <> r.relowner AND NOT o.rolsuper;
     RETURN QUERY
     SELECT 'keyword merges', 'warn',
-           format('session %s (%s) has held up those of collection %L for %s: %s changes or more wait', l.pid, s.usename, c.name,
+           format('session %s (%s) has held up those of collection %L for %s: %s changes or more '
+               'wait', l.pid, s.usename, c.name,
                   date_trunc('second', clock_timestamp() - l.since), w.changes),
            format('end its transaction, or SELECT pg_terminate_backend(%s)', l.pid)
     FROM (SELECT k.pid, k.classid, k.objid, coalesce(x.xact_start, x.backend_start) AS since
           FROM pg_locks AS k JOIN pg_stat_activity AS x ON x.pid = k.pid
           WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 1
-              AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())) AS l
+              AND k.database = (SELECT d.oid FROM pg_database AS d
+                  WHERE d.datname = current_database())) AS l
     JOIN pg_stat_activity AS s ON s.pid = l.pid
     JOIN rag.collections AS c ON c.dropped_at IS NULL
         AND rag._keyword_lock(c.collection_id) = ((l.classid::bigint << 32) | l.objid::bigint),
@@ -44,6 +50,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_access() IS
-$$rag.doctor: who else may create in schema rag, and sessions that keep the keywords of a collection from being merged.
+$$rag.doctor: who else may create in schema rag, and sessions that keep the keywords of a collection
+from being merged.
 
-Merges take an advisory lock, which any session of the database can hold: by accident, or in a transaction left open.$$;
+Merges take an advisory lock, which any session of the database can hold: by accident, or in a
+transaction left open.$$;

@@ -343,7 +343,8 @@ expires_at  until when somebody waits$$)
     -- Whoever installs may have been given a schema that another role owns.
     IF (SELECT pg_has_role(n.nspowner, 'USAGE')
         FROM pg_namespace AS n WHERE n.nspname = 'rag') THEN
-        COMMENT ON SCHEMA rag IS 'RAG inside PostgreSQL: documents, chunks, vectors and keywords, searched by functions.
+        COMMENT ON SCHEMA rag IS
+'RAG inside PostgreSQL: documents, chunks, vectors and keywords, searched by functions.
 Begin with SELECT * FROM rag.help(). The functions are the interface; those whose names begin with _
 are internal, and so are the tables. docs/reference/sql-api.md lists every function.';
     END IF;

@@ -8,7 +8,8 @@ AS $$
 DECLARE
     _version text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'vector');
 BEGIN
-    IF string_to_array(regexp_replace(_version, '[^0-9.]', '', 'g'), '.')::integer[] < ARRAY[0, 8] THEN
+    IF string_to_array(regexp_replace(_version, '[^0-9.]', '', 'g'), '.')::integer[] <
+        ARRAY[0, 8] THEN
         RETURN QUERY SELECT 'pgvector', 'fail', format('version %s is too old', _version),
             'install pgvector 0.8 or newer and run ALTER EXTENSION vector UPDATE';
     END IF;
@@ -17,17 +18,22 @@ BEGIN
            format('the index of collection %L is %s', c.name,
                   CASE WHEN i.indexrelid IS NULL THEN 'missing' ELSE 'invalid' END),
            CASE WHEN i.indexrelid IS NULL
-                THEN format('run CALL rag._build_index(rag._active_space(%s)) as the owner', c.collection_id)
-                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner', rag._index_name(s.space_id)) END
+                THEN format('run CALL rag._build_index(rag._active_space(%s)) as the owner',
+                    c.collection_id)
+                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner',
+                    rag._index_name(s.space_id)) END
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
-    LEFT JOIN pg_index AS i ON i.indexrelid = to_regclass(format('rag.%I', rag._index_name(s.space_id)))
-    WHERE c.dropped_at IS NULL AND s.index_options ->> 'kind' <> 'exact' AND i.indisvalid IS NOT TRUE
+    LEFT JOIN pg_index AS i
+        ON i.indexrelid = to_regclass(format('rag.%I', rag._index_name(s.space_id)))
+    WHERE c.dropped_at IS NULL AND s.index_options ->> 'kind' <> 'exact' AND i.indisvalid
+        IS NOT TRUE
     ORDER BY c.name;
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_vectors() IS $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
+COMMENT ON FUNCTION rag._check_vectors() IS
+$$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_jobs()
@@ -48,15 +54,18 @@ BEGIN
     ORDER BY c.name;
     RETURN QUERY
     SELECT 'waiting jobs', 'warn',
-           format('%s of collection %L are due, the oldest for %s; workers alive: %s', count(*), c.name,
-                  date_trunc('second', clock_timestamp() - min(j.run_at)), (SELECT count(*) FROM rag.list_workers())),
+           format('%s of collection %L are due, the oldest for %s; workers alive: %s', count(*),
+               c.name,
+                  date_trunc('second', clock_timestamp() - min(j.run_at)),
+                      (SELECT count(*) FROM rag.list_workers())),
            'start more workers (rag-pg worker), or look at what they log'
     FROM rag.jobs AS j
     JOIN rag.collections AS c ON c.collection_id = j.collection_id AND c.dropped_at IS NULL
     WHERE j.state = 'waiting' AND j.run_at < clock_timestamp()
         AND (j.lease IS NULL OR j.lease_expires_at < clock_timestamp())
         AND NOT EXISTS (SELECT FROM rag.throttled_spaces() AS h
-                        WHERE h.collection_id = j.collection_id AND coalesce(h.space_id = j.space_id, h.active))
+                        WHERE h.collection_id = j.collection_id
+                            AND coalesce(h.space_id = j.space_id, h.active))
     GROUP BY c.name
     HAVING min(j.run_at) < clock_timestamp() - interval '5 minutes'
     ORDER BY c.name;
@@ -83,24 +92,31 @@ BEGIN
         SELECT count(*) INTO _count
         FROM rag.chunks AS k
         WHERE k.collection_id = _c.collection_id
-            AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _c.space_id AND e.chunk_id = k.chunk_id)
+            AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _c.space_id
+                AND e.chunk_id = k.chunk_id)
             AND NOT EXISTS (SELECT FROM rag.jobs AS j
-                            WHERE j.collection_id = _c.collection_id AND j.document_id = k.document_id);
+                            WHERE j.collection_id = _c.collection_id
+                                AND j.document_id = k.document_id);
         IF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without vectors', 'fail',
                 format('%s in collection %L, and no job will embed them', _count, _c.name),
-                format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM rag.list_documents(%L, '
+                format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM '
+                    'rag.list_documents(%L, '
                        'result_limit => NULL)))', _c.collection_id, _c.name);
         END IF;
         SELECT count(*) INTO _count
         FROM rag.chunks AS k
         WHERE k.collection_id = _c.collection_id
             AND NOT EXISTS (SELECT FROM rag.documents AS d
-                            WHERE d.collection_id = _c.collection_id AND d.document_id = k.document_id);
+                            WHERE d.collection_id = _c.collection_id
+                                AND d.document_id = k.document_id);
         IF _count > 0 THEN
-            RETURN QUERY SELECT 'chunks without documents', 'fail', format('%s in collection %L', _count, _c.name),
-                format('SELECT rag._remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k WHERE collection_id = %1$s '
-                       'AND NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %1$s '
+            RETURN QUERY SELECT 'chunks without documents', 'fail',
+                format('%s in collection %L', _count, _c.name),
+                format('SELECT rag._remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k '
+                    'WHERE collection_id = %1$s '
+                       'AND NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = '
+                       '%1$s '
                        'AND d.document_id = k.document_id)))', _c.collection_id);
         END IF;
         SELECT count(*) INTO _count
@@ -109,16 +125,20 @@ BEGIN
             AND NOT EXISTS (SELECT FROM rag.chunks AS k
                             WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id);
         IF _count > 0 THEN
-            RETURN QUERY SELECT 'vectors without chunks', 'fail', format('%s in collection %L', _count, _c.name),
-                format('DELETE FROM rag.embeddings AS e WHERE space_id = %s AND NOT EXISTS (SELECT FROM rag.chunks AS k '
-                       'WHERE k.collection_id = %s AND k.chunk_id = e.chunk_id)', _c.space_id, _c.collection_id);
+            RETURN QUERY SELECT 'vectors without chunks', 'fail',
+                format('%s in collection %L', _count, _c.name),
+                format('DELETE FROM rag.embeddings AS e WHERE space_id = %s AND NOT EXISTS (SELECT '
+                    'FROM rag.chunks AS k '
+                       'WHERE k.collection_id = %s AND k.chunk_id = e.chunk_id)', _c.space_id,
+                           _c.collection_id);
         END IF;
     END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag._check_chunks() IS
-$$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without chunks. Reads all of them.$$;
+$$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
+chunks. Reads all of them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_sources()
@@ -128,17 +148,20 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT 'broken sources', 'fail', format('%s of collection %L: %s', l.source_table, l.collection_name, l.last_error),
+    SELECT 'broken sources', 'fail',
+        format('%s of collection %L: %s', l.source_table, l.collection_name, l.last_error),
            'mend it or attach it again; its changes are kept'
     FROM rag.list_sources() AS l WHERE l.state = 'broken';
     RETURN QUERY
     SELECT 'rows of sources', 'warn',
-           format('%s rows of %s failed; the last: %s', l.failed_rows, l.source_table, l.last_error),
+           format('%s rows of %s failed; the last: %s', l.failed_rows, l.source_table,
+               l.last_error),
            'correct the rows: they are read again when they change'
     FROM rag.list_sources() AS l WHERE l.failed_rows > 0;
     RETURN QUERY
     SELECT 'sources without triggers', 'warn',
-           format('partition %s of %s has none, or they are disabled: writing it directly is not noticed',
+           format('partition %s of %s has none, or they are disabled: writing it directly is not '
+               'noticed',
                   rag._table_name(m.relid), rag._table_name(r.relation)),
            'attach the source again'
     FROM rag.sources AS s,
@@ -147,13 +170,15 @@ BEGIN
              UNION SELECT p.relid FROM pg_partition_tree(r.relation) AS p) AS m
     JOIN pg_class AS c ON c.oid = m.relid AND c.relkind IN ('r', 'p')
     WHERE (SELECT count(*) FROM pg_trigger AS t
-           WHERE t.tgrelid = m.relid AND t.tgfoid = 'rag._record_changes'::regproc AND t.tgenabled IN ('O', 'A')
+           WHERE t.tgrelid = m.relid AND t.tgfoid = 'rag._record_changes'::regproc
+               AND t.tgenabled IN ('O', 'A')
                AND t.tgname ~ format('^rag_source_%s_', s.source_id)) < 4;
 END
 $$;
 
 COMMENT ON FUNCTION rag._check_sources() IS
-$$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose triggers are missing.$$;
+$$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose
+triggers are missing.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_maintenance()
@@ -188,40 +213,48 @@ DECLARE
     _first bigint;
     _last bigint;
 BEGIN
-    SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k WHERE k.collection_id = collection_key;
+    SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k
+        WHERE k.collection_id = collection_key;
     RETURN QUERY
     WITH RECURSIVE leaf (steps, value) AS (
         SELECT ARRAY[e.key], e.value
         FROM generate_series(0, looked_at - 1) AS p (place),
         LATERAL (SELECT k.metadata FROM rag.chunks AS k
-                 WHERE k.collection_id = collection_key AND k.chunk_id >= _first + (_last - _first) / looked_at * p.place
+                 WHERE k.collection_id = collection_key
+                     AND k.chunk_id >= _first + (_last - _first) / looked_at * p.place
                  ORDER BY k.chunk_id LIMIT 1) AS s,
         LATERAL jsonb_each(s.metadata) AS e
         UNION ALL
         SELECT l.steps || e.key, e.value
-        FROM leaf AS l, LATERAL jsonb_each(CASE jsonb_typeof(l.value) WHEN 'object' THEN l.value ELSE '{}' END) AS e
+        FROM leaf AS l, LATERAL
+            jsonb_each(CASE jsonb_typeof(l.value) WHEN 'object' THEN l.value ELSE '{}' END) AS e
         WHERE cardinality(l.steps) < 32
     ), held AS MATERIALIZED (
         SELECT l.steps, CASE WHEN count(h.number) > 0 THEN 'numeric' ELSE 'timestamptz' END AS type,
                (array_agg(l.value ORDER BY h.number, h.day))[1] AS lowest,
                (array_agg(l.value ORDER BY h.number DESC, h.day DESC))[1] AS highest
-        FROM leaf AS l, LATERAL (SELECT rag._as_numeric(l.value) AS number, rag._as_timestamptz(l.value) AS day) AS h
+        FROM leaf AS l, LATERAL
+            (SELECT rag._as_numeric(l.value) AS number, rag._as_timestamptz(l.value) AS day) AS h
         WHERE jsonb_typeof(l.value) <> 'null'
         GROUP BY l.steps
-        HAVING count(*) >= looked_at / 10 AND count(*) IN (count(h.number), count(h.day)) AND count(DISTINCT l.value) >= 3
+        HAVING count(*) >= looked_at / 10 AND count(*) IN (count(h.number), count(h.day))
+            AND count(DISTINCT l.value) >= 3
     )
     SELECT n.field, h.type, h.lowest, h.highest
     FROM held AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
     WHERE octet_length(n.field) BETWEEN 1 AND 500
-        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key AND f.field = n.field)
+        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
+            AND f.field = n.field)
     ORDER BY n.field;
 END
 $$;
 
 COMMENT ON FUNCTION rag._undeclared_fields(integer) IS
-$$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks spread evenly.
+$$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks
+spread evenly.
 
-Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of three or more values.$$;
+Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of
+three or more values.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_fields()
@@ -234,12 +267,15 @@ DECLARE
     worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
     _c record;
 BEGIN
-    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.name LOOP
-        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1 LIMIT 1;
+    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
+        ORDER BY c.name LOOP
+        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1
+            LIMIT 1;
         CONTINUE WHEN NOT FOUND;
         RETURN QUERY
         SELECT 'fields to declare', 'ok',
-               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every chunk', u.field, _c.name,
+               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every '
+                   'chunk', u.field, _c.name,
                       CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
                       left(u.lowest::text, 50), left(u.highest::text, 50)),
                format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
@@ -250,7 +286,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_fields() IS
-$$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask for ranges of them.
+$$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask
+for ranges of them.
 
 It is advice, so its status is ok: only the application knows what it asks for.$$;
 
@@ -267,9 +304,12 @@ BEGIN
                   (SELECT count(*) FROM rag.jobs AS j
                    JOIN rag.spaces AS s ON s.collection_id = j.collection_id AND s.state = 'active'
                    WHERE j.state = 'waiting' AND rag._provider_of(s.model) = l.provider)),
-           format('SELECT rag.set_budget(%L, requests_per_minute => %s, tokens_per_minute => %s, spend_cap => %s, '
-                  'spend_period => %L, token_price => %s)', l.provider, coalesce(l.requests_per_minute::text, 'NULL'),
-                  coalesce(l.tokens_per_minute::text, 'NULL'), 2 * l.spend_cap, l.spend_period, b.token_price)
+           format('SELECT rag.set_budget(%L, requests_per_minute => %s, tokens_per_minute => %s, '
+               'spend_cap => %s, '
+                  'spend_period => %L, token_price => %s)', l.provider,
+                      coalesce(l.requests_per_minute::text, 'NULL'),
+                  coalesce(l.tokens_per_minute::text, 'NULL'), 2 * l.spend_cap, l.spend_period,
+                      b.token_price)
            || CASE l.spend_period WHEN 'day' THEN ', or wait until midnight UTC' ELSE '' END
     FROM rag.list_budgets() AS l JOIN rag.budgets AS b ON b.provider = l.provider
     WHERE l.spent >= l.spend_cap
@@ -278,7 +318,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_budgets() IS
-$$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other limits.$$;
+$$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other
+limits.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_languages()
@@ -290,7 +331,8 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
-           format('text search configuration %s is gone; %s%s documents of collection %L use it', u.language,
+           format('text search configuration %s is gone; %s%s documents of collection %L use it',
+               u.language,
                   CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
            format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
     FROM (
@@ -298,7 +340,8 @@ BEGIN
         WHERE c.dropped_at IS NULL
         UNION
         SELECT c.collection_id, c.name, l.language, false FROM rag.collections AS c
-        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id AND l.language <> c.language
+        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id
+            AND l.language <> c.language
         WHERE c.dropped_at IS NULL
     ) AS u
     CROSS JOIN LATERAL (
@@ -315,8 +358,9 @@ $$;
 COMMENT ON FUNCTION rag._check_languages() IS
 $$rag.doctor: text search configurations that were dropped or renamed while documents use them.
 
-Their chunks are found by the words that the other configurations of the collection make of a question, and new text in
-them is refused. The remedy's COPY should be what the configuration was.$$;
+Their chunks are found by the words that the other configurations of the collection make of a
+question, and new text in them is refused. The remedy's COPY should be what the configuration
+was.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.doctor()
@@ -337,21 +381,30 @@ BEGIN
         UNION ALL SELECT f.* FROM rag._check_fields() AS f
         UNION ALL SELECT f.* FROM rag._check_languages() AS f
     )
-    SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num), NULL::text
+    SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),
+        NULL::text
     FROM rag.alembic_version AS v
     UNION ALL
     SELECT k.name, coalesce(f.status, 'ok'), coalesce(f.detail, k.fine), f.remedy
-    FROM (VALUES ('pgvector', 'recent enough'), ('vector index', 'all there and valid'), ('dead jobs', 'none'),
-                 ('waiting jobs', 'taken in time'), ('chunks without vectors', 'none that no job embeds'),
-                 ('chunks without documents', 'none'), ('vectors without chunks', 'none'), ('broken sources', 'none'),
-                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none'), ('maintenance', 'no step fails'), ('spend caps', 'none is reached'),
-                 ('fields to declare', 'none found'), ('schema rights', 'only its owner may create in schema rag'),
-                 ('keyword merges', 'none is held up'), ('languages', 'every text search configuration exists')) AS k (name, fine)
+    FROM (VALUES ('pgvector', 'recent enough'), ('vector index', 'all there and valid'),
+        ('dead jobs', 'none'),
+                 ('waiting jobs', 'taken in time'),
+                     ('chunks without vectors', 'none that no job embeds'),
+                 ('chunks without documents', 'none'), ('vectors without chunks', 'none'),
+                     ('broken sources', 'none'),
+                 ('rows of sources', 'all could be put'), ('sources without triggers', 'none'),
+                     ('maintenance', 'no step fails'), ('spend caps', 'none is reached'),
+                 ('fields to declare', 'none found'),
+                     ('schema rights', 'only its owner may create in schema rag'),
+                 ('keyword merges', 'none is held up'),
+                     ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;
 END
 $$;
 
 COMMENT ON FUNCTION rag.doctor() IS
-$$Health as rows: each check with its status (ok, warn or fail), what was found, and what to do about it.
+$$Health as rows: each check with its status (ok, warn or fail), what was found, and what to do
+about it.
 
-It reads every chunk of every collection: seconds for a million. "rag-pg db check" compares the functions themselves.$$;
+It reads every chunk of every collection: seconds for a million. "rag-pg db check" compares the
+functions themselves.$$;

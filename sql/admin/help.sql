@@ -230,5 +230,6 @@ $help$;
 COMMENT ON FUNCTION rag.help(text) IS
 $$The public functions, by topic, each with what it does and an example to start from.
 
-about: a topic (search, jobs, …) or the beginning of a function's name; NULL: all. In psql, \x auto fits
-it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the whole description of one.$$;
+about: a topic (search, jobs, …) or the beginning of a function's name; NULL: all. In psql, \x auto
+fits it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the whole description of
+one.$$;

@@ -8,19 +8,22 @@ AS $$
 BEGIN
     RETURN QUERY SELECT 'leftovers', 0;
     RETURN QUERY SELECT 'source', d.id FROM rag.due_sources(retry_broken => true) AS d (id);
-    RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NULL
+    RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at
+        IS NULL
                  ORDER BY c.collection_id;
-    RETURN QUERY SELECT 'dropped', 0;  -- last: it locks the partitioned tables until the transaction ends
+    -- last: it locks the partitioned tables until the transaction ends
+    RETURN QUERY SELECT 'dropped', 0;
 END
 $$;
 
 COMMENT ON FUNCTION rag.maintenance_steps() IS
-$$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody reads), source (one batch of
-subject, a source, broken ones included), keywords (merge and compact those of subject, a collection), dropped (remove dropped
-collections).$$;
+$$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
+reads), source (one batch of subject, a source, broken ones included), keywords (merge and compact
+those of subject, a collection), dropped (remove dropped collections).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer, OUT compacted integer)
+CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
+    OUT compacted integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -36,7 +39,8 @@ BEGIN
         merged := rag._merge_keyword(of_collection);
     END IF;
     SELECT count(*) INTO _slots FROM rag.keyword_slots AS s WHERE s.collection_id = of_collection;
-    SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t WHERE t.collection_id = of_collection;
+    SELECT t.chunk_count INTO _live FROM rag.keyword_totals AS t
+        WHERE t.collection_id = of_collection;
     IF _slots - _live > 0.2 * _slots THEN
         compacted := rag._compact_keyword(of_collection);
     END IF;
@@ -44,8 +48,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._maintain_keywords(integer) IS
-$$Merge a collection's fresh keywords, if there are enough, and compact its blocks of which more than a fifth is deleted.
-Returns the changes merged and the blocks compacted.$$;
+$$Merge a collection's fresh keywords, if there are enough, and compact its blocks of which more
+than a fifth is deleted. Returns the changes merged and the blocks compacted.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.note_maintenance(step text, subject integer, failure text)
@@ -69,7 +73,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.note_maintenance(text, integer, text) IS
-$$Remember that a step of maintenance failed, for rag.doctor; NULL: that it did not. A source is then broken.$$;
+$$Remember that a step of maintenance failed, for rag.doctor; NULL: that it did not. A source is
+then broken.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.maintain_step(step text, subject integer DEFAULT 0,
@@ -92,7 +97,8 @@ BEGIN
             WHEN 'source' THEN
                 PERFORM rag.follow_source(subject);
             WHEN 'keywords' THEN
-                SELECT k.merged, k.compacted INTO merged, compacted FROM rag._maintain_keywords(subject) AS k;
+                SELECT k.merged, k.compacted INTO merged, compacted
+                    FROM rag._maintain_keywords(subject) AS k;
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE
@@ -114,8 +120,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.maintain_step(text, integer) IS
-$$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor and does not reach the caller, except a cancelled
-statement. Returns the changes merged and the blocks compacted.$$;
+$$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor and does not reach the
+caller, except a cancelled statement. Returns the changes merged and the blocks compacted.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.maintain()
@@ -127,9 +133,11 @@ DECLARE
     _step record;
 BEGIN
     FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
-        SELECT m.merged, m.compacted INTO merged, compacted FROM rag.maintain_step(_step.step, _step.subject) AS m;
+        SELECT m.merged, m.compacted INTO merged, compacted
+            FROM rag.maintain_step(_step.step, _step.subject) AS m;
         IF merged + compacted > 0 THEN
-            collection := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = _step.subject);
+            collection := (SELECT c.name FROM rag.collections AS c
+                WHERE c.collection_id = _step.subject);
             RETURN NEXT;
         END IF;
     END LOOP;
@@ -137,13 +145,15 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.maintain() IS
-$$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read, follow sources (broken ones
-again), merge fresh keywords, compact keyword blocks of which more than a fifth is deleted, remove dropped collections.
+$$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read,
+follow sources (broken ones again), merge fresh keywords, compact keyword blocks of which more than
+a fifth is deleted, remove dropped collections.
 
-No step holds up another by an error; rag.doctor tells those that failed. Collections are removed last, with waits of 50 ms at
-most, because that locks all readers and writers out until the transaction ends: commit at once. With many collections or slow
-sources call rag.maintain_in_steps(). Returns a row for each collection with something done: changes merged, blocks
-compacted.$$;
+No step holds up another by an error; rag.doctor tells those that failed. Collections are removed
+last, with waits of 50 ms at most, because that locks all readers and writers out until the
+transaction ends: commit at once. With many collections or slow sources call
+rag.maintain_in_steps(). Returns a row for each collection with something done: changes merged,
+blocks compacted.$$;
 
 
 -- A procedure that commits can have no SET clause.
@@ -161,4 +171,5 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag.maintain_in_steps() IS
-$$rag.maintain() with a commit after each step, so that no lock is held longer than its step. Not inside a transaction block.$$;
+$$rag.maintain() with a commit after each step, so that no lock is held longer than its step. Not
+inside a transaction block.$$;

@@ -6,7 +6,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 1;
 
 COMMENT ON FUNCTION rag.api_version() IS
-$$The version of the SQL functions' contract, raised on incompatible change. Clients compare it when they open.$$;
+$$The version of the SQL functions' contract, raised on incompatible change. Clients compare it when
+they open.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.version()

@@ -31,7 +31,8 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    methods CONSTANT text[] := '{auto,text,markdown,code,conversation,fixed,sentence,semantic,small-to-big}';
+    methods CONSTANT text[] :=
+        '{auto,text,markdown,code,conversation,fixed,sentence,semantic,small-to-big}';
     _method text := CASE WHEN chunking ? 'method' THEN chunking ->> 'method' ELSE 'auto' END;
     _wrong text;
 BEGIN
@@ -45,21 +46,26 @@ BEGIN
         RAISE EXCEPTION 'unknown chunking setting %', quote_literal(_wrong) USING ERRCODE = 'RG001',
         HINT = 'known: max_tokens, overlap, method, parent_tokens, breakpoint';
     END IF;
-    IF coalesce(_method <> ALL (methods), true) OR jsonb_typeof(chunking -> 'method') <> 'string' THEN
+    IF coalesce(_method <> ALL (methods), true)
+        OR jsonb_typeof(chunking -> 'method') <> 'string' THEN
         RAISE EXCEPTION 'chunking method is %', chunking -> 'method' USING ERRCODE = 'RG001',
         HINT = 'take ' || array_to_string(methods, ', ');
     END IF;
-    SELECT format('chunking %s is %s; it must be %s to %s', r.key, v.value, r.low, r.high) INTO _wrong
-    FROM (VALUES ('max_tokens', 16, 8192, true), ('overlap', 0, 0.5, false), ('breakpoint', 0, 1, false),
+    SELECT format('chunking %s is %s; it must be %s to %s', r.key, v.value, r.low, r.high)
+        INTO _wrong
+    FROM (VALUES ('max_tokens', 16, 8192, true), ('overlap', 0, 0.5, false),
+        ('breakpoint', 0, 1, false),
                  ('parent_tokens', 16, 65536, true)) AS r (key, low, high, whole),
     LATERAL (SELECT chunking -> r.key AS value) AS v
     WHERE v.value IS NOT NULL
         AND CASE WHEN jsonb_typeof(v.value) = 'number'
-                 THEN v.value::numeric NOT BETWEEN r.low AND r.high OR r.whole AND v.value::text LIKE '%.%'
+                 THEN v.value::numeric NOT BETWEEN r.low AND r.high OR r.whole
+                     AND v.value::text LIKE '%.%'
                  ELSE true END
     LIMIT 1;
     IF _wrong IS NOT NULL THEN
-        RAISE EXCEPTION '%', _wrong USING ERRCODE = 'RG001', HINT = 'max_tokens and parent_tokens are whole numbers';
+        RAISE EXCEPTION '%', _wrong USING ERRCODE = 'RG001',
+            HINT = 'max_tokens and parent_tokens are whole numbers';
     END IF;
     SELECT format('chunking %s is for the method %s, not %s', o.key, o.of, _method) INTO _wrong
     FROM (VALUES ('parent_tokens', 'small-to-big'), ('breakpoint', 'semantic')) AS o (key, of)
@@ -67,14 +73,16 @@ BEGIN
     LIMIT 1;
     IF _wrong IS NULL AND (chunking ->> 'overlap')::numeric > 0
         AND _method NOT IN ('auto', 'text', 'markdown', 'code', 'fixed') THEN
-        _wrong := format('chunking overlap is %s, but the method %s repeats nothing', chunking -> 'overlap', _method);
+        _wrong := format('chunking overlap is %s, but the method %s repeats nothing',
+            chunking -> 'overlap', _method);
     END IF;
     IF _wrong IS NOT NULL THEN
         RAISE EXCEPTION '%', _wrong USING ERRCODE = 'RG001', HINT = 'leave it out';
     END IF;
     IF _method = 'small-to-big' AND coalesce((chunking ->> 'parent_tokens')::integer, 512)
                                     <= coalesce((chunking ->> 'max_tokens')::integer, 64) THEN
-        RAISE EXCEPTION 'chunking parent_tokens is %, max_tokens is %', coalesce(chunking ->> 'parent_tokens', '512'),
+        RAISE EXCEPTION 'chunking parent_tokens is %, max_tokens is %',
+            coalesce(chunking ->> 'parent_tokens', '512'),
             coalesce(chunking ->> 'max_tokens', '64')
         USING ERRCODE = 'RG001', HINT = 'a parent must be larger than its chunks';
     END IF;
@@ -82,7 +90,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_chunking(jsonb) IS
-$$Error RG001 naming the setting that a worker could not cut documents by: rag.create_collection lists them.$$;
+$$Error RG001 naming the setting that a worker could not cut documents by: rag.create_collection
+lists them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.create_collection(
@@ -108,7 +117,8 @@ DECLARE
     _differs text;
 BEGIN
     IF coalesce(create_collection.name, '') !~ '^[^[:space:]/]{1,100}$' THEN
-        RAISE EXCEPTION 'collection name % is not usable', coalesce(quote_literal(create_collection.name), 'NULL')
+        RAISE EXCEPTION 'collection name % is not usable',
+            coalesce(quote_literal(create_collection.name), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
     END IF;
     IF _language IS NULL THEN
@@ -116,10 +126,12 @@ BEGIN
         HINT = 'language is a text search configuration, e.g. english';
     END IF;
     PERFORM rag._check_chunking(_chunking);
-    _options := rag._space_options(create_collection.model, create_collection.dimensions, create_collection.distance,
+    _options := rag._space_options(create_collection.model, create_collection.dimensions,
+        create_collection.distance,
                                   create_collection.index_options);
 
-    IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name AND c.dropped_at IS NULL) THEN
+    IF NOT EXISTS (SELECT FROM rag.collections AS c WHERE c.name = create_collection.name
+        AND c.dropped_at IS NULL) THEN
         INSERT INTO rag.collections AS c (name, language, chunking, k1, b)
         VALUES (create_collection.name, _language, _chunking,
                 (_options ->> 'k1')::double precision, (_options ->> 'b')::double precision)
@@ -134,9 +146,11 @@ BEGIN
             CASE WHEN _space.model <> create_collection.model
                  THEN format('model is %s, not %s', _space.model, create_collection.model) END,
             CASE WHEN _space.dimensions <> create_collection.dimensions
-                 THEN format('dimensions are %s, not %s', _space.dimensions, create_collection.dimensions) END,
+                 THEN format('dimensions are %s, not %s', _space.dimensions,
+                     create_collection.dimensions) END,
             CASE WHEN _space.distance <> create_collection.distance
-                 THEN format('distance is %s, not %s', _space.distance, create_collection.distance) END,
+                 THEN format('distance is %s, not %s', _space.distance, create_collection.distance)
+                     END,
             CASE WHEN _collection.language <> _language
                  THEN format('language is %s, not %s', _collection.language, _language) END,
             CASE WHEN _collection.chunking <> _chunking
@@ -144,13 +158,17 @@ BEGIN
             CASE WHEN _space.index_options <> _options
                  THEN format('index_options are %s, not %s', _space.index_options, _options) END);
         IF _differs <> '' THEN
-            RAISE EXCEPTION 'collection ''%'' exists with other settings: %', create_collection.name, _differs
-            USING ERRCODE = 'RG003', HINT = 'use another name; rag.create_space changes the model, rag.set_chunking the chunking';
+            RAISE EXCEPTION 'collection ''%'' exists with other settings: %',
+                create_collection.name, _differs
+            USING ERRCODE = 'RG003',
+                HINT = 'use another name; rag.create_space changes the model, rag.set_chunking the '
+                    'chunking';
         END IF;
         RETURN _collection.collection_id;
     END IF;
 
-    INSERT INTO rag.spaces AS s (collection_id, model, dimensions, distance, index_options, state, activated_at)
+    INSERT INTO rag.spaces AS s
+        (collection_id, model, dimensions, distance, index_options, state, activated_at)
     VALUES (_collection.collection_id, create_collection.model, create_collection.dimensions,
             create_collection.distance, _options, 'active', now())
     RETURNING s.space_id INTO _space_id;
@@ -159,7 +177,8 @@ BEGIN
     END LOOP;
     CALL rag._open_space(_space_id);
     -- Its rows live from one merge to the next: vacuum by number, not by share.
-    EXECUTE format('ALTER TABLE rag.%I SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000)',
+    EXECUTE format('ALTER TABLE rag.%I SET (autovacuum_vacuum_scale_factor = 0, '
+        'autovacuum_vacuum_threshold = 2000)',
                    'keyword_changes_' || _collection.collection_id);
     RETURN _collection.collection_id;
 END
@@ -169,14 +188,16 @@ COMMENT ON FUNCTION rag.create_collection(text, text, integer, text, regconfig, 
 $$Make a collection, its partitions and its first embedding space. Returns the collection's id.
 
 Idempotent with equal settings; error RG003 names the difference otherwise.
-name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions: 1 to 16000. distance:
-cosine, l2 or ip. language: default text search configuration.
-chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method": "auto"}; methods:
-auto (by media type), text, markdown, code, conversation, fixed, sentence, semantic ("breakpoint": 0 to 1, default
-0.9), small-to-big ("parent_tokens", default 512; max_tokens then defaults to 64).
-index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw (halfvec, to 4000 dimensions),
-binary (HNSW over one bit a dimension, ten times the candidates re-scored exactly: the default above 4000), exact (no index:
-every search compares every vector). Small collections are searched exactly whatever the kind: rag._exact_search_limit().$$;
+name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions:
+1 to 16000. distance: cosine, l2 or ip. language: default text search configuration.
+chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method":
+"auto"}; methods: auto (by media type), text, markdown, code, conversation, fixed, sentence,
+semantic ("breakpoint": 0 to 1, default 0.9), small-to-big ("parent_tokens", default 512; max_tokens
+then defaults to 64).
+index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw
+(halfvec, to 4000 dimensions), binary (HNSW over one bit a dimension, ten times the candidates
+re-scored exactly: the default above 4000), exact (no index: every search compares every vector).
+Small collections are searched exactly whatever the kind: rag._exact_search_limit().$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()
@@ -187,7 +208,8 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking, s.fingerprint,
+    SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
+        s.fingerprint,
            s.space_id
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
@@ -213,7 +235,8 @@ BEGIN
     EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('rag.%I', t.parent || '_' || _id), ', ')
              FROM unnest(rag._collection_tables()) AS t (parent));
     PERFORM rag._clear_keyword(_id);
-    FOR _space_id IN UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id RETURNING s.space_id
+    FOR _space_id IN UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id
+        RETURNING s.space_id
     LOOP
         EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
     END LOOP;
@@ -225,8 +248,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_collection(text) IS
-$$Remove a collection and everything in it, at once: its own partitions are truncated, no other collection is
-locked. The empty partitions are removed later by rag.remove_dropped().$$;
+$$Remove a collection and everything in it, at once: its own partitions are truncated, no other
+collection is locked. The empty partitions are removed later by rag.remove_dropped().$$;
 
 
 CREATE OR REPLACE FUNCTION rag.remove_dropped()
@@ -235,13 +258,15 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    at_once CONSTANT integer := 25;  -- each has some 40 tables and indexes, and the server's lock table is finite
+    -- each has some 40 tables and indexes, and the server's lock table is finite
+    at_once CONSTANT integer := 25;
     _collection_id integer;
     _space_id integer;
     _removed integer := 0;
     _patience text := current_setting('lock_timeout');
 BEGIN
-    IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r WHERE r.oid = 'rag.collections'::regclass), 'USAGE') THEN
+    IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r
+        WHERE r.oid = 'rag.collections'::regclass), 'USAGE') THEN
         RETURN 0;
     END IF;
     PERFORM set_config('lock_timeout', '50ms', true);
@@ -261,15 +286,18 @@ BEGIN
         LIMIT at_once FOR UPDATE SKIP LOCKED
     LOOP
         BEGIN
-            FOR _space_id IN DELETE FROM rag.spaces AS s WHERE s.collection_id = _collection_id RETURNING s.space_id
+            FOR _space_id IN DELETE FROM rag.spaces AS s WHERE s.collection_id = _collection_id
+                RETURNING s.space_id
             LOOP
                 EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
             END LOOP;
-            EXECUTE (SELECT 'DROP TABLE IF EXISTS ' || string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
+            EXECUTE (SELECT 'DROP TABLE IF EXISTS ' ||
+                string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
                      FROM unnest(rag._collection_tables()) AS t (parent));
             PERFORM rag._clear_keyword(_collection_id);
             DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
-            DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;  -- of a put that raced the drop
+            -- of a put that raced the drop
+            DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;
             DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
@@ -283,10 +311,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.remove_dropped() IS
-$$Drop the empty partitions of at most 25 dropped collections and 25 spaces; returns how many collections are gone for good.
+$$Drop the empty partitions of at most 25 dropped collections and 25 spaces; returns how many
+collections are gone for good.
 
-Call it again, in a transaction of its own, while it returns 25. Waits at most 50 ms for each lock and leaves the rest for the next call, as does a role that may not drop
-them. Workers call it when idle.$$;
+Call it again, in a transaction of its own, while it returns 25. Waits at most 50 ms for each lock
+and leaves the rest for the next call, as does a role that may not drop them. Workers call it when
+idle.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
@@ -306,16 +336,20 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id AND b.kind = 'ingest';
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection.collection_id
+        AND b.kind = 'ingest';
     INSERT INTO rag.backlogs (collection_id, kind) VALUES (_collection.collection_id, 'ingest');
     PERFORM pg_notify('rag_jobs', '');
-    RETURN (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _collection.collection_id);
+    RETURN (SELECT count(*) FROM rag.documents AS d
+        WHERE d.collection_id = _collection.collection_id);
 END
 $$;
 
 COMMENT ON FUNCTION rag.set_chunking(text, jsonb) IS
-$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many documents there are.
+$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many
+documents there are.
 
-Workers queue and cut them again in the background, after newly put ones. Documents stay searchable by their old chunks until the new
-ones are stored; chunks whose text stays the same keep their id and their vectors. Documents whose chunks were brought ready-made
-(without offsets) are left as they are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;
+Workers queue and cut them again in the background, after newly put ones. Documents stay searchable
+by their old chunks until the new ones are stored; chunks whose text stays the same keep their id
+and their vectors. Documents whose chunks were brought ready-made (without offsets) are left as they
+are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;

@@ -17,7 +17,8 @@ AS $$
 BEGIN
     IF coalesce(field, '') = '' OR octet_length(field) > 500 THEN
         RAISE EXCEPTION 'a field''s name has % bytes', coalesce(octet_length(field), 0)
-        USING ERRCODE = 'RG001', HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
+        USING ERRCODE = 'RG001',
+            HINT = 'name a field of the metadata, in at most 500 bytes, e.g. year or author.name';
     ELSIF starts_with(field, '$') THEN
         RAISE EXCEPTION '% is no field of the metadata', quote_literal(left(field, 100))
         USING ERRCODE = 'RG001', HINT = E'a field whose name begins with $ is written \\$';
@@ -27,7 +28,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._require_field(text) IS
-$$The keys that a field's name leads through, or error RG001 for a name that is empty, too long, or a column's ($uri).$$;
+$$The keys that a field's name leads through, or error RG001 for a name that is empty, too long, or
+a column's ($uri).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.field_index_statement(
@@ -49,21 +51,26 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use chunks or documents';
     END IF;
     -- It runs under whatever search_path the caller has: all names are written in full.
-    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I ((rag._as_%s(metadata%s)%s)%s)',
-                  rag._field_index(of_table, _id, rag._field_name(_steps)), of_table || '_' || _id, type,
-                  (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), '' ORDER BY s.place)
+    RETURN format('CREATE INDEX CONCURRENTLY IF NOT EXISTS %I ON rag.%I '
+        '((rag._as_%s(metadata%s)%s)%s)',
+                  rag._field_index(of_table, _id, rag._field_name(_steps)), of_table || '_' || _id,
+                      type,
+                  (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), ''
+                      ORDER BY s.place)
                    FROM unnest(_steps) WITH ORDINALITY AS s (step, place)),
                   CASE type WHEN 'text' THEN ' COLLATE pg_catalog."C"' END,
-                  CASE of_table WHEN 'documents' THEN ' DESC NULLS LAST' END);  -- the order of "the latest ones"
+                  -- the order of "the latest ones"
+                  CASE of_table WHEN 'documents' THEN ' DESC NULLS LAST' END);
 END
 $$;
 
 COMMENT ON FUNCTION rag.field_index_statement(text, text, text, text) IS
-$$The statement that makes a field's index while others write; then rag.index_field has only to declare it.
+$$The statement that makes a field's index while others write; then rag.index_field has only to
+declare it.
 
 In psql: SELECT rag.field_index_statement('docs', 'year', 'numeric') \gexec
-of_table: chunks (searches) or documents (counts, facets and selections; a smaller index, so it seldom matters).
-It cannot run inside a transaction, so no function can run it for you.$$;
+of_table: chunks (searches) or documents (counts, facets and selections; a smaller index, so it
+seldom matters). It cannot run inside a transaction, so no function can run it for you.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.index_field(collection text, field text, type text)
@@ -75,33 +82,42 @@ DECLARE
     _id integer := (rag._require_collection(index_field.collection)).collection_id;
     at_most CONSTANT integer := 50;
     _tables CONSTANT text[] := ARRAY['chunks', 'documents'];
-    _statements text[] := ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field, index_field.type, t.name)
+    _statements text[] :=
+        ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field,
+            index_field.type, t.name)
                                 FROM unnest(_tables) AS t (name));
     _name text := rag._field_name(rag._require_field(index_field.field));
     _before text;
     _index text;
 BEGIN
-    IF (SELECT count(*) FILTER (WHERE f.field <> _name) >= at_most FROM rag.fields AS f WHERE f.collection_id = _id) THEN
+    IF (SELECT count(*) FILTER (WHERE f.field <> _name) >= at_most FROM rag.fields AS f
+        WHERE f.collection_id = _id) THEN
         RAISE EXCEPTION 'collection ''%'' has % declared fields', index_field.collection, at_most
-        USING ERRCODE = 'RG001', HINT = 'each costs every write two indexes; take one back with rag.unindex_field, '
+        USING ERRCODE = 'RG001',
+            HINT = 'each costs every write two indexes; take one back with rag.unindex_field, '
             'and declare those only that are asked for ranges, prefixes or order';
     END IF;
     INSERT INTO rag.fields AS f (collection_id, field, type) VALUES (_id, _name, index_field.type)
     ON CONFLICT DO NOTHING;
-    SELECT f.type INTO STRICT _before FROM rag.fields AS f WHERE f.collection_id = _id AND f.field = _name;
+    SELECT f.type INTO STRICT _before FROM rag.fields AS f WHERE f.collection_id = _id
+        AND f.field = _name;
     IF _before <> index_field.type THEN
-        RAISE EXCEPTION 'field % of collection ''%'' is declared %, not %', quote_literal(_name), index_field.collection,
+        RAISE EXCEPTION 'field % of collection ''%'' is declared %, not %', quote_literal(_name),
+            index_field.collection,
             _before, index_field.type
         USING ERRCODE = 'RG003', HINT = 'call rag.unindex_field first to change it';
     END IF;
     FOR _place IN 1..cardinality(_tables) LOOP
         _index := rag._field_index(_tables[_place], _id, _name);
         IF EXISTS (SELECT FROM pg_index AS i
-                   WHERE i.indexrelid = to_regclass(format('rag.%I', _index)) AND NOT i.indisvalid) THEN
-            EXECUTE format('DROP INDEX rag.%I', _index);  -- left behind by a CREATE INDEX CONCURRENTLY that failed
+                   WHERE i.indexrelid = to_regclass(format('rag.%I', _index))
+                       AND NOT i.indisvalid) THEN
+            -- left behind by a CREATE INDEX CONCURRENTLY that failed
+            EXECUTE format('DROP INDEX rag.%I', _index);
         END IF;
         IF to_regclass(format('rag.%I', _index)) IS NULL THEN
-            EXECUTE regexp_replace(_statements[_place], '^CREATE INDEX CONCURRENTLY', 'CREATE INDEX');
+            EXECUTE regexp_replace(_statements[_place], '^CREATE INDEX CONCURRENTLY',
+                'CREATE INDEX');
         END IF;
         EXECUTE format('ANALYZE rag.%I', _tables[_place] || '_' || _id);
     END LOOP;
@@ -109,14 +125,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.index_field(text, text, text) IS
-$$Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its values.
+$$Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its
+values.
 
-field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error RG003 when it is declared
-with another type. Values of other types stay as they are: no comparison of this type matches them.
-Chunks have one for searches, documents one for counts, facets and selections.
-Writers of this collection wait while they are made, a few seconds per 100,000 chunks; to let them pass, run what
-rag.field_index_statement returns first. Only the owner of the tables may do this. A collection has at most 50: each is two
-indexes that every write fills, locks and pays for.$$;
+field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error
+RG003 when it is declared with another type. Values of other types stay as they are: no comparison
+of this type matches them. Chunks have one for searches, documents one for counts, facets and
+selections.
+Writers of this collection wait while they are made, a few seconds per 100,000 chunks; to let them
+pass, run what rag.field_index_statement returns first. Only the owner of the tables may do this. A
+collection has at most 50: each is two indexes that every write fills, locks and pays for.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.unindex_field(collection text, field text)
@@ -133,13 +151,15 @@ BEGIN
         RETURN false;
     END IF;
     EXECUTE format('DROP INDEX IF EXISTS rag.%I, rag.%I',
-                   rag._field_index('chunks', _id, _name), rag._field_index('documents', _id, _name));
+                   rag._field_index('chunks', _id, _name),
+                       rag._field_index('documents', _id, _name));
     RETURN true;
 END
 $$;
 
 COMMENT ON FUNCTION rag.unindex_field(text, text) IS
-$$Take back the declaration of a metadata field and drop its indexes. False when it was not declared.
+$$Take back the declaration of a metadata field and drop its indexes. False when it was not
+declared.
 
 It waits for the searches of this collection that run, and new ones wait for it.$$;
 
@@ -152,7 +172,8 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(list_fields.collection)).collection_id;
 BEGIN
-    RETURN QUERY SELECT f.field, f.type FROM rag.fields AS f WHERE f.collection_id = _id ORDER BY f.field;
+    RETURN QUERY SELECT f.field, f.type FROM rag.fields AS f WHERE f.collection_id = _id
+        ORDER BY f.field;
 END
 $$;
 

@@ -3,10 +3,12 @@
 CREATE OR REPLACE FUNCTION rag._collection_tables()
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY['documents', 'chunks', 'keyword_changes', 'keyword_slots', 'keyword_postings', 'keyword_removed'];
+RETURN ARRAY['documents', 'chunks', 'keyword_changes', 'keyword_slots', 'keyword_postings',
+    'keyword_removed'];
 
 COMMENT ON FUNCTION rag._collection_tables() IS
-$$The partitioned tables of which every collection has a partition of its own, named <table>_<collection_id>.$$;
+$$The partitioned tables of which every collection has a partition of its own, named
+<table>_<collection_id>.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag._attach_partition(parent text, partition_key integer)
@@ -18,7 +20,8 @@ DECLARE
     _key_column text := CASE parent WHEN 'embeddings' THEN 'space_id' ELSE 'collection_id' END;
 BEGIN
     IF to_regclass(format('rag.%I', _partition)) IS NOT NULL THEN
-        RAISE EXCEPTION 'rag.% is there already: schema rag is a copy without its rows', quote_ident(_partition)
+        RAISE EXCEPTION 'rag.% is there already: schema rag is a copy without its rows',
+            quote_ident(_partition)
         USING ERRCODE = 'RG006', HINT = 'run "rag-pg db upgrade"';
     END IF;
     EXECUTE format('CREATE TABLE rag.%I (LIKE rag.%I INCLUDING ALL)', _partition, parent);
@@ -28,7 +31,8 @@ BEGIN
                    parent, _partition, partition_key);
     EXECUTE format('ALTER TABLE rag.%I DROP CONSTRAINT partition_key', _partition);
     -- LIKE does not copy it: without one, a publication of all tables forbids updates and deletes.
-    IF (SELECT c.relreplident = 'f' FROM pg_class AS c WHERE c.oid = format('rag.%I', parent)::regclass) THEN
+    IF (SELECT c.relreplident = 'f' FROM pg_class AS c
+        WHERE c.oid = format('rag.%I', parent)::regclass) THEN
         EXECUTE format('ALTER TABLE rag.%I REPLICA IDENTITY FULL', _partition);
     END IF;
 END

@@ -20,13 +20,15 @@ COMMENT ON FUNCTION rag._active_space(integer) IS
 $$The embedding space that searches of a collection use; all NULL when there is none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text, of_space integer DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text,
+    of_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag._active_space((rag._require_collection(collection)).collection_id);
+    _space rag.spaces :=
+        rag._active_space((rag._require_collection(collection)).collection_id);
 BEGIN
     IF of_space <> _space.space_id THEN
         _space := rag._require_space(of_space);
@@ -41,14 +43,16 @@ BEGIN
         IF _space.fingerprint <> embedder_fingerprint THEN
             RAISE EXCEPTION 'collection ''%'' holds vectors of %, this embedder is %',
                 collection, _space.fingerprint, embedder_fingerprint
-            USING ERRCODE = 'RG003', HINT = 'open it with the same weights and settings, or use a new collection';
+            USING ERRCODE = 'RG003',
+                HINT = 'open it with the same weights and settings, or use a new collection';
         END IF;
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
-$$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another one made its vectors.$$;
+$$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another
+one made its vectors.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag._open_space(new_space_id integer, indexed boolean DEFAULT true)
@@ -61,10 +65,12 @@ DECLARE
 BEGIN
     SELECT s.* INTO STRICT _space FROM rag.spaces AS s WHERE s.space_id = new_space_id;
     CALL rag._attach_partition('embeddings', new_space_id);
-    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK ({vector}.vector_dims(embedding) = %s)',
+    EXECUTE format('ALTER TABLE rag.%I ADD CONSTRAINT embedding_dimensions CHECK '
+        '({vector}.vector_dims(embedding) = %s)',
                    _partition, _space.dimensions);
     IF _space.dimensions > 3900 THEN  -- no longer fits a page in line
-        EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL', _partition);
+        EXECUTE format('ALTER TABLE rag.%I ALTER COLUMN embedding SET STORAGE EXTERNAL',
+            _partition);
     END IF;
     IF indexed THEN
         CALL rag._build_index(_space);
@@ -73,10 +79,12 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag._open_space(integer, boolean) IS
-$$Make the partition of an embedding space, with its check of dimensions and, if indexed, its index.$$;
+$$Make the partition of an embedding space, with its check of dimensions and, if indexed, its
+index.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._space_options(model text, dimensions integer, distance text, index_options jsonb)
+CREATE OR REPLACE FUNCTION rag._space_options(model text, dimensions integer, distance text,
+    index_options jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -100,26 +108,32 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use cosine, l2 or ip';
     END IF;
     IF jsonb_typeof(_options) <> 'object' THEN
-        RAISE EXCEPTION 'index_options is a JSON %', jsonb_typeof(index_options) USING ERRCODE = 'RG001',
+        RAISE EXCEPTION 'index_options is a JSON %', jsonb_typeof(index_options)
+            USING ERRCODE = 'RG001',
         HINT = 'use a JSON object, e.g. {"m": 16}';
     END IF;
     SELECT string_agg(k, ', ') INTO _differs
-    FROM jsonb_object_keys(_options) AS k WHERE k NOT IN ('kind', 'm', 'ef_construction', 'k1', 'b');
+    FROM jsonb_object_keys(_options) AS k
+        WHERE k NOT IN ('kind', 'm', 'ef_construction', 'k1', 'b');
     IF _differs IS NOT NULL THEN
         RAISE EXCEPTION 'unknown index option: %', _differs USING ERRCODE = 'RG001',
-        HINT = 'known options: kind (hnsw, binary or exact), m, ef_construction (HNSW), k1, b (BM25)';
+        HINT = 'known options: kind (hnsw, binary or exact), m, ef_construction (HNSW), k1, b '
+            '(BM25)';
     END IF;
     IF coalesce(_options ->> 'kind', '') NOT IN ('hnsw', 'binary', 'exact') THEN
         RAISE EXCEPTION 'unknown index kind %', _options -> 'kind' USING ERRCODE = 'RG001',
-        HINT = 'use hnsw (to 4000 dimensions), binary (HNSW over one bit a dimension, re-scored) or exact (no index)';
+        HINT = 'use hnsw (to 4000 dimensions), binary (HNSW over one bit a dimension, re-scored) '
+            'or exact (no index)';
     END IF;
     IF _options ->> 'kind' = 'hnsw' AND dimensions > 4000 THEN
         RAISE EXCEPTION 'an hnsw index holds at most 4000 dimensions, not %', dimensions
-        USING ERRCODE = 'RG001', HINT = 'use {"kind": "binary"} (the default there) or {"kind": "exact"}';
+        USING ERRCODE = 'RG001',
+            HINT = 'use {"kind": "binary"} (the default there) or {"kind": "exact"}';
     END IF;
     SELECT string_agg(format('%s = %s', o.key, o.value), ', ') INTO _differs
     FROM jsonb_each(_options) AS o
-    JOIN (VALUES ('m', 2, 100), ('ef_construction', 4, 1000), ('k1', 0, 10), ('b', 0, 1)) AS r (key, low, high)
+    JOIN (VALUES ('m', 2, 100), ('ef_construction', 4, 1000), ('k1', 0, 10), ('b', 0, 1)) AS r
+        (key, low, high)
         ON r.key = o.key
     WHERE CASE WHEN jsonb_typeof(o.value) = 'number'
                THEN o.value::numeric NOT BETWEEN r.low AND r.high ELSE true END;
@@ -139,7 +153,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._space_options(text, integer, text, jsonb) IS
-$$The index options of an embedding space with their defaults; error RG001 where a setting of the space is unusable.$$;
+$$The index options of an embedding space with their defaults; error RG001 where a setting of the
+space is unusable.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._live_spaces(of_collection integer)
@@ -156,7 +171,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._live_spaces(integer) IS
-$$The embedding spaces of a collection that are not dropped, the active one first. All of them are kept up to date.$$;
+$$The embedding spaces of a collection that are not dropped, the active one first. All of them are
+kept up to date.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_space(wanted_space integer)
@@ -188,10 +204,12 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _active rag.spaces := rag._active_space((rag._require_collection(assert_active_space.collection)).collection_id);
+    _active rag.spaces :=
+        rag._active_space((rag._require_collection(assert_active_space.collection)).collection_id);
 BEGIN
     IF _active.space_id <> assert_active_space.space_id THEN
-        RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %', assert_active_space.collection,
+        RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %',
+            assert_active_space.collection,
             _active.space_id, _active.model, assert_active_space.space_id
         USING ERRCODE = 'RG008', HINT = 'embed the query again, with the model of the active space';
     END IF;
@@ -200,27 +218,32 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.assert_active_space(text, integer) IS
-$$The collection's name, or error RG008 when that is no longer its active space: the vector of a query made by one model is
-not compared with those of another. Use it as the collection argument of a search.$$;
+$$The collection's name, or error RG008 when that is no longer its active space: the vector of a
+query made by one model is not compared with those of another. Use it as the collection argument of
+a search.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.space_settings(collection text, wanted_space integer DEFAULT NULL)
-RETURNS TABLE (space_id integer, model text, dimensions integer, distance text, fingerprint text, state text)
+RETURNS TABLE (space_id integer, model text, dimensions integer, distance text, fingerprint text,
+    state text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag._active_space((rag._require_collection(space_settings.collection)).collection_id);
+    _space rag.spaces :=
+        rag._active_space((rag._require_collection(space_settings.collection)).collection_id);
 BEGIN
     IF wanted_space <> _space.space_id THEN
         _space := rag._require_space(wanted_space);
     END IF;
-    RETURN QUERY SELECT _space.space_id, _space.model, _space.dimensions, _space.distance, _space.fingerprint, _space.state;
+    RETURN QUERY SELECT _space.space_id, _space.model, _space.dimensions, _space.distance,
+        _space.fingerprint, _space.state;
 END
 $$;
 
 COMMENT ON FUNCTION rag.space_settings(text, integer) IS
-$$What makes the vectors of a collection's space (NULL: the active one): read by workers before they embed.$$;
+$$What makes the vectors of a collection's space (NULL: the active one): read by workers before they
+embed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._missing_vectors(of_space rag.spaces)
@@ -231,7 +254,8 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN (SELECT count(*) FROM rag.chunks AS c
-            LEFT JOIN rag.embeddings AS e ON e.space_id = of_space.space_id AND e.chunk_id = c.chunk_id
+            LEFT JOIN rag.embeddings AS e ON e.space_id = of_space.space_id
+                AND e.chunk_id = c.chunk_id
             WHERE c.collection_id = of_space.collection_id AND e.chunk_id IS NULL);
 END
 $$;
@@ -259,7 +283,8 @@ BEGIN
         RAISE EXCEPTION 'k1 and b belong to the collection, not to an embedding space'
         USING ERRCODE = 'RG001', HINT = 'leave them out';
     END IF;
-    _options := rag._space_options(create_space.model, create_space.dimensions, create_space.distance,
+    _options := rag._space_options(create_space.model, create_space.dimensions,
+        create_space.distance,
                                   create_space.index_options)
         || jsonb_build_object('k1', _collection.k1, 'b', _collection.b);
     -- One at a time for a collection, so that a repeated call finds the first one's space.
@@ -272,7 +297,8 @@ BEGIN
         RETURN _space_id;
     END IF;
     INSERT INTO rag.spaces AS s (collection_id, model, dimensions, distance, index_options, state)
-    VALUES (_collection.collection_id, create_space.model, create_space.dimensions, create_space.distance, _options,
+    VALUES (_collection.collection_id, create_space.model, create_space.dimensions,
+        create_space.distance, _options,
             'building')
     RETURNING s.space_id INTO _space_id;
     CALL rag._open_space(_space_id, indexed => false);
@@ -284,18 +310,22 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.create_space(text, text, integer, text, jsonb) IS
-$$Begin to build a second model's vectors of a collection, in the background. Returns the space's id.
+$$Begin to build a second model's vectors of a collection, in the background. Returns the space's
+id.
 
-Searches go on with the active space. Workers queue and embed the documents, after the work of the active space; documents that
-are put or changed meanwhile get vectors in both. rag.list_spaces shows the progress, rag.compare_spaces compares,
-rag.activate_space switches. The index is made when the vectors are in.
-A space that is being built with equal settings is returned as it is. index_options: kind, m, ef_construction, as in
-rag.create_collection.$$;
+Searches go on with the active space. Workers queue and embed the documents, after the work of the
+active space; documents that are put or changed meanwhile get vectors in both. rag.list_spaces shows
+the progress, rag.compare_spaces compares, rag.activate_space switches. The index is made when the
+vectors are in.
+A space that is being built with equal settings is returned as it is. index_options: kind, m,
+ef_construction, as in rag.create_collection.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_spaces(collection text DEFAULT NULL)
-RETURNS TABLE (space_id integer, collection_name text, model text, dimensions integer, distance text, state text,
-               embedded bigint, chunks bigint, share double precision, waiting bigint, failed bigint, bytes bigint,
+RETURNS TABLE (space_id integer, collection_name text, model text, dimensions integer,
+    distance text, state text,
+               embedded bigint, chunks bigint, share double precision, waiting bigint,
+                   failed bigint, bytes bigint,
                index_state text, fingerprint text, created_at timestamptz, activated_at timestamptz)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -316,13 +346,17 @@ BEGIN
         ORDER BY c.name, s.space_id
     LOOP
         SELECT count(*) INTO embedded FROM rag.embeddings AS x WHERE x.space_id = _space.space_id;
-        SELECT count(*) INTO chunks FROM rag.chunks AS x WHERE x.collection_id = _space.collection_id;
+        SELECT count(*) INTO chunks FROM rag.chunks AS x
+            WHERE x.collection_id = _space.collection_id;
         RETURN QUERY
-        SELECT _space.space_id, (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = _space.collection_id),
+        SELECT _space.space_id,
+            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = _space.collection_id),
                _space.model, _space.dimensions, _space.distance, _space.state,
                embedded, chunks, coalesce(embedded::double precision / nullif(chunks, 0), 1),
-               count(*) FILTER (WHERE x.state = 'waiting'), count(*) FILTER (WHERE x.state = 'dead'),
-               pg_total_relation_size(to_regclass(format('rag.%I', 'embeddings_' || _space.space_id))),
+               count(*) FILTER (WHERE x.state = 'waiting'),
+                   count(*) FILTER (WHERE x.state = 'dead'),
+               pg_total_relation_size(to_regclass(format('rag.%I',
+                   'embeddings_' || _space.space_id))),
                rag._index_state(_space), _space.fingerprint, _space.created_at, _space.activated_at
         FROM rag.jobs AS x
         WHERE x.collection_id = _space.collection_id AND x.space_id = _space.space_id;
@@ -331,11 +365,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_spaces(text) IS
-$$Embedding spaces and their progress. state: building, active (searched) or retired (was active; kept up to date for
-rag.rollback_space until it is dropped).
+$$Embedding spaces and their progress. state: building, active (searched) or retired (was active;
+kept up to date for rag.rollback_space until it is dropped).
 
-embedded: chunks with a vector, of chunks, and as a share. waiting, failed: embed jobs of the space. bytes: with the index.
-index_state: ready, building, missing, invalid or none, see rag._index_state.$$;
+embedded: chunks with a vector, of chunks, and as a share. waiting, failed: embed jobs of the space.
+bytes: with the index. index_state: ready, building, missing, invalid or none, see
+rag._index_state.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.activate_space(space_id integer, forced boolean DEFAULT false)
@@ -348,7 +383,8 @@ DECLARE
     _missing bigint;
     _index text;
 BEGIN
-    PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;  -- one at a time
+    -- one at a time
+    PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;
     _space := rag._require_space(activate_space.space_id);
     _missing := rag._missing_vectors(_space);
     IF _space.state = 'active' THEN
@@ -356,16 +392,21 @@ BEGIN
     END IF;
     _index := rag._index_state(_space);
     IF _missing > 0 AND NOT forced THEN
-        RAISE EXCEPTION 'space % (model %) is not complete: % chunks have no vector yet, % embed jobs failed', _space.space_id,
+        RAISE EXCEPTION 'space % (model %) is not complete: % chunks have no vector yet, % embed '
+            'jobs failed', _space.space_id,
             _space.model, _missing,
             (SELECT count(*) FROM rag.jobs AS j
-             WHERE j.collection_id = _space.collection_id AND j.space_id = _space.space_id AND j.state = 'dead')
+             WHERE j.collection_id = _space.collection_id AND j.space_id = _space.space_id
+                 AND j.state = 'dead')
         USING ERRCODE = 'RG007',
-        HINT = 'let the workers finish (rag.list_spaces shows the progress, rag.retry_jobs queues what failed), or pass forced => true';
+        HINT = 'let the workers finish (rag.list_spaces shows the progress, rag.retry_jobs queues '
+            'what failed), or pass forced => true';
     END IF;
     IF _index = 'building' AND NOT forced THEN
-        RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id, _space.model
-        USING ERRCODE = 'RG007', HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
+        RAISE EXCEPTION 'the index of space % (model %) is being built', _space.space_id,
+            _space.model
+        USING ERRCODE = 'RG007',
+            HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
     ELSIF _index = 'invalid' THEN
         EXECUTE format('DROP INDEX rag.%I', rag._index_name(_space.space_id));
     END IF;
@@ -381,10 +422,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.activate_space(integer, boolean) IS
-$$From now on, searches of the collection use this space; the one before is retired. Returns how many chunks have no vector in it.
+$$From now on, searches of the collection use this space; the one before is retired. Returns how
+many chunks have no vector in it.
 
-Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the same: keyword search
-finds what lacks a vector. An index that no worker has made yet is made here, which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model: see rag.assert_active_space.$$;
+Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the
+same: keyword search finds what lacks a vector. An index that no worker has made yet is made here,
+which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
+see rag.assert_active_space.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)
@@ -401,8 +445,10 @@ DECLARE
         LIMIT 1);
 BEGIN
     IF _before IS NULL THEN
-        RAISE EXCEPTION 'collection ''%'' has no earlier space to go back to', rollback_space.collection
-        USING ERRCODE = 'RG002', HINT = 'it was dropped, or there never was one: rag.create_space builds one';
+        RAISE EXCEPTION 'collection ''%'' has no earlier space to go back to',
+            rollback_space.collection
+        USING ERRCODE = 'RG002',
+            HINT = 'it was dropped, or there never was one: rag.create_space builds one';
     END IF;
     PERFORM rag.activate_space(_before, rollback_space.forced);
     RETURN _before;
@@ -410,8 +456,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.rollback_space(text, boolean) IS
-$$Search with the space that was active before. Returns its id. Instant, since a retired space is kept up to date until it is
-dropped; error RG007 while it waits for vectors of recent documents, unless forced (see rag.activate_space).$$;
+$$Search with the space that was active before. Returns its id. Instant, since a retired space is
+kept up to date until it is dropped; error RG007 while it waits for vectors of recent documents,
+unless forced (see rag.activate_space).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_space(space_id integer)
@@ -428,13 +475,16 @@ BEGIN
         RAISE EXCEPTION 'space % (model %) is the active one', _space.space_id, _space.model
         USING ERRCODE = 'RG001', HINT = 'activate another one first, or drop the collection';
     END IF;
-    UPDATE rag.spaces AS s SET state = 'retired', dropped_at = now() WHERE s.space_id = _space.space_id;
-    DELETE FROM rag.jobs AS j WHERE j.collection_id = _space.collection_id AND j.space_id = _space.space_id;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _space.collection_id AND b.space_id = _space.space_id;
+    UPDATE rag.spaces AS s SET state = 'retired', dropped_at = now()
+        WHERE s.space_id = _space.space_id;
+    DELETE FROM rag.jobs AS j WHERE j.collection_id = _space.collection_id
+        AND j.space_id = _space.space_id;
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _space.collection_id
+        AND b.space_id = _space.space_id;
     EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space.space_id);
 END
 $$;
 
 COMMENT ON FUNCTION rag.drop_space(integer) IS
-$$Remove an embedding space that is not active, with its vectors and jobs, at once. Its empty partition is removed later by
-rag.remove_dropped().$$;
+$$Remove an embedding space that is not active, with its vectors and jobs, at once. Its empty
+partition is removed later by rag.remove_dropped().$$;

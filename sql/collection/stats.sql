@@ -1,7 +1,8 @@
 -- What each collection holds, counted.
 
 CREATE OR REPLACE FUNCTION rag.collection_stats(name text DEFAULT NULL)
-RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint, pending bigint, failed bigint,
+RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint, pending bigint,
+    failed bigint,
                bytes bigint, lag double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -32,9 +33,11 @@ BEGIN
                       UNION ALL
                       SELECT to_regclass(format('rag.%I', 'embeddings_' || s.space_id))
                       FROM rag._live_spaces(_c.collection_id) AS s) AS p (part)),
-               (SELECT greatest(0, coalesce(extract(epoch FROM clock_timestamp() - min(x.created_at)), 0))::double precision
+               (SELECT greatest(0, coalesce(extract(epoch
+                   FROM clock_timestamp() - min(x.created_at)), 0))::double precision
                 FROM rag.jobs AS x
-                JOIN rag.documents AS d ON d.collection_id = _c.collection_id AND d.document_id = x.document_id
+                JOIN rag.documents AS d ON d.collection_id = _c.collection_id
+                    AND d.document_id = x.document_id
                 WHERE x.collection_id = _c.collection_id AND x.state = 'waiting'
                     AND (x.space_id = _c.space_id OR d.indexed_version < d.version));
     END LOOP;
@@ -42,6 +45,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.collection_stats(text) IS
-$$Counts and size of a collection, or of all: documents, chunks, embedded (chunks with a vector in the active space),
-pending and failed jobs, bytes on disk with indexes, lag: seconds since the
+$$Counts and size of a collection, or of all: documents, chunks, embedded (chunks with a vector in
+the active space), pending and failed jobs, bytes on disk with indexes, lag: seconds since the
 oldest put that is not searchable yet (0: all are, or have failed).$$;

@@ -8,7 +8,8 @@ RETURN CASE distance WHEN 'cosine' THEN 'OPERATOR({vector}.<=>)'
                      WHEN 'ip' THEN 'OPERATOR({vector}.<#>)' END;
 
 COMMENT ON FUNCTION rag._distance_operator(text) IS
-$$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative inner product.$$;
+$$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative
+inner product.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._index_name(of_space integer)
@@ -31,10 +32,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._has_index(rag.spaces) IS
-$$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index has taken the index away.$$;
+$$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index
+has taken the index away.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._index_statement(of_space rag.spaces, beside_writers boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION rag._index_statement(of_space rag.spaces,
+    beside_writers boolean DEFAULT false)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -43,21 +46,26 @@ DECLARE
     _partition text := format('embeddings_%s', of_space.space_id);
 BEGIN
     RETURN format(
-        'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction = %s)',
-        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag._index_name(of_space.space_id), _partition,
+        'CREATE INDEX %s IF NOT EXISTS %I ON rag.%I USING hnsw (%s) WITH (m = %s, ef_construction '
+        '= %s)',
+        CASE WHEN beside_writers THEN 'CONCURRENTLY' END, rag._index_name(of_space.space_id),
+            _partition,
         CASE of_space.index_options ->> 'kind'
             WHEN 'binary' THEN format(
-                '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) {vector}.bit_hamming_ops',
+                '({vector}.binary_quantize(embedding::{vector}.halfvec(%1$s))::bit(%1$s)) '
+                '{vector}.bit_hamming_ops',
                 of_space.dimensions)
             WHEN 'hnsw' THEN format(
                 '(embedding::{vector}.halfvec(%s)) {vector}.%I',
                 of_space.dimensions, format('halfvec_%s_ops', of_space.distance)) END,
-        (of_space.index_options ->> 'm')::integer, (of_space.index_options ->> 'ef_construction')::integer);
+        (of_space.index_options ->> 'm')::integer,
+            (of_space.index_options ->> 'ef_construction')::integer);
 END
 $$;
 
 COMMENT ON FUNCTION rag._index_statement(rag.spaces, boolean) IS
-$$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or binary (one bit a dimension).
+$$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or
+binary (one bit a dimension).
 
 beside_writers: CONCURRENTLY, outside a transaction.$$;
 
@@ -72,8 +80,9 @@ RETURN greatest(
 ) / 1024 || 'kB';
 
 COMMENT ON FUNCTION rag._index_memory(rag.spaces) IS
-$$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph needs it (about twice
-its vectors) but no more than shared_buffers or 256 MB. A graph that does not fit is built several times slower.$$;
+$$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph
+needs it (about twice its vectors) but no more than shared_buffers or 256 MB. A graph that does not
+fit is built several times slower.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag._build_index(of_space rag.spaces)
@@ -102,8 +111,8 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag._build_index(rag.spaces) IS
-$$Make the HNSW index of an embedding space; none for kind exact. With rag._index_memory, and by one process where parallel
-ones find no shared memory (a notice says so).$$;
+$$Make the HNSW index of an embedding space; none for kind exact. With rag._index_memory, and by one
+process where parallel ones find no shared memory (a notice says so).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._index_state(of_space rag.spaces)
@@ -118,14 +127,15 @@ BEGIN
         WHEN of_space.index_options ->> 'kind' = 'exact' THEN 'none'
         WHEN _index IS NULL THEN 'missing'
         WHEN (SELECT i.indisvalid FROM pg_index AS i WHERE i.indexrelid = _index) THEN 'ready'
-        WHEN EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = _index) THEN 'building'
+        WHEN EXISTS (SELECT FROM pg_stat_progress_create_index AS p
+            WHERE p.index_relid = _index) THEN 'building'
         ELSE 'invalid' END;
 END
 $$;
 
 COMMENT ON FUNCTION rag._index_state(rag.spaces) IS
-$$The index of a space: ready, building, missing (a worker makes it when the vectors are in), invalid (its making was
-interrupted: it is made again), none (of kind exact).$$;
+$$The index of a space: ready, building, missing (a worker makes it when the vectors are in),
+invalid (its making was interrupted: it is made again), none (of kind exact).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_vector_index(collection text)
@@ -134,7 +144,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag._active_space((rag._require_collection(drop_vector_index.collection)).collection_id);
+    _space rag.spaces :=
+        rag._active_space((rag._require_collection(drop_vector_index.collection)).collection_id);
 BEGIN
     IF NOT rag._has_index(_space) THEN
         RETURN false;
@@ -145,8 +156,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_vector_index(text) IS
-$$Take a collection's vector index away before a bulk load; false when there is none. Until rag.build_vector_index every
-vector search compares every vector: exact, and slow. Only the owner of the tables may.$$;
+$$Take a collection's vector index away before a bulk load; false when there is none. Until
+rag.build_vector_index every vector search compares every vector: exact, and slow. Only the owner of
+the tables may.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.build_vector_index(collection text)
@@ -155,7 +167,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space rag.spaces := rag._active_space((rag._require_collection(build_vector_index.collection)).collection_id);
+    _space rag.spaces :=
+        rag._active_space((rag._require_collection(build_vector_index.collection)).collection_id);
     _had boolean := rag._has_index(_space);
 BEGIN
     CALL rag._build_index(_space);
@@ -164,11 +177,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.build_vector_index(text) IS
-$$Build a collection's vector index if it is missing; false when it is there already, or the kind is exact.
+$$Build a collection's vector index if it is missing; false when it is there already, or the kind is
+exact.
 
-Several times faster than filling it vector by vector, the more so with max_parallel_maintenance_workers and with SET
-maintenance_work_mem large enough for the whole index (about 1.5 kB a chunk at 384 dimensions) where that is more than
-rag._index_memory takes by itself. Writers of this collection's vectors
+Several times faster than filling it vector by vector, the more so with
+max_parallel_maintenance_workers and with SET maintenance_work_mem large enough for the whole index
+(about 1.5 kB a chunk at 384 dimensions) where that is more than rag._index_memory takes by itself.
+Writers of this collection's vectors
 wait meanwhile; searches do not. Another session sees how far it is by rag.index_progress().$$;
 
 
@@ -183,7 +198,8 @@ BEGIN
            CASE WHEN p.tuples_total > 0 THEN p.tuples_done ELSE p.blocks_done END,
            CASE WHEN p.tuples_total > 0 THEN p.tuples_total ELSE p.blocks_total END,
            round(100.0 * CASE WHEN p.tuples_total > 0 THEN p.tuples_done ELSE p.blocks_done END
-                 / nullif(CASE WHEN p.tuples_total > 0 THEN p.tuples_total ELSE p.blocks_total END, 0), 1)::double precision
+                 / nullif(CASE WHEN p.tuples_total > 0 THEN p.tuples_total ELSE p.blocks_total END,
+                     0), 1)::double precision
     FROM pg_stat_progress_create_index AS p
     JOIN pg_class AS t ON t.oid = p.relid AND t.relnamespace = 'rag'::regnamespace
     JOIN rag.spaces AS s ON t.relname = 'embeddings_' || s.space_id
@@ -193,7 +209,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.index_progress() IS
-$$The vector indexes that are being built, from pg_stat_progress_create_index: collection, phase, and tuples (or blocks) done.$$;
+$$The vector indexes that are being built, from pg_stat_progress_create_index: collection, phase,
+and tuples (or blocks) done.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
@@ -206,7 +223,8 @@ BEGIN
     RETURN QUERY
     SELECT s.space_id, CASE rag._index_state(s)
         WHEN 'missing' THEN rag._index_statement(s, beside_writers => true)
-        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I', rag._index_name(s.space_id)) END,
+        WHEN 'invalid' THEN format('DROP INDEX CONCURRENTLY IF EXISTS rag.%I',
+            rag._index_name(s.space_id)) END,
         rag._index_memory(s)
     FROM rag.spaces AS s
     JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
@@ -215,12 +233,14 @@ BEGIN
         AND (collections IS NULL OR c.name = ANY (collections))
         AND pg_has_role(t.relowner, 'USAGE')
         AND rag._index_state(s) IN ('missing', 'invalid')
-        AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id AND b.space_id = s.space_id)
+        AND NOT EXISTS (SELECT FROM rag.backlogs AS b WHERE b.collection_id = s.collection_id
+            AND b.space_id = s.space_id)
     ORDER BY s.space_id;
 END
 $$;
 
 COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
-$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is not, with the statement that makes it beside readers and writers, outside a
-transaction (in psql: \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again then.
-memory: the maintenance_work_mem it should have.$$;
+$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is
+not, with the statement that makes it beside readers and writers, outside a transaction (in psql:
+\gexec). Only those that the current role may index. An interrupted one is dropped first; ask again
+then. memory: the maintenance_work_mem it should have.$$;

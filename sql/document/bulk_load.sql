@@ -4,7 +4,8 @@ CREATE OR REPLACE FUNCTION rag._shared_metadata(of_chunks jsonb[])
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}')
-        FROM (SELECT e.key, e.value FROM unnest(of_chunks) AS c (metadata), jsonb_each(c.metadata) AS e
+        FROM (SELECT e.key, e.value FROM unnest(of_chunks) AS c (metadata),
+            jsonb_each(c.metadata) AS e
               GROUP BY e.key, e.value HAVING count(*) = cardinality(of_chunks)) AS k);
 
 COMMENT ON FUNCTION rag._shared_metadata(jsonb[]) IS
@@ -50,11 +51,14 @@ BEGIN
         GROUP BY ceil(g.upto / 5000)
         ORDER BY min(g.upto)
     LOOP
-        SELECT array_agg((rag._save_document(_collection, g.uri, g.title, g.content, g.shared, 'text/plain', NULL, true)).saved_id)
+        SELECT array_agg((rag._save_document(_collection, g.uri, g.title, g.content, g.shared,
+            'text/plain', NULL, true)).saved_id)
         INTO _ids
         FROM (
-            SELECT t.uri, max(t.title) AS title, string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
-                   CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1] ELSE rag._shared_metadata(array_agg(t.metadata)) END
+            SELECT t.uri, max(t.title) AS title,
+                string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
+                   CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1]
+                       ELSE rag._shared_metadata(array_agg(t.metadata)) END
                        AS shared
             FROM pg_temp.staged_chunks AS t
             WHERE t.uri = ANY (_uris)
@@ -64,15 +68,20 @@ BEGIN
 
         SELECT count(r.chunk_id) INTO _stored
         FROM (
-            SELECT array_agg(d.document_id ORDER BY t.place) AS ids, array_agg(t.ordinal ORDER BY t.place) AS ordinals,
-                   array_agg(NULL::integer) AS nulls, array_agg(t.heading ORDER BY t.place) AS headings,
-                   array_agg(t.content ORDER BY t.place) AS contents, array_agg(t.metadata ORDER BY t.place) AS extras,
+            SELECT array_agg(d.document_id ORDER BY t.place) AS ids,
+                array_agg(t.ordinal ORDER BY t.place) AS ordinals,
+                   array_agg(NULL::integer) AS nulls,
+                       array_agg(t.heading ORDER BY t.place) AS headings,
+                   array_agg(t.content ORDER BY t.place) AS contents,
+                       array_agg(t.metadata ORDER BY t.place) AS extras,
                    array_agg(t.embedding ORDER BY t.place) AS vectors
-            FROM (SELECT x.*, (row_number() OVER (PARTITION BY x.uri ORDER BY x.place) - 1)::integer AS ordinal
+            FROM (SELECT x.*, (row_number() OVER (PARTITION BY x.uri ORDER BY x.place) - 1)::integer
+                AS ordinal
                   FROM pg_temp.staged_chunks AS x WHERE x.uri = ANY (_uris)) AS t,
             LATERAL (SELECT rag.document_id(_collection.name, t.uri) AS document_id) AS d
         ) AS a,
-        LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+        LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
+            a.headings,
                                    a.contents, a.extras, a.vectors, may_merge => false) AS r;
         loaded_documents := loaded_documents + cardinality(_uris);
         loaded_chunks := loaded_chunks + _stored;
@@ -87,9 +96,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.load_staged(text) IS
-$$Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form of put_chunks.
+$$Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form
+of put_chunks.
 
-Columns of staged_chunks: place bigint (order), uri, title, heading, content text, metadata jsonb, embedding halfvec.
-Into an empty collection, the vector index is built after the vectors are in.
+Columns of staged_chunks: place bigint (order), uri, title, heading, content text, metadata jsonb,
+embedding halfvec. Into an empty collection, the vector index is built after the vectors are in.
 Rows with the same uri make one document; metadata that all of them share becomes the document's.
 Returns counts of documents and chunks, and the ids of the documents queued for embedding.$$;

@@ -12,10 +12,13 @@ DECLARE
 BEGIN
     PERFORM rag._unindex_chunks(of_collection, chunk_ids);
     -- One space at a time: IN (SELECT …) would lock the vectors of every collection.
-    FOR _space_id IN SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = of_collection LOOP
-        DELETE FROM rag.embeddings AS e WHERE e.space_id = _space_id AND e.chunk_id = ANY (chunk_ids);
+    FOR _space_id IN SELECT s.space_id FROM rag.spaces AS s
+        WHERE s.collection_id = of_collection LOOP
+        DELETE FROM rag.embeddings AS e WHERE e.space_id = _space_id
+            AND e.chunk_id = ANY (chunk_ids);
     END LOOP;
-    DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection AND c.chunk_id = ANY (chunk_ids);
+    DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection
+        AND c.chunk_id = ANY (chunk_ids);
 END
 $$;
 
@@ -23,7 +26,8 @@ COMMENT ON FUNCTION rag._remove_chunks(integer, bigint[]) IS
 $$Delete chunks, their vectors and their keywords.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids bigint[], vectors {vector}.halfvec[])
+CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids bigint[],
+    vectors {vector}.halfvec[])
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -35,10 +39,13 @@ DECLARE
                        WHERE {vector}.vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
 BEGIN
     IF _wrong IS NOT NULL THEN
-        RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)', _wrong,
-            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = into_space.collection_id),
+        RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)',
+            _wrong,
+            (SELECT c.name FROM rag.collections AS c
+                WHERE c.collection_id = into_space.collection_id),
             into_space.dimensions, into_space.model
-        USING ERRCODE = 'RG001', HINT = 'embed with the collection''s own model, or use another collection';
+        USING ERRCODE = 'RG001',
+            HINT = 'embed with the collection''s own model, or use another collection';
     END IF;
     INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
     SELECT into_space.space_id, v.chunk_id, v.vector
@@ -50,7 +57,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
-$$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong dimensions: error RG001.$$;
+$$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong
+dimensions: error RG001.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._replace_chunks(
@@ -88,42 +96,54 @@ DECLARE
     _tenants text[];
     _gone bigint[];
 BEGIN
-    SELECT c.* INTO STRICT _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    SELECT c.* INTO STRICT _collection FROM rag.collections AS c
+        WHERE c.collection_id = of_collection;
     PERFORM rag._check_metadata(u.extra, d.uri)
     FROM unnest(document_ids, extras) AS u (document_id, extra)
     JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = u.document_id
     WHERE jsonb_typeof(u.extra) <> 'object' OR pg_column_size(u.extra) > 262144;
 
-    -- What is there is read first, so that the planner knows how much it joins: that takes linear time.
-    SELECT array_agg(d.document_id) AS ids, array_agg(d.title) AS titles, array_agg(d.language) AS languages,
+    -- What is there is read first, so that the planner knows how much it joins: that takes linear
+    -- time.
+    SELECT array_agg(d.document_id) AS ids, array_agg(d.title) AS titles,
+        array_agg(d.language) AS languages,
            array_agg(d.metadata) AS metadatas, array_agg(d.tenant) AS tenants
     INTO _documents
     FROM rag.documents AS d
-    WHERE d.collection_id = of_collection AND d.document_id = ANY (ARRAY(SELECT DISTINCT u.id FROM unnest(document_ids) AS u (id)));
-    SELECT array_agg(o.chunk_id) AS ids, array_agg(o.document_id) AS documents, array_agg(o.language) AS languages,
+    WHERE d.collection_id = of_collection
+        AND d.document_id = ANY (ARRAY(SELECT DISTINCT u.id FROM unnest(document_ids) AS u (id)));
+    SELECT array_agg(o.chunk_id) AS ids, array_agg(o.document_id) AS documents,
+        array_agg(o.language) AS languages,
            array_agg(o.content_hash) AS hashes, array_agg(o.copy) AS copies
     INTO _old
     FROM (
         SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
-               row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal, c.chunk_id) AS copy
+               row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal,
+                   c.chunk_id) AS copy
         FROM rag.chunks AS c
         WHERE c.collection_id = of_collection AND c.document_id = ANY (_documents.ids)
     ) AS o;
 
     -- A chunk is the same chunk when its document, its embedded text and its language are.
-    SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL), array_agg(m.hash),
-           array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END), array_agg(m.language), array_agg(m.metadata),
+    SELECT array_agg(coalesce(m.chunk_id, nextval('rag.chunk_ids'))), array_agg(m.chunk_id IS NULL),
+        array_agg(m.hash),
+           array_agg(CASE WHEN m.chunk_id IS NULL THEN m.searchable END), array_agg(m.language),
+               array_agg(m.metadata),
            array_agg(m.tenant)
     INTO _ids, _new, _hashes, _texts, _languages, _metadatas, _tenants
     FROM (
         SELECT x.chunk_id, i.searchable, i.hash, i.language, i.metadata, i.tenant
         FROM (
-            SELECT u.place, u.document_id, d.language, t.searchable, h.hash, d.metadata || coalesce(u.extra, '{}') AS metadata,
-                   d.tenant, row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place) AS copy
+            SELECT u.place, u.document_id, d.language, t.searchable, h.hash,
+                d.metadata || coalesce(u.extra, '{}') AS metadata,
+                   d.tenant, row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place)
+                       AS copy
             FROM unnest(document_ids, headings, contents, extras) WITH ORDINALITY
                 AS u (document_id, heading, content, extra, place)
-            JOIN unnest(_documents.ids, _documents.titles, _documents.languages, _documents.metadatas, _documents.tenants)
-                AS d (document_id, title, language, metadata, tenant) ON d.document_id = u.document_id,
+            JOIN unnest(_documents.ids, _documents.titles, _documents.languages,
+                _documents.metadatas, _documents.tenants)
+                AS d (document_id, title, language, metadata, tenant)
+                    ON d.document_id = u.document_id,
             LATERAL (SELECT rag.embedded_text(d.title, u.heading, u.content) AS searchable) AS t,
             LATERAL (SELECT rag.content_hash(t.searchable) AS hash) AS h
         ) AS i
@@ -137,24 +157,31 @@ BEGIN
     IF false = ANY (_new) THEN
         UPDATE rag.chunks AS c
         SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
-        FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas) AS u (chunk_id, is_new, ordinal, start, stop, metadata)
+        FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas) AS u
+            (chunk_id, is_new, ordinal, start, stop, metadata)
         WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id AND NOT u.is_new
             AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
                 IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
     END IF;
     IF true = ANY (_new) THEN
-        INSERT INTO rag.chunks AS c (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
-                                     content, content_hash, metadata, tenant, language, lexemes, lexeme_count)
+        INSERT INTO rag.chunks AS c
+            (collection_id, chunk_id, document_id, ordinal, start_offset, stop_offset, heading,
+                                     content, content_hash, metadata, tenant, language, lexemes,
+                                         lexeme_count)
         SELECT of_collection, u.chunk_id, u.document_id, u.ordinal, u.start, u.stop, u.heading,
                u.content, u.hash, u.metadata, u.tenant, u.language, u.lexemes, u.lexeme_count
         FROM ROWS FROM (
-            unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas, _tenants, _languages, _hashes),
+            unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas,
+                _tenants, _languages, _hashes),
             rag._lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
-                                FROM unnest(_languages) WITH ORDINALITY AS l (language, place) ORDER BY l.place), _texts)
-        ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant, language, hash,
+                                FROM unnest(_languages) WITH ORDINALITY AS l (language, place)
+                                    ORDER BY l.place), _texts)
+        ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant,
+            language, hash,
                 lexemes, lexeme_count)
         WHERE u.lexemes IS NOT NULL;
-        PERFORM rag._index_chunks(of_collection, ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
+        PERFORM rag._index_chunks(of_collection,
+            ARRAY(SELECT u.id FROM unnest(_ids, _new) AS u (id, is_new) WHERE u.is_new),
                                  may_merge);
     END IF;
 
@@ -169,9 +196,11 @@ BEGIN
     FROM (
         SELECT c.id, dense_rank() OVER (ORDER BY c.document_id, c.hash) AS part,
                count(*) OVER (PARTITION BY c.document_id, c.hash) AS copies
-        FROM (SELECT o.id, o.document_id, o.hash FROM unnest(_old.ids, _old.documents, _old.hashes) AS o (id, document_id, hash)
+        FROM (SELECT o.id, o.document_id, o.hash
+            FROM unnest(_old.ids, _old.documents, _old.hashes) AS o (id, document_id, hash)
               UNION
-              SELECT u.id, u.document_id, u.hash FROM unnest(_ids, document_ids, _hashes) AS u (id, document_id, hash)) AS c
+              SELECT u.id, u.document_id, u.hash
+                  FROM unnest(_ids, document_ids, _hashes) AS u (id, document_id, hash)) AS c
     ) AS m
     WHERE m.copies > 1 AND true = ANY (_new);
     IF _twins.ids IS NOT NULL THEN
@@ -197,12 +226,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._replace_chunks(integer, uuid[], integer[], integer[], integer[], text[], text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
-$$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel, one element a chunk.
+COMMENT ON FUNCTION rag._replace_chunks(integer, uuid[], integer[], integer[], integer[], text[],
+    text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
+$$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel,
+one element a chunk.
 
-Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are inserted, and what
-is no longer there is deleted. All chunks of a document must come in one call. extras: metadata beyond the document's.
-of_space: whose vectors they are, NULL for the active space. vectors: NULL where the chunk has one already or shall get one later. may_merge: see
+Chunks whose embedded text is unchanged keep their row, their id and their vectors; the others are
+inserted, and what is no longer there is deleted. All chunks of a document must come in one call.
+extras: metadata beyond the document's. of_space: whose vectors they are, NULL for the active space.
+vectors: NULL where the chunk has one already or shall get one later. may_merge: see
 rag._index_chunks. Returns the ids in the order given.$$;
 
 
@@ -222,12 +254,15 @@ BEGIN
         FOR _document_id IN
             SELECT DISTINCT c.document_id
             FROM rag.chunks AS c
-            LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-            WHERE c.collection_id = of_collection AND c.document_id = ANY (_queue_missing_vectors.document_ids)
+            LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id
+                AND e.chunk_id = c.chunk_id
+            WHERE c.collection_id = of_collection
+                AND c.document_id = ANY (_queue_missing_vectors.document_ids)
                 AND e.chunk_id IS NULL
         LOOP
             PERFORM rag._queue_job(of_collection, _document_id, 'embed',
-                                  CASE _space.state WHEN 'active' THEN 0 ELSE -1 END, _space.space_id);
+                                  CASE _space.state WHEN 'active' THEN 0 ELSE -1 END,
+                                      _space.space_id);
             IF _space.state = 'active' THEN
                 _queued := _queued || _document_id;
             END IF;
@@ -238,9 +273,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._queue_missing_vectors(integer, uuid[]) IS
-$$Queue an embed job for each of these documents and each space of the collection in which a chunk has no vector.
+$$Queue an embed job for each of these documents and each space of the collection in which a chunk
+has no vector.
 
-Returns the documents that the active space waits for. Other spaces come after the active one's work.$$;
+Returns the documents that the active space waits for. Other spaces come after the active one's
+work.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_chunks(
@@ -263,27 +300,33 @@ BEGIN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
         HINT = 'pass [{"content": "…", "heading": "…", "metadata": {}, "embedding": [0.1, …]}, …]';
     END IF;
-    IF EXISTS (SELECT FROM jsonb_array_elements(put_chunks.chunks) AS c WHERE coalesce(btrim(c.value ->> 'content'), '') = '') THEN
+    IF EXISTS (SELECT FROM jsonb_array_elements(put_chunks.chunks) AS c
+        WHERE coalesce(btrim(c.value ->> 'content'), '') = '') THEN
         RAISE EXCEPTION 'a chunk of document ''%'' is empty', put_chunks.uri
         USING ERRCODE = 'RG001', HINT = 'every chunk needs content';
     END IF;
     SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
     FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
     SELECT s.saved_id INTO _id
-    FROM rag._save_document(_collection, put_chunks.uri, put_chunks.title, _content, put_chunks.metadata,
+    FROM rag._save_document(_collection, put_chunks.uri, put_chunks.title, _content,
+        put_chunks.metadata,
                            'text/plain', rag._language_name(put_chunks.language), true) AS s;
     PERFORM count(*)
     FROM (
-        SELECT array_agg(_id) AS ids, array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,
+        SELECT array_agg(_id) AS ids,
+            array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality) AS ordinals,
                array_agg(NULL::integer) AS nulls,
                array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality) AS headings,
                array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
-               array_agg(nullif(rag._record_metadata(c.value, ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
+               array_agg(nullif(rag._record_metadata(c.value,
+                   ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
                          ORDER BY c.ordinality) AS extras,
-               array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS vectors
+               array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS
+                   vectors
         FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
-    LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls, a.headings,
+    LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
+        a.headings,
                                a.contents, a.extras, a.vectors);
     PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
     RETURN _id;
@@ -291,7 +334,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_chunks(text, text, jsonb, text, jsonb, regconfig) IS
-$$Insert or replace a document whose chunks are ready-made: [{"content", "heading", "metadata", "embedding"}, …].
+$$Insert or replace a document whose chunks are ready-made: [{"content", "heading", "metadata",
+"embedding"}, …].
 
-Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without an embedding are queued
-for one. Returns the document's id.$$;
+Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without
+an embedding are queued for one. Returns the document's id.$$;

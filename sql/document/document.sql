@@ -17,13 +17,16 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF jsonb_typeof(metadata) <> 'object' THEN
-        RAISE EXCEPTION 'metadata in document ''%'' is a JSON %', document_uri, jsonb_typeof(metadata)
+        RAISE EXCEPTION 'metadata in document ''%'' is a JSON %', document_uri,
+            jsonb_typeof(metadata)
         USING ERRCODE = 'RG001', HINT = 'metadata is a JSON object, e.g. {"lang": "en"}';
     END IF;
     IF pg_column_size(metadata) > 262144 THEN
-        RAISE EXCEPTION 'metadata in document ''%'' has % bytes, at most 262144 are kept', document_uri,
+        RAISE EXCEPTION 'metadata in document ''%'' has % bytes, at most 262144 are kept',
+            document_uri,
             pg_column_size(metadata)
-        USING ERRCODE = 'RG001', HINT = 'it is copied to every chunk and every hit: put long texts into the content, '
+        USING ERRCODE = 'RG001',
+            HINT = 'it is copied to every chunk and every hit: put long texts into the content, '
             'or keep them in a table of yours';
     END IF;
 END
@@ -33,8 +36,10 @@ COMMENT ON FUNCTION rag._check_metadata(jsonb, text) IS
 $$Error RG001 unless a document's or a chunk's metadata is a JSON object of at most 256 kB.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, document_uri text, document_title text,
-                                             document_content text, document_metadata jsonb, document_media_type text,
+CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, document_uri text,
+    document_title text,
+                                             document_content text, document_metadata jsonb,
+                                                 document_media_type text,
                                              document_language text, ready_made boolean,
                                              OUT saved_id uuid, OUT text_changed boolean)
 LANGUAGE plpgsql VOLATILE
@@ -44,7 +49,8 @@ SET row_security TO off
 AS $$
 DECLARE
     _collection_id integer := into_collection.collection_id;
-    _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '[[:space:]]+', ' ', 'g')), 200);
+    _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '[[:space:]]+', ' ',
+        'g')), 200);
     _language text := nullif(document_language, into_collection.language);
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
@@ -53,8 +59,10 @@ DECLARE
     _version integer;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
-        RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %', octet_length(coalesce(document_uri, ''))
-        USING ERRCODE = 'RG001', HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
+        RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
+            octet_length(coalesce(document_uri, ''))
+        USING ERRCODE = 'RG001',
+            HINT = 'use what identifies the document where it comes from: a path, a URL, a key';
     END IF;
     IF btrim(coalesce(document_content, ''), E' \t\r\n\f\v') = '' THEN
         RAISE EXCEPTION 'document ''%'' is empty', document_uri
@@ -63,20 +71,27 @@ BEGIN
     PERFORM rag._check_metadata(_metadata, document_uri);
     IF NOT ready_made AND _media_type NOT IN (
         'text/plain', 'text/markdown', 'text/x-rst', 'application/json',
-        'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java', 'text/x-kotlin',
-        'text/x-lua', 'text/x-php', 'text/x-python', 'text/x-ruby', 'text/x-rust', 'text/x-scala', 'text/x-sh',
-        'text/x-sql', 'text/x-swift', 'text/x-toml', 'text/x-tsx', 'text/x-typescript', 'text/x-yaml') THEN
+        'text/javascript', 'text/x-c', 'text/x-c++', 'text/x-csharp', 'text/x-go', 'text/x-java',
+            'text/x-kotlin',
+        'text/x-lua', 'text/x-php', 'text/x-python', 'text/x-ruby', 'text/x-rust', 'text/x-scala',
+            'text/x-sh',
+        'text/x-sql', 'text/x-swift', 'text/x-toml', 'text/x-tsx', 'text/x-typescript',
+            'text/x-yaml') THEN
         RAISE EXCEPTION 'document ''%'' has media type %', document_uri, quote_literal(_media_type)
-        USING ERRCODE = 'RG001', HINT = 'supported: text/plain, text/markdown, text/x-rst, application/json, and source '
+        USING ERRCODE = 'RG001',
+            HINT = 'supported: text/plain, text/markdown, text/x-rst, application/json, and source '
             'code such as text/x-python; convert others first';
     END IF;
 
     saved_id := rag.document_id(into_collection.name, document_uri);
-    _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''), ready_made, document_content));
+    _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''),
+        ready_made, document_content));
     LOOP
-        INSERT INTO rag.documents AS d (collection_id, document_id, uri, title, content, media_type, language, metadata,
+        INSERT INTO rag.documents AS d
+            (collection_id, document_id, uri, title, content, media_type, language, metadata,
                                         content_hash, indexed_version)
-        VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type, _language, _metadata,
+        VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type,
+            _language, _metadata,
                 _hash, CASE WHEN ready_made THEN 1 ELSE 0 END)
         ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
         text_changed := FOUND;
@@ -96,19 +111,23 @@ BEGIN
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
         metadata = _metadata, content_hash = _hash, updated_at = now(),
-        version = _version, indexed_version = CASE WHEN ready_made THEN _version ELSE d.indexed_version END
+        version = _version, indexed_version = CASE WHEN ready_made THEN _version
+            ELSE d.indexed_version END
     WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
-        UPDATE rag.chunks AS c SET metadata = _metadata || rag._added_metadata(c.metadata, _before.metadata)
+        UPDATE rag.chunks AS c
+            SET metadata = _metadata || rag._added_metadata(c.metadata, _before.metadata)
         WHERE c.collection_id = _collection_id AND c.document_id = saved_id;
     END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag._save_document(rag.collections, text, text, text, jsonb, text, text, boolean) IS
+COMMENT ON FUNCTION rag._save_document(rag.collections, text, text, text, jsonb, text, text,
+    boolean) IS
 $$Insert or update a document row and say whether its text (or title, type, language) changed.
 
-Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come with it.$$;
+Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come
+with it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_document(
@@ -130,7 +149,8 @@ DECLARE
 BEGIN
     SELECT s.saved_id, s.text_changed INTO _id, _changed
     FROM rag._save_document(_collection, put_document.uri, put_document.title, put_document.content,
-                           put_document.metadata, put_document.media_type, rag._language_name(put_document.language), false) AS s;
+                           put_document.metadata, put_document.media_type,
+                               rag._language_name(put_document.language), false) AS s;
     IF _changed THEN
         PERFORM rag._queue_job(_collection.collection_id, _id, 'ingest');
     END IF;
@@ -141,24 +161,26 @@ $$;
 COMMENT ON FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig) IS
 $$Insert a document, or update the one with that uri. Returns its id.
 
-Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no job, and changed
-metadata alone takes effect at once. The old chunks stay searchable until the new ones are ready.
-title: kept to 200 characters, as it is embedded with every chunk.
-media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code: text/javascript and text/x-
-with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust, scala, sh, sql, swift, toml, tsx, typescript, yaml.
-language: where it is not the collection's.$$;
+Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no
+job, and changed metadata alone takes effect at once. The old chunks stay searchable until the new
+ones are ready. title: kept to 200 characters, as it is embedded with every chunk.
+media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code:
+text/javascript and text/x- with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust,
+scala, sh, sql, swift, toml, tsx, typescript, yaml. language: where it is not the collection's.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._record_metadata(record jsonb, own_keys text[])
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN jsonb_typeof(record) = 'object' AND coalesce(jsonb_typeof(record -> 'metadata'), 'null') IN ('object', 'null')
+    WHEN jsonb_typeof(record) = 'object'
+        AND coalesce(jsonb_typeof(record -> 'metadata'), 'null') IN ('object', 'null')
     THEN (record - own_keys) || coalesce(nullif(record -> 'metadata', 'null'), '{}')
     ELSE coalesce(nullif(record -> 'metadata', 'null'), '{}') END;
 
 COMMENT ON FUNCTION rag._record_metadata(jsonb, text[]) IS
-$$The metadata of a record: its key metadata, and beside that all keys that are not its own, so that none is lost.$$;
+$$The metadata of a record: its key metadata, and beside that all keys that are not its own, so that
+none is lost.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.put_documents(collection text, documents jsonb)
@@ -182,8 +204,10 @@ BEGIN
         ORDER BY i.value ->> 'uri' COLLATE "C", i.ordinality
     LOOP
         _ids[_place] := rag.put_document(
-            put_documents.collection, _item ->> 'uri', _item ->> 'content', coalesce(_item ->> 'title', ''),
-            rag._record_metadata(_item, ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
+            put_documents.collection, _item ->> 'uri', _item ->> 'content',
+                coalesce(_item ->> 'title', ''),
+            rag._record_metadata(_item,
+                ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
             coalesce(_item ->> 'media_type', 'text/plain'),
             (_item ->> 'language')::regconfig);
     END LOOP;
@@ -192,8 +216,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
-$$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type, language), all or none.
-Other keys are metadata, too; what stands in metadata goes first. Returns the ids in order.$$;
+$$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
+language), all or none. Other keys are metadata, too; what stands in metadata goes first. Returns
+the ids in order.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
@@ -218,7 +243,8 @@ BEGIN
     IF _chunk_ids IS NOT NULL THEN
         PERFORM rag._remove_chunks(_collection.collection_id, _chunk_ids);
     END IF;
-    DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection.collection_id AND j.document_id = _id;
+    DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection.collection_id
+        AND j.document_id = _id;
     RETURN true;
 END
 $$;

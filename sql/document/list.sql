@@ -8,8 +8,10 @@ AS $$
 BEGIN
     RETURN format($sql$
         SELECT c.document_id, c.uri, c.title, %3$s, c.media_type, c.language, c.metadata, c.version,
-               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1 AND k.document_id = c.document_id),
-               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready' ELSE 'pending' END,
+               (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = $1
+                   AND k.document_id = c.document_id),
+               CASE WHEN j.state = 'dead' THEN 'failed' WHEN j.state IS NULL THEN 'ready'
+                   ELSE 'pending' END,
                j.error, c.created_at, c.updated_at
         FROM (SELECT c.* FROM rag.documents AS c
               WHERE c.collection_id = $1 AND (%1$s) ORDER BY %2$s LIMIT $3 OFFSET $4) AS c
@@ -28,8 +30,9 @@ $$;
 COMMENT ON FUNCTION rag._document_query(text, text, boolean) IS
 $$The query of the rag.document_info of a collection's documents, for EXECUTE.
 
-Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering are trusted SQL on alias c
-of rag.documents. The jobs and chunks are looked up for the documents within the limit only.$$;
+Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering
+are trusted SQL on alias c of rag.documents. The jobs and chunks are looked up for the documents
+within the limit only.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_documents(
@@ -47,16 +50,18 @@ DECLARE
     _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
     RETURN QUERY EXECUTE rag._document_query(
-        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri', only_uri IS NOT NULL)
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri',
+            only_uri IS NOT NULL)
     USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
 END
 $$;
 
 COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
-$$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In another order:
-rag.select_documents.
+$$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In
+another order: rag.select_documents.
 
-metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). state: ready, pending (work is queued) or failed, with its error.$$;
+metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). state: ready,
+pending (work is queued) or failed, with its error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)
@@ -65,7 +70,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN QUERY SELECT l.* FROM rag.list_documents(get_document.collection, only_uri => get_document.uri) AS l;
+    RETURN QUERY SELECT l.*
+        FROM rag.list_documents(get_document.collection, only_uri => get_document.uri) AS l;
 END
 $$;
 

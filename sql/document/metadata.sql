@@ -1,6 +1,7 @@
 -- Questions over the metadata of documents: how many, which values, the first ones in some order.
 --
--- They take the filters of a search, and compile them by the same function: its alias c is rag.documents here.
+-- They take the filters of a search, and compile them by the same function: its alias c is
+-- rag.documents here.
 
 CREATE OR REPLACE FUNCTION rag.count_documents(collection text, metadata_filter jsonb DEFAULT '{}')
 RETURNS bigint
@@ -22,11 +23,13 @@ $$;
 COMMENT ON FUNCTION rag.count_documents(text, jsonb) IS
 $$How many documents there are whose metadata pass the filter, searchable already or not.
 
-A filter sees a document's own metadata here. A field that only some of its chunks were given is found by searches alone.$$;
+A filter sees a document's own metadata here. A field that only some of its chunks were given is
+found by searches alone.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.facets(
-    collection text, field text, metadata_filter jsonb DEFAULT '{}', result_limit integer DEFAULT 20)
+    collection text, field text, metadata_filter jsonb DEFAULT '{}',
+        result_limit integer DEFAULT 20)
 RETURNS TABLE (value jsonb, documents bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -37,10 +40,12 @@ DECLARE
 BEGIN
     PERFORM rag._check_query(NULL, result_limit, metadata_filter);
     _value := CASE WHEN starts_with(facets.field, '$')
-                   THEN format('to_jsonb(%s)', (rag._document_column(_id, facets.field, 'c')).expression)
+                   THEN format('to_jsonb(%s)',
+                       (rag._document_column(_id, facets.field, 'c')).expression)
                    ELSE rag._field_value('c.metadata', rag._require_field(facets.field)) END;
     RETURN QUERY EXECUTE format($sql$
-        WITH held AS MATERIALIZED (  -- grouped first: an array is taken apart once, however many documents hold it
+        -- grouped first: an array is taken apart once, however many documents hold it
+        WITH held AS MATERIALIZED (
             SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
             WHERE c.collection_id = $1 AND (%1$s) IS NOT NULL AND %2$s GROUP BY 1
         )
@@ -48,7 +53,8 @@ BEGIN
         FROM (SELECT h.value, h.documents FROM held AS h WHERE jsonb_typeof(h.value) <> 'array'
               UNION ALL
               SELECT e.value, h.documents
-              FROM held AS h, LATERAL (SELECT DISTINCT a.value FROM jsonb_array_elements(h.value) AS a) AS e
+              FROM held AS h, LATERAL
+                  (SELECT DISTINCT a.value FROM jsonb_array_elements(h.value) AS a) AS e
               WHERE jsonb_typeof(h.value) = 'array') AS f
         GROUP BY f.value ORDER BY 2 DESC, 1 LIMIT $2
         $sql$, _value, coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
@@ -57,14 +63,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.facets(text, text, jsonb, integer) IS
-$$The values of a metadata field and how many documents hold each, the most frequent first, equal counts by value.
+$$The values of a metadata field and how many documents hold each, the most frequent first, equal
+counts by value.
 
-field: a dotted path as in filters, or a column of the document ($language, $media_type …). value: as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an
-array each element counts, once per document. A document without the field is not counted (see {"field": {"$exists": false}});
-one where it is null counts for the value null. result_limit: 1 to 1000 values.$$;
+field: a dotted path as in filters, or a column of the document ($language, $media_type …). value:
+as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an array each
+element counts, once per document. A document without the field is not counted (see {"field":
+{"$exists": false}}); one where it is null counts for the value null. result_limit: 1 to 1000
+values.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._document_order(collection_key integer, order_by text, descending boolean)
+CREATE OR REPLACE FUNCTION rag._document_order(collection_key integer, order_by text,
+    descending boolean)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -81,7 +91,8 @@ BEGIN
     _steps := rag._require_field(order_by);
     SELECT array_agg(f.type) INTO _types FROM rag.fields AS f
     WHERE f.collection_id = collection_key AND f.field = rag._field_name(_steps);
-    RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction || ' NULLS LAST, ', ''
+    RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction ||
+        ' NULLS LAST, ', ''
                               ORDER BY t.place) || 'c.uri'
             FROM unnest(coalesce(_types, ARRAY['numeric', 'timestamptz', 'text', 'boolean']))
                  WITH ORDINALITY AS t (type, place));
@@ -91,7 +102,8 @@ $$;
 COMMENT ON FUNCTION rag._document_order(integer, text, boolean) IS
 $$An ORDER BY of documents, alias c: by a column or by a metadata field, then by uri.
 
-A declared field sorts as its type. Another sorts by each type that a value can be of, so equal types stand together.$$;
+A declared field sorts as its type. Another sorts by each type that a value can be of, so equal
+types stand together.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.select_documents(
@@ -123,10 +135,11 @@ $$;
 COMMENT ON FUNCTION rag.select_documents(text, jsonb, text, boolean, integer, integer) IS
 $$The first documents in some order, without their content, e.g. the five latest contracts of 2024.
 
-order_by: uri, title, created_at, updated_at (the document's own; $media_type and $language too), or a metadata field, a
-dotted path as in filters.
-A field that rag.index_field declares sorts as its type. Another sorts its numbers by value, then ISO dates by time, then
-other texts by code point (their first 500 characters), then booleans, so that a field of one type is in that type's order.
-What has no place there (no such field, null, arrays, objects; of a declared field, values of other types) comes last, and
-equal ones go by uri, descending or not. result_limit: 1 to 1000. Next page: result_offset => how many there were so far.
+order_by: uri, title, created_at, updated_at (the document's own; $media_type and $language too), or
+a metadata field, a dotted path as in filters.
+A field that rag.index_field declares sorts as its type. Another sorts its numbers by value, then
+ISO dates by time, then other texts by code point (their first 500 characters), then booleans, so
+that a field of one type is in that type's order. What has no place there (no such field, null,
+arrays, objects; of a declared field, values of other types) comes last, and equal ones go by uri,
+descending or not. result_limit: 1 to 1000. Next page: result_offset => how many there were so far.
 To walk through all documents: rag.list_documents.$$;

@@ -20,14 +20,17 @@ RETURN CASE WHEN title = '' OR heading = title OR starts_with(heading, title || 
 COMMENT ON FUNCTION rag.embedded_text(text, text, text) IS
 $$The text of a chunk that is embedded and lexed: title, heading path and content, a line each.
 
-The title is left out where the heading path begins with it. Workers in any language must embed exactly this text.$$;
+The title is left out where the heading path begins with it. Workers in any language must embed
+exactly this text.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.document_id(collection_name text, document_uri text)
 RETURNS uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN substr(encode(sha256(convert_to(
-    length(collection_name) || ':' || collection_name || document_uri, 'UTF8')), 'hex'), 1, 32)::uuid;
+    length(collection_name) || ':' || collection_name || document_uri, 'UTF8')), 'hex'), 1,
+        32)::uuid;
 
 COMMENT ON FUNCTION rag.document_id(text, text) IS
-$$A document's id, derived from its collection's name and its uri, so that a repeated put is an update.$$;
+$$A document's id, derived from its collection's name and its uri, so that a repeated put is an
+update.$$;

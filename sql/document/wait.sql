@@ -1,6 +1,7 @@
 -- Read your writes: wait until documents are searchable.
 
-CREATE OR REPLACE FUNCTION rag.pending_documents(collection text, document_ids uuid[], versions integer[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.pending_documents(collection text, document_ids uuid[],
+    versions integer[] DEFAULT NULL)
 RETURNS TABLE (document_id uuid, uri text, wanted_version integer, state text, error text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -29,8 +30,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.pending_documents(text, uuid[], integer[]) IS
-$$Which of these documents are not searchable, by keyword and by vector, in the given versions (NULL: their last):
-pending (work is queued) or failed, and the last error.$$;
+$$Which of these documents are not searchable, by keyword and by vector, in the given versions
+(NULL: their last): pending (work is queued) or failed, and the last error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.wait_until_searchable(collection text, document_ids uuid[],
@@ -55,16 +56,20 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use 0 to 86400';
     END IF;
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
-        RAISE EXCEPTION 'a % transaction does not see what others store', current_setting('transaction_isolation')
+        RAISE EXCEPTION 'a % transaction does not see what others store',
+            current_setting('transaction_isolation')
         USING ERRCODE = 'RG001', HINT = 'wait outside it, or in a READ COMMITTED transaction';
     END IF;
     SELECT w.id::text INTO _names
     FROM unnest(document_ids) AS w (id)
-    WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = _id AND d.document_id = w.id)
+    WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = _id
+        AND d.document_id = w.id)
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'collection ''%'' has no document with id %', wait_until_searchable.collection, _names
-        USING ERRCODE = 'RG002', HINT = 'pass what rag.put_document returned; it may have been deleted since';
+        RAISE EXCEPTION 'collection ''%'' has no document with id %',
+            wait_until_searchable.collection, _names
+        USING ERRCODE = 'RG002',
+            HINT = 'pass what rag.put_document returned; it may have been deleted since';
     END IF;
     -- What is seen and not committed is this transaction's own, written under whichever savepoint.
     PERFORM FROM rag.jobs AS j,
@@ -82,30 +87,38 @@ BEGIN
     FROM rag.documents AS d WHERE d.collection_id = _id AND d.document_id = ANY (document_ids);
     LOOP
         -- Each round is a statement of its own and so has a snapshot of its own.
-        SELECT count(*), string_agg(quote_literal(u.uri), ', ' ORDER BY u.uri) FILTER (WHERE u.place <= 5),
-               max(format('%L: %s', u.uri, coalesce(u.error, 'unknown'))) FILTER (WHERE u.state = 'failed')
+        SELECT count(*), string_agg(quote_literal(u.uri), ', ' ORDER BY u.uri) FILTER
+            (WHERE u.place <= 5),
+               max(format('%L: %s', u.uri, coalesce(u.error, 'unknown'))) FILTER
+                   (WHERE u.state = 'failed')
         INTO _count, _names, _error
         FROM (SELECT x.*, row_number() OVER (ORDER BY x.uri) AS place
-              FROM rag.pending_documents(wait_until_searchable.collection, _ids, _versions) AS x) AS u;
+              FROM rag.pending_documents(wait_until_searchable.collection, _ids, _versions) AS x) AS
+                  u;
         EXIT WHEN _count = 0;
         IF _error IS NOT NULL THEN
             RAISE EXCEPTION 'a document cannot be made searchable: %', _error
-            USING ERRCODE = 'RG007', HINT = 'mend the cause and call rag.retry_jobs, or put another text';
+            USING ERRCODE = 'RG007',
+                HINT = 'mend the cause and call rag.retry_jobs, or put another text';
         END IF;
         IF clock_timestamp() >= _deadline THEN
             RAISE EXCEPTION '% documents are not searchable after % s: %', _count, timeout_seconds,
                 _names || CASE WHEN _count > 5 THEN ', …' ELSE '' END
-            USING ERRCODE = 'RG007', HINT = 'is a worker running ("rag-pg worker")? rag.list_jobs shows what waits';
+            USING ERRCODE = 'RG007',
+                HINT = 'is a worker running ("rag-pg worker")? rag.list_jobs shows what waits';
         END IF;
-        PERFORM pg_sleep(least(_pause, greatest(extract(epoch FROM _deadline - clock_timestamp()), 0)));
+        PERFORM pg_sleep(least(_pause,
+            greatest(extract(epoch FROM _deadline - clock_timestamp()), 0)));
         _pause := least(_pause * 1.5, 0.1);
     END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag.wait_until_searchable(text, uuid[], double precision) IS
-$$Return when these documents are searchable, by keyword and by vector, in the version they have now or a later one.
+$$Return when these documents are searchable, by keyword and by vector, in the version they have now
+or a later one.
 
-document_ids: what rag.put_document returned, after its transaction is committed. Polls, at first every 5 ms. Error RG007 after
-timeout_seconds (0: only look), naming what is still pending, or at once for a document that failed. Then search in a statement
-of its own: a search sees what was stored before its statement began.$$;
+document_ids: what rag.put_document returned, after its transaction is committed. Polls, at first
+every 5 ms. Error RG007 after timeout_seconds (0: only look), naming what is still pending, or at
+once for a document that failed. Then search in a statement of its own: a search sees what was
+stored before its statement began.$$;

@@ -1,6 +1,7 @@
 -- Two embedding spaces compared by the ranking measures of judged queries.
 
-CREATE OR REPLACE FUNCTION rag._ranking_metrics(of_collection integer, chunk_keys bigint[], relevant jsonb, depth integer,
+CREATE OR REPLACE FUNCTION rag._ranking_metrics(of_collection integer, chunk_keys bigint[],
+    relevant jsonb, depth integer,
                                           OUT recall double precision, OUT ndcg double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -13,15 +14,18 @@ BEGIN
         RETURN;
     END IF;
     IF jsonb_typeof(relevant) = 'array' THEN
-        relevant := (SELECT jsonb_object_agg(r.uri, 1) FROM jsonb_array_elements_text(relevant) AS r (uri));
+        relevant := (SELECT jsonb_object_agg(r.uri, 1)
+            FROM jsonb_array_elements_text(relevant) AS r (uri));
     END IF;
     SELECT sum(i.grade / (ln(i.place + 1) / ln(2.0)))
     INTO _best
-    FROM (SELECT g.value::double precision AS grade, row_number() OVER (ORDER BY g.value::double precision DESC) AS place
+    FROM (SELECT g.value::double precision AS grade,
+        row_number() OVER (ORDER BY g.value::double precision DESC) AS place
           FROM jsonb_each_text(relevant) AS g) AS i
     WHERE i.place <= depth;
     SELECT count(*) FILTER (WHERE f.grade > 0)::double precision
-               / nullif((SELECT count(*) FROM jsonb_each_text(relevant) AS g WHERE g.value::double precision > 0), 0),
+               / nullif((SELECT count(*) FROM jsonb_each_text(relevant) AS g
+                   WHERE g.value::double precision > 0), 0),
            coalesce(sum(f.grade / (ln(f.place + 1) / ln(2.0))), 0) / nullif(_best, 0)
     INTO recall, ndcg
     FROM (
@@ -36,14 +40,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._ranking_metrics(integer, bigint[], jsonb, integer) IS
-$$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document counts where its first chunk stands.
+$$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document
+counts where its first chunk stands.
 
-relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(place + 1).
-Source: Järvelin, Kekäläinen, TOIS 2002.$$;
+relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(place +
+1). Source: Järvelin, Kekäläinen, TOIS 2002.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compare_spaces(collection text, queries jsonb, result_limit integer DEFAULT 10)
-RETURNS TABLE (place integer, query_text text, space_id integer, chunk_ids bigint[], overlap double precision,
+CREATE OR REPLACE FUNCTION rag.compare_spaces(collection text, queries jsonb,
+    result_limit integer DEFAULT 10)
+RETURNS TABLE (place integer, query_text text, space_id integer, chunk_ids bigint[],
+    overlap double precision,
                rank_difference double precision, recall double precision, ndcg double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -59,17 +66,22 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use 1 to 1000';
     END IF;
     IF jsonb_typeof(queries) IS DISTINCT FROM 'array'
-        OR EXISTS (SELECT FROM jsonb_array_elements(CASE jsonb_typeof(queries) WHEN 'array' THEN queries ELSE '[]' END) AS q
+        OR EXISTS (SELECT FROM
+            jsonb_array_elements(CASE jsonb_typeof(queries) WHEN 'array' THEN queries ELSE '[]' END)
+                AS q
                    WHERE jsonb_typeof(q.value -> 'embeddings') IS DISTINCT FROM 'object') THEN
-        RAISE EXCEPTION 'queries is no JSON array of objects with embeddings' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"query": "…", "embeddings": {"<space_id>": [0.1, …]}, "relevant": ["uri", …]}, …]';
+        RAISE EXCEPTION 'queries is no JSON array of objects with embeddings'
+            USING ERRCODE = 'RG001',
+        HINT = 'pass [{"query": "…", "embeddings": {"<space_id>": [0.1, …]}, "relevant": ["uri", '
+            '…]}, …]';
     END IF;
     SELECT e.key INTO _unknown
     FROM jsonb_array_elements(queries) AS q, jsonb_each(q.value -> 'embeddings') AS e
     WHERE NOT EXISTS (SELECT FROM rag._live_spaces(_id) AS k WHERE k.space_id::text = e.key)
     LIMIT 1;
     IF FOUND THEN
-        RAISE EXCEPTION 'collection ''%'' has no embedding space ''%''', compare_spaces.collection, _unknown
+        RAISE EXCEPTION 'collection ''%'' has no embedding space ''%''', compare_spaces.collection,
+            _unknown
         USING ERRCODE = 'RG002', HINT = 'the keys of embeddings are space ids, see rag.list_spaces';
     END IF;
     RETURN QUERY
@@ -77,13 +89,16 @@ BEGIN
         SELECT q.ordinality::integer AS place, q.value ->> 'query' AS query_text,
                nullif(q.value -> 'relevant', 'null') AS relevant, e.key::integer AS space_id,
                ARRAY(SELECT n.chunk_id
-                     FROM rag._exact_search(_id, rag._require_space(e.key::integer), e.value::text::{vector}.halfvec,
+                     FROM rag._exact_search(_id, rag._require_space(e.key::integer),
+                         e.value::text::{vector}.halfvec,
                                               result_limit, NULL, NULL) AS n
                      ORDER BY n.distance, n.chunk_id) AS chunk_ids
-        FROM jsonb_array_elements(queries) WITH ORDINALITY AS q, jsonb_each(q.value -> 'embeddings') AS e
+        FROM jsonb_array_elements(queries) WITH ORDINALITY AS q,
+            jsonb_each(q.value -> 'embeddings') AS e
     )
     SELECT a.place, a.query_text, a.space_id, a.chunk_ids,
-           s.shared / nullif(greatest(cardinality(a.chunk_ids), cardinality(o.chunk_ids)), 0), s.moved, j.recall, j.ndcg
+           s.shared / nullif(greatest(cardinality(a.chunk_ids), cardinality(o.chunk_ids)), 0),
+               s.moved, j.recall, j.ndcg
     FROM asked AS a
     LEFT JOIN asked AS o ON o.place = a.place AND o.space_id = _active,
     LATERAL (
@@ -98,8 +113,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.compare_spaces(text, jsonb, integer) IS
-$$What embedding spaces of a collection find for the same queries, by exact vector search: one row for each query and space.
+$$What embedding spaces of a collection find for the same queries, by exact vector search: one row
+for each query and space.
 
-queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri": grade, …}}, …].
-chunk_ids: the first result_limit. Against the active space's: overlap, the share of chunks that both have, and
-rank_difference, by how many places those stand apart on average. With judgements: recall and ndcg (see rag._ranking_metrics).$$;
+queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri":
+grade, …}}, …]. chunk_ids: the first result_limit. Against the active space's: overlap, the share of
+chunks that both have, and rank_difference, by how many places those stand apart on average. With
+judgements: recall and ndcg (see rag._ranking_metrics).$$;

@@ -29,7 +29,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._filter_chunks(integer, bigint[], text) IS
-$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for all.$$;
+$$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for
+all.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._chunks_of_slots(
@@ -96,9 +97,11 @@ BEGIN
     RETURN ARRAY(
         SELECT CASE WHEN p.point < cardinality(_blocks)::bigint * _size
                     THEN _blocks[p.point / _size + 1] * _size + (p.point % _size)::integer
-                    ELSE _growing * _size + (p.point - cardinality(_blocks)::bigint * _size)::integer END
+                    ELSE _growing * _size +
+                        (p.point - cardinality(_blocks)::bigint * _size)::integer END
         FROM (
-            SELECT (hashint8(g.part) & 2147483647) % (cardinality(_blocks)::bigint * _size + _filled) AS point
+            SELECT (hashint8(g.part) & 2147483647) %
+                (cardinality(_blocks)::bigint * _size + _filled) AS point
             FROM generate_series(1::bigint, sample_size) AS g (part)
         ) AS p
     );
@@ -106,7 +109,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._sample_slots(integer, integer) IS
-$$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them are empty.$$;
+$$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them
+are empty.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._filter_share(collection_key integer, filter_sql text)
@@ -160,7 +164,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._list_matches(integer, text, tsquery, integer) IS
-$$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most pass the filter.$$;
+$$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most
+pass the filter.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._list_indexed_matches(

@@ -1,7 +1,8 @@
 -- Filters of a document's columns: $uri, $title, $media_type, $language, $created_at, $updated_at.
 --
--- Alias c is rag.chunks or rag.documents; both have a document_id. A uri decides the document's id, so equality of uris
--- needs no other table. What else is asked of a document is looked up by that id.
+-- Alias c is rag.chunks or rag.documents; both have a document_id. A uri decides the document's id,
+-- so equality of uris needs no other table. What else is asked of a document is looked up by that
+-- id.
 
 CREATE OR REPLACE FUNCTION rag._document_column(
     collection_key integer, field text, documents_alias text, OUT expression text, OUT type text)
@@ -12,9 +13,12 @@ BEGIN
     type := CASE WHEN field IN ('$uri', '$title', '$media_type', '$language') THEN 'text'
                  WHEN field IN ('$created_at', '$updated_at') THEN 'timestamptz' END;
     IF type IS NULL THEN
-        RAISE EXCEPTION 'unknown operator or column %', quote_literal(left(field, 100)) USING ERRCODE = 'RG004',
-        HINT = E'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; above fields stand '
-               '$and, $or and $not, below them comparisons: {"year": {"$gte": 2024}}; a field of the metadata whose '
+        RAISE EXCEPTION 'unknown operator or column %', quote_literal(left(field, 100))
+            USING ERRCODE = 'RG004',
+        HINT = E'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; '
+            'above fields stand '
+               '$and, $or and $not, below them comparisons: {"year": {"$gte": 2024}}; a field of '
+               'the metadata whose '
                'name begins with $ is written \\$';
     END IF;
     expression := format('%s.%I', documents_alias, substr(field, 2));
@@ -26,35 +30,45 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._document_column(integer, text, text) IS
-$$The SQL expression of a document's column, e.g. of $title, and its type: text or timestamptz. Never NULL.
+$$The SQL expression of a document's column, e.g. of $title, and its type: text or timestamptz.
+Never NULL.
 
-$language: the document's, or the collection's where it has none of its own. Error RG004 for an unknown name.$$;
+$language: the document's, or the collection's where it has none of its own. Error RG004 for an
+unknown name.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_column_operator(
-    collection_key integer, field text, operator text, operand jsonb, OUT condition text, OUT by_id boolean)
+    collection_key integer, field text, operator text, operand jsonb, OUT condition text,
+        OUT by_id boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _column record := rag._document_column(collection_key, field, 'd');
-    _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<' WHEN '$lte' THEN '<=' END;
-    _operands jsonb := CASE WHEN operator IN ('$in', '$nin') THEN operand ELSE jsonb_build_array(operand) END;
+    _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<'
+        WHEN '$lte' THEN '<=' END;
+    _operands jsonb := CASE WHEN operator IN ('$in', '$nin') THEN operand
+        ELSE jsonb_build_array(operand) END;
     _texts text[];
 BEGIN
     by_id := false;
     IF _column.type = 'timestamptz' THEN
         IF _sign IS NULL OR rag._as_timestamptz(operand) IS NULL THEN
-            RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)), left(operand::text, 100)
+            RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)),
+                left(operand::text, 100)
             USING ERRCODE = 'RG004',
-            HINT = format('it is a point in time; a day is {"%s": {"$gte": "2024-02-29", "$lt": "2024-03-01"}}', field);
+            HINT = format('it is a point in time; a day is {"%s": {"$gte": "2024-02-29", "$lt": '
+                '"2024-03-01"}}', field);
         END IF;
-        condition := format('%s %s %L::timestamptz', _column.expression, _sign, rag._as_timestamptz(operand));
+        condition := format('%s %s %L::timestamptz', _column.expression, _sign,
+            rag._as_timestamptz(operand));
         RETURN;
     END IF;
-    IF jsonb_typeof(_operands) <> 'array' OR operator NOT IN ('$eq', '$ne', '$in', '$nin', '$like', '$gt', '$gte', '$lt', '$lte')
+    IF jsonb_typeof(_operands) <> 'array'
+        OR operator NOT IN ('$eq', '$ne', '$in', '$nin', '$like', '$gt', '$gte', '$lt', '$lte')
        OR jsonb_path_exists(_operands, 'strict $[*] ? (@.type() != "string")', silent => true) THEN
-        RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)), left(operand::text, 100)
+        RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)),
+            left(operand::text, 100)
         USING ERRCODE = 'RG004',
         HINT = 'it is a text: use $eq $ne $in $nin $gt $gte $lt $lte or $like with texts, or $not';
     END IF;
@@ -82,7 +96,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_column_operator(integer, text, text, jsonb) IS
-$$One operator of a document's column, compiled. by_id: on c.document_id, else on alias d of rag.documents.$$;
+$$One operator of a document's column, compiled. by_id: on c.document_id, else on alias d of
+rag.documents.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_column(
@@ -102,7 +117,8 @@ BEGIN
     PERFORM rag._document_column(collection_key, field, 'd');
     indexed := false;
     undeclared := '{}';
-    FOR _operator, _operand IN SELECT o.key, o.value FROM jsonb_each(rag._field_operators(wanted)) AS o LOOP
+    FOR _operator, _operand IN SELECT o.key, o.value
+        FROM jsonb_each(rag._field_operators(wanted)) AS o LOOP
         IF _operator = '$not' THEN
             _part := rag._compile_column(collection_key, field, _operand, depth + 1);
             _conditions := _conditions || format('(%s) IS NOT TRUE', _part.condition);
@@ -118,7 +134,8 @@ BEGIN
     END LOOP;
     IF cardinality(_of_document) > 0 THEN
         _conditions := _conditions || format(
-            'EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %s AND d.document_id = c.document_id AND %s)',
+            'EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = %s AND d.document_id = '
+            'c.document_id AND %s)',
             collection_key, rag._join_conditions(_of_document, 'AND'));
     END IF;
     condition := rag._join_conditions(_conditions, 'AND');

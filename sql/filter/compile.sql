@@ -11,15 +11,18 @@ DECLARE
 BEGIN
     undeclared := '{}';
     IF operator IN ('$in', '$nin') AND jsonb_typeof(operand) <> 'array' THEN
-        RAISE EXCEPTION '% of field % takes a list, not %', operator, quote_literal(left(field, 100)), left(operand::text, 100)
+        RAISE EXCEPTION '% of field % takes a list, not %', operator,
+            quote_literal(left(field, 100)), left(operand::text, 100)
         USING ERRCODE = 'RG004', HINT = 'for example {"lang": {"$in": ["en", "de"]}}';
     ELSIF operator = '$exists' AND jsonb_typeof(operand) <> 'boolean' THEN
-        RAISE EXCEPTION '$exists of field % takes true or false, not %', quote_literal(left(field, 100)), left(operand::text, 100)
+        RAISE EXCEPTION '$exists of field % takes true or false, not %',
+            quote_literal(left(field, 100)), left(operand::text, 100)
         USING ERRCODE = 'RG004', HINT = 'for example {"lang": {"$exists": false}}';
     END IF;
     CASE
         WHEN operator IN ('$eq', '$ne') THEN
-            SELECT e.* INTO condition, indexed FROM rag._compile_equal(steps, jsonb_build_array(operand)) AS e;
+            SELECT e.* INTO condition, indexed
+                FROM rag._compile_equal(steps, jsonb_build_array(operand)) AS e;
         WHEN operator IN ('$in', '$nin') THEN
             SELECT e.* INTO condition, indexed FROM rag._compile_equal(steps, operand) AS e;
         WHEN operator IN ('$gt', '$gte', '$lt', '$lte') THEN
@@ -30,7 +33,8 @@ BEGIN
             FROM rag._compile_like(collection_key, field, steps, operand) AS l;
         WHEN operator = '$contains' THEN
             _around := rag._wrap_operand(steps, operand);
-            condition := format('(c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)', _around[1], _around[2]);
+            condition := format('(c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)', _around[1],
+                _around[2]);
             indexed := rag._has_scalar(operand);
         WHEN operator = '$exists' THEN
             condition := format('(%s) %s', rag._field_value('c.metadata', steps),
@@ -40,8 +44,10 @@ BEGIN
             SELECT f.* INTO condition, indexed, undeclared
             FROM rag._compile_field(collection_key, field, operand, depth + 1) AS f;
         ELSE
-            RAISE EXCEPTION 'unknown operator % at field %', quote_literal(left(operator, 100)), quote_literal(left(field, 100))
-            USING ERRCODE = 'RG004', HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $contains $like or $not; '
+            RAISE EXCEPTION 'unknown operator % at field %', quote_literal(left(operator, 100)),
+                quote_literal(left(field, 100))
+            USING ERRCODE = 'RG004',
+                HINT = 'use $eq $ne $gt $gte $lt $lte $in $nin $exists $contains $like or $not; '
                 '$and and $or stand above fields';
     END CASE;
     IF operator IN ('$ne', '$nin', '$not') THEN
@@ -59,7 +65,8 @@ $$One operator of a field, compiled.$$;
 CREATE OR REPLACE FUNCTION rag._field_operators(wanted jsonb)
 RETURNS jsonb
 LANGUAGE sql IMMUTABLE PARALLEL SAFE  -- CASE: the parts of an AND are computed in any order
-RETURN CASE WHEN jsonb_path_exists(wanted, 'strict $ ? (@.type() == "object").keyvalue() ? (@.key starts with "$")')
+RETURN CASE WHEN jsonb_path_exists(wanted,
+    'strict $ ? (@.type() == "object").keyvalue() ? (@.key starts with "$")')
             THEN wanted ELSE jsonb_build_object('$eq', wanted) END;
 
 COMMENT ON FUNCTION rag._field_operators(jsonb) IS
@@ -83,7 +90,8 @@ BEGIN
     undeclared := '{}';
     FOR _part IN
         SELECT p.* FROM jsonb_each(_operators) AS o,
-        LATERAL rag._compile_operator(collection_key, field, rag._field_steps(field), o.key, o.value, depth) AS p
+        LATERAL rag._compile_operator(collection_key, field, rag._field_steps(field), o.key,
+            o.value, depth) AS p
     LOOP
         _conditions := _conditions || _part.condition;
         indexed := indexed OR _part.indexed;
@@ -94,7 +102,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_field(integer, text, jsonb, integer) IS
-$$What a filter wants of one field, compiled: an object of operators, all of which hold, or a plain value that it equals.$$;
+$$What a filter wants of one field, compiled: an object of operators, all of which hold, or a plain
+value that it equals.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_depth(depth integer)
@@ -144,7 +153,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_branches(integer, text, jsonb, integer) IS
-$$The filters below $and or $or, compiled. An empty $and holds for every chunk, an empty $or for none.$$;
+$$The filters below $and or $or, compiled. An empty $and holds for every chunk, an empty $or for
+none.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_object(
@@ -193,7 +203,8 @@ $$A filter object, compiled: all of its keys hold.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.compile_filter(
-    collection_key integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean, OUT undeclared text[])
+    collection_key integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean,
+        OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -205,9 +216,13 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use at most 8000000';
     END IF;
     -- Planning takes time by the square of the conditions.
-    SELECT (SELECT count(*) FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "object").keyvalue().key'))
-         + (SELECT count(*) FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
-                                 LATERAL jsonb_array_elements(a.list) AS e  -- [*] would look each element up from the first
+    SELECT (SELECT count(*)
+        FROM jsonb_path_query(metadata_filter,
+            'strict $.** ? (@.type() == "object").keyvalue().key'))
+         + (SELECT count(*) FROM
+             jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
+                                 -- [*] would look each element up from the first
+                                 LATERAL jsonb_array_elements(a.list) AS e
             WHERE jsonb_typeof(e.value) IN ('object', 'array'))
     INTO _parts;
     IF _parts > 3000 THEN
@@ -216,7 +231,8 @@ BEGIN
                'many values of one field are one $in';
     END IF;
     IF jsonb_path_exists(metadata_filter, 'strict $.**{100}') THEN
-        RAISE EXCEPTION 'the filter''s values are nested more than 100 deep' USING ERRCODE = 'RG004',
+        RAISE EXCEPTION 'the filter''s values are nested more than 100 deep'
+            USING ERRCODE = 'RG004',
         HINT = 'ask for a part of the value: {"author.name": "Ann"}';
     END IF;
     IF coalesce(metadata_filter, '{}') = '{}' THEN
@@ -224,16 +240,19 @@ BEGIN
         undeclared := '{}';
         RETURN;
     END IF;
-    SELECT format('(%s)', o.condition), o.indexed, ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
+    SELECT format('(%s)', o.condition), o.indexed,
+        ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
     INTO condition, indexed, undeclared
     FROM rag._compile_object(collection_key, metadata_filter, 1) AS o;
 END
 $$;
 
 COMMENT ON FUNCTION rag.compile_filter(integer, jsonb) IS
-$$A filter as an SQL condition on alias c of rag.chunks, for the collection with that id. Error RG004 names what is wrong.
+$$A filter as an SQL condition on alias c of rag.chunks, for the collection with that id. Error
+RG004 names what is wrong.
 
-condition: trusted SQL in parentheses, every value in it quoted by the database; true, false or NULL, which is as false; NULL
-for the empty filter. indexed: an index serves it, so its matches can be listed without reading every chunk.
-undeclared: the fields with a range or a prefix that rag.index_field would speed up.
+condition: trusted SQL in parentheses, every value in it quoted by the database; true, false or
+NULL, which is as false; NULL for the empty filter. indexed: an index serves it, so its matches can
+be listed without reading every chunk. undeclared: the fields with a range or a prefix that
+rag.index_field would speed up.
 The language: docs/guides/filters.md.$$;

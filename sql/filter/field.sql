@@ -1,15 +1,18 @@
 -- Metadata fields: where a dotted path leads, and what its value is as a type.
 --
--- A filter always compares rag._as_<type>(value); declaring a field only puts a btree on that same expression. So a
--- declaration changes how long a search takes, never what it finds. Changing an as_ function means REINDEX.
+-- A filter always compares rag._as_<type>(value); declaring a field only puts a btree on that same
+-- expression. So a declaration changes how long a search takes, never what it finds. Changing an
+-- as_ function means REINDEX.
 
 CREATE OR REPLACE FUNCTION rag._as_numeric(value jsonb)
 RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN jsonb_typeof(value) = 'number' AND length(value::text) <= 1000 THEN value::numeric END;
+RETURN CASE WHEN jsonb_typeof(value) = 'number'
+    AND length(value::text) <= 1000 THEN value::numeric END;
 
 COMMENT ON FUNCTION rag._as_numeric(jsonb) IS
-$$A JSON number, or NULL: for any other value, and for a number of more than 1,000 characters, which no btree holds.$$;
+$$A JSON number, or NULL: for any other value, and for a number of more than 1,000 characters, which
+no btree holds.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._as_boolean(value jsonb)
@@ -35,7 +38,9 @@ Comparing them with fewer than 500 characters gives what comparing the whole str
 CREATE OR REPLACE FUNCTION rag._as_timestamptz(value jsonb)
 RETURNS timestamptz
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-AS $$  -- a search_path of its own would double the cost of what runs once per row: every name is written in full instead
+-- a search_path of its own would double the cost of what runs once per row: every name is written
+-- in full instead
+AS $$
 DECLARE
     _text pg_catalog.text := value OPERATOR(pg_catalog.#>>) '{}';
     _shape pg_catalog.text;
@@ -51,9 +56,12 @@ BEGIN
     _zone := CASE WHEN _shape OPERATOR(pg_catalog.=) '9999-99-99' THEN ''
                   WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99:99.9%'
                       THEN pg_catalog.ltrim(pg_catalog.substr(_shape, 21), '9')
-                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99:99%' THEN pg_catalog.substr(_shape, 20)
-                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99%' THEN pg_catalog.substr(_shape, 17) END;
-    IF _zone OPERATOR(pg_catalog.=) ANY ('{"",Z,+99,-99,+99:99,-99:99,+9999,-9999}'::pg_catalog.text[]) THEN
+                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99:99%' THEN
+                      pg_catalog.substr(_shape, 20)
+                  WHEN _shape OPERATOR(pg_catalog.~~) '9999-99-99T99:99%' THEN
+                      pg_catalog.substr(_shape, 17) END;
+    IF _zone OPERATOR(pg_catalog.=) ANY
+        ('{"",Z,+99,-99,+99:99,-99:99,+9999,-9999}'::pg_catalog.text[]) THEN
         IF _zone OPERATOR(pg_catalog.=) '' THEN
             _text := _text OPERATOR(pg_catalog.||) 'Z';
         END IF;
@@ -66,10 +74,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._as_timestamptz(jsonb) IS
-$$A JSON string that is an ISO 8601 date, or a date and a time, as a point in time, or NULL for any other value.
+$$A JSON string that is an ISO 8601 date, or a date and a time, as a point in time, or NULL for any
+other value.
 
-2024-02-29, 2024-02-29T12:30, 2024-02-29 12:30:05.25+02:00. Without an offset it is UTC; a date alone is its midnight.
-Immutable, because year, month, day and offset are given in full: no setting of the session has a say.$$;
+2024-02-29, 2024-02-29T12:30, 2024-02-29 12:30:05.25+02:00. Without an offset it is UTC; a date
+alone is its midnight. Immutable, because year, month, day and offset are given in full: no setting
+of the session has a say.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._field_steps(field text)
@@ -81,17 +91,22 @@ DECLARE
     _steps text[];
 BEGIN
     IF field !~ E'^([^\\\\]|\\\\[\\\\.$])*$' THEN
-        RAISE EXCEPTION 'field % has a backslash that escapes nothing', quote_literal(left(field, 100))
-        USING ERRCODE = 'RG004', HINT = 'a backslash stands before a dot, a dollar sign or another backslash';
+        RAISE EXCEPTION 'field % has a backslash that escapes nothing',
+            quote_literal(left(field, 100))
+        USING ERRCODE = 'RG004',
+            HINT = 'a backslash stands before a dot, a dollar sign or another backslash';
     END IF;
-    SELECT array_agg(replace(replace(replace(s.step, E'\\d', '.'), E'\\e', '$'), E'\\b', E'\\') ORDER BY s.place)
+    SELECT array_agg(replace(replace(replace(s.step, E'\\d', '.'), E'\\e', '$'), E'\\b', E'\\')
+        ORDER BY s.place)
     INTO _steps
     FROM unnest(CASE WHEN field = '' THEN '{""}' ELSE string_to_array(
-             replace(replace(replace(field, E'\\\\', E'\\b'), E'\\.', E'\\d'), E'\\$', E'\\e'), '.') END)
+             replace(replace(replace(field, E'\\\\', E'\\b'), E'\\.', E'\\d'), E'\\$', E'\\e'), '.')
+                 END)
          WITH ORDINALITY AS s (step, place);
     IF cardinality(_steps) > 32 THEN
         RAISE EXCEPTION 'field % has % steps', quote_literal(left(field, 100)), cardinality(_steps)
-        USING ERRCODE = 'RG004', HINT = E'use at most 32; a dot that is part of a name is written \\.';
+        USING ERRCODE = 'RG004',
+            HINT = E'use at most 32; a dot that is part of a name is written \\.';
     END IF;
     RETURN _steps;
 END
@@ -100,13 +115,15 @@ $$;
 COMMENT ON FUNCTION rag._field_steps(text) IS
 $$A dotted path as the keys it leads through: author.name gives {author,name}.
 
-A dot, a dollar sign or a backslash that is part of a key stands after a backslash: v1\.0 gives {v1.0}.$$;
+A dot, a dollar sign or a backslash that is part of a key stands after a backslash: v1\.0 gives
+{v1.0}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._field_name(steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.'), '$', '\$'), '.' ORDER BY s.place)
+RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.'), '$', '\$'), '.'
+    ORDER BY s.place)
         FROM unnest(steps) WITH ORDINALITY AS s (step, place));
 
 COMMENT ON FUNCTION rag._field_name(text[]) IS
@@ -120,7 +137,8 @@ RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER 
                            FROM unnest(steps) WITH ORDINALITY AS s (step, place));
 
 COMMENT ON FUNCTION rag._field_value(text, text[]) IS
-$$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects only.$$;
+$$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects
+only.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._field_expression(metadata_column text, steps text[], type text)
@@ -130,5 +148,5 @@ RETURN format('rag._as_%s(%s)%s', type, rag._field_value(metadata_column, steps)
               CASE type WHEN 'text' THEN ' COLLATE "C"' END);
 
 COMMENT ON FUNCTION rag._field_expression(text, text[], text) IS
-$$The SQL expression of a field's value as text, numeric, timestamptz or boolean: what filters compare and what
-rag.index_field indexes.$$;
+$$The SQL expression of a field's value as text, numeric, timestamptz or boolean: what filters
+compare and what rag.index_field indexes.$$;

@@ -1,7 +1,8 @@
 -- What the operators of the filter language compile to: SQL conditions on alias c of rag.chunks.
 --
--- What compiles returns (condition, indexed, undeclared), see rag.compile_filter. A condition is two-valued where it is
--- negated (IS NOT TRUE) and may otherwise be NULL for false: there is no other negation, so NULL never becomes true.
+-- What compiles returns (condition, indexed, undeclared), see rag.compile_filter. A condition is
+-- two-valued where it is negated (IS NOT TRUE) and may otherwise be NULL for false: there is no
+-- other negation, so NULL never becomes true.
 
 CREATE OR REPLACE FUNCTION rag._join_conditions(conditions text[], word text)
 RETURNS text
@@ -15,12 +16,14 @@ COMMENT ON FUNCTION rag._join_conditions(text[], text) IS
 $$SQL conditions joined by AND or OR. None at all: true for AND, false for OR.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._compile_equal(steps text[], operands jsonb, OUT condition text, OUT indexed boolean)
+CREATE OR REPLACE FUNCTION rag._compile_equal(steps text[], operands jsonb, OUT condition text,
+    OUT indexed boolean)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    by_index CONSTANT integer := 64;  -- GIN compares each match with every value: many are hashed instead
+    -- GIN compares each match with every value: many are hashed instead
+    by_index CONSTANT integer := 64;
     _value text := rag._field_value('c.metadata', steps);
     _path text := '@';
     _objects text := '';
@@ -40,21 +43,25 @@ BEGIN
     FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) NOT IN ('object', 'array');
     IF cardinality(_scalars) <= by_index THEN
         _parts := ARRAY[format('c.metadata @? %L::jsonpath', format('$ ? (%s(%s))', _objects, (
-            SELECT string_agg(format('%s == %s', _path, s.value), ' || ') FROM unnest(_scalars) AS s (value))))];
+            SELECT string_agg(format('%s == %s', _path, s.value), ' || ')
+                FROM unnest(_scalars) AS s (value))))];
     ELSIF _scalars IS NOT NULL THEN
         indexed := false;
         _parts := ARRAY[format(
             'CASE WHEN jsonb_typeof(%1$s) = ''array'''
-            ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value) WHERE e.value = ANY (%2$L::jsonb[]))'
+            ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value) WHERE e.value = ANY '
+            '(%2$L::jsonb[]))'
             ' ELSE %1$s = ANY (%2$L::jsonb[]) END', '(' || _value || ')', _scalars)];
     END IF;
     FOR _operand IN
-        SELECT o.value FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) IN ('object', 'array')
+        SELECT o.value FROM jsonb_array_elements(operands) AS o
+            WHERE jsonb_typeof(o.value) IN ('object', 'array')
     LOOP
         _around := rag._wrap_operand(steps, _operand);
         _parts := _parts || format(
             '((c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)'
-            ' AND (%3$s = %4$L::jsonb OR %4$L::jsonb IN (SELECT jsonb_path_query(%3$s, ''$[*]''))))',
+            ' AND (%3$s = %4$L::jsonb OR %4$L::jsonb IN (SELECT '
+            'jsonb_path_query(%3$s, ''$[*]''))))',
             _around[1], _around[2], _value, _operand);
         indexed := indexed AND rag._has_scalar(_operand);
     END LOOP;
@@ -63,7 +70,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_equal(text[], jsonb) IS
-$$The condition that a field, or an element of the array it holds, equals one of the operands (a JSON array).$$;
+$$The condition that a field, or an element of the array it holds, equals one of the operands (a
+JSON array).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._wrap_operand(steps text[], operand jsonb)
@@ -84,7 +92,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._wrap_operand(text[], jsonb) IS
-$$Metadata that holds the operand at a field, and metadata that holds it there as the element of an array.$$;
+$$Metadata that holds the operand at a field, and metadata that holds it there as the element of an
+array.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_scalar(operand jsonb)
@@ -93,7 +102,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_path_exists(operand, 'strict $.** ? (@.type() != "object" && @.type() != "array")');
 
 COMMENT ON FUNCTION rag._has_scalar(jsonb) IS
-$$Whether there is any string, number, boolean or null in a value: without one, GIN has nothing to look up.$$;
+$$Whether there is any string, number, boolean or null in a value: without one, GIN has nothing to
+look up.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_range(
@@ -103,23 +113,28 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<' WHEN '$lte' THEN '<=' END;
+    _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<'
+        WHEN '$lte' THEN '<=' END;
     _declared text;
     _type text := CASE jsonb_typeof(operand)
                   WHEN 'number' THEN 'numeric' WHEN 'boolean' THEN 'boolean'
-                  WHEN 'string' THEN CASE WHEN rag._as_timestamptz(operand) IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
+                  WHEN 'string' THEN CASE WHEN rag._as_timestamptz(operand)
+                      IS NOT NULL THEN 'timestamptz' ELSE 'text' END END;
 BEGIN
     IF _type IS NULL OR rag._as_numeric(operand) IS NULL AND _type = 'numeric' THEN
         RAISE EXCEPTION '% of field % takes a number, a date, a text or a boolean, not %', operator,
             quote_literal(left(field, 100)), left(operand::text, 100)
-        USING ERRCODE = 'RG004', HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
+        USING ERRCODE = 'RG004',
+            HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
     END IF;
     SELECT f.type INTO _declared FROM rag.fields AS f
     WHERE f.collection_id = collection_key AND f.field = rag._field_name(steps);
     IF _declared <> _type AND (_declared, _type) <> ('text', 'timestamptz') THEN
-        RAISE EXCEPTION 'field % is declared %, % cannot compare it with %', quote_literal(left(field, 100)), _declared,
+        RAISE EXCEPTION 'field % is declared %, % cannot compare it with %',
+            quote_literal(left(field, 100)), _declared,
             operator, left(operand::text, 100)
-        USING ERRCODE = 'RG004', HINT = 'pass a value of that type; dates are written like "2024-02-29T12:30:00Z"';
+        USING ERRCODE = 'RG004',
+            HINT = 'pass a value of that type; dates are written like "2024-02-29T12:30:00Z"';
     END IF;
     indexed := coalesce(_declared = _type, false);
     undeclared := CASE WHEN _declared IS NULL THEN ARRAY[rag._field_name(steps)] ELSE '{}' END;
@@ -130,14 +145,16 @@ BEGIN
         condition := format('%s %s rag._as_timestamptz(%L::jsonb)',
                             rag._field_expression('c.metadata', steps, _type), _sign, operand);
     ELSE
-        condition := format('%s %s %L::%s', rag._field_expression('c.metadata', steps, _type), _sign,
+        condition := format('%s %s %L::%s', rag._field_expression('c.metadata', steps, _type),
+            _sign,
                             operand #>> '{}', _type);
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._compile_range(integer, text, text[], text, jsonb) IS
-$$The condition that a field's one value is greater or less than the operand, by the operand's type.$$;
+$$The condition that a field's one value is greater or less than the operand, by the operand's
+type.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._whole_text(steps text[])
@@ -157,8 +174,10 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF jsonb_typeof(operand) <> 'string' OR operand #>> '{}' ~ E'(^|[^\\\\])(\\\\\\\\)*\\\\$' THEN
-        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)), left(operand::text, 100)
-        USING ERRCODE = 'RG004', HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
+        RAISE EXCEPTION '$like of field % takes a pattern, not %', quote_literal(left(field, 100)),
+            left(operand::text, 100)
+        USING ERRCODE = 'RG004',
+            HINT = 'use text with % and _, e.g. "Guide%"; a backslash takes what follows as it is';
     END IF;
 END
 $$;
@@ -185,11 +204,13 @@ BEGIN
         indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
                            AND f.field = rag._field_name(steps) AND f.type = 'text');
         undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag._field_name(steps)] END;
-        condition := format('(%s LIKE %L%s)', rag._field_expression('c.metadata', steps, 'text'), _prefix || '%',
+        condition := format('(%s LIKE %L%s)', rag._field_expression('c.metadata', steps, 'text'),
+            _prefix || '%',
                             CASE WHEN _pattern <> _prefix || '%' THEN ' AND ' || condition END);
     END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._compile_like(integer, text, text[], jsonb) IS
-$$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _ can use the field's index.$$;
+$$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _
+can use the field's index.$$;

@@ -18,16 +18,19 @@ BEGIN
                 AND c.start_offset IS NULL)
         ELSE EXISTS (
                 SELECT FROM rag.chunks AS c
-                LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
+                LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id
+                    AND e.chunk_id = c.chunk_id
                 WHERE c.collection_id = of_backlog.collection_id AND c.document_id = n.document_id
                     AND e.chunk_id IS NULL)
             AND NOT EXISTS (
                 SELECT FROM rag.jobs AS j
                 WHERE j.collection_id = of_backlog.collection_id AND j.document_id = n.document_id
-                    AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest' AND j.state = 'waiting')) END
+                    AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest'
+                        AND j.state = 'waiting')) END
     FROM (
         SELECT d.document_id FROM rag.documents AS d
-        WHERE d.collection_id = of_backlog.collection_id AND d.document_id > of_backlog.after_document
+        WHERE d.collection_id = of_backlog.collection_id
+            AND d.document_id > of_backlog.after_document
         ORDER BY d.document_id
         LIMIT document_limit
     ) AS n
@@ -36,11 +39,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._next_documents(rag.backlogs, integer) IS
-$$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again, or chunks without a vector
-for which no job is there (one that will cut the document again queues its vectors itself).$$;
+$$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again,
+or chunks without a vector for which no job is there (one that will cut the document again queues
+its vectors itself).$$;
 
 
-CREATE OR REPLACE FUNCTION rag.queue_backlog(document_limit integer DEFAULT 500, collections text[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.queue_backlog(document_limit integer DEFAULT 500,
+    collections text[] DEFAULT NULL)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -62,16 +67,19 @@ BEGIN
         ORDER BY b.backlog_id
         FOR UPDATE OF b SKIP LOCKED
     LOOP
-        -- A writer that does not know the space has begun before this: its chunks are looked for at the end.
+        -- A writer that does not know the space has begun before this: its chunks are looked for at
+        -- the end.
         _backlog.fence := coalesce(_backlog.fence, pg_snapshot_xmax(pg_current_snapshot()));
         FOR _document IN SELECT n.* FROM rag._next_documents(_backlog, document_limit) AS n LOOP
             IF _document.needed THEN
-                PERFORM rag._queue_job(_backlog.collection_id, _document.document_id, _backlog.kind, -1, _backlog.space_id);
+                PERFORM rag._queue_job(_backlog.collection_id, _document.document_id, _backlog.kind,
+                    -1, _backlog.space_id);
             END IF;
             _backlog.after_document := _document.document_id;
             _passed := _passed + 1;
         END LOOP;
-        UPDATE rag.backlogs AS b SET after_document = _backlog.after_document, fence = _backlog.fence
+        UPDATE rag.backlogs AS b SET after_document = _backlog.after_document,
+            fence = _backlog.fence
         WHERE b.backlog_id = _backlog.backlog_id;
         IF _passed > 0 THEN
             RETURN _passed;
@@ -83,10 +91,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.queue_backlog(integer, text[]) IS
-$$Queue jobs for the next documents of a space that is being built or of a collection whose chunking was changed.
+$$Queue jobs for the next documents of a space that is being built or of a collection whose chunking
+was changed.
 
-Returns how many documents were passed, queued or not; 0 when nothing is left to queue now. An idle worker calls it before it
-sleeps, each time in a transaction of its own; two callers never queue the same documents. collections: only these (NULL: all).$$;
+Returns how many documents were passed, queued or not; 0 when nothing is left to queue now. An idle
+worker calls it before it sleeps, each time in a transaction of its own; two callers never queue the
+same documents. collections: only these (NULL: all).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._end_backlog(of_backlog rag.backlogs)
@@ -100,21 +110,26 @@ DECLARE
     _left boolean;
 BEGIN
     IF of_backlog.kind = 'embed' THEN
-        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence  -- a writer from before the space is still at it
+        -- a writer from before the space is still at it
+        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence
             OR EXISTS (SELECT FROM rag.jobs AS j
-                       WHERE j.collection_id = of_backlog.collection_id AND j.space_id = of_backlog.space_id
+                       WHERE j.collection_id = of_backlog.collection_id
+                           AND j.space_id = of_backlog.space_id
                            AND j.state = 'waiting') THEN
             RETURN;
         END IF;
         SELECT bool_or(NOT EXISTS (SELECT FROM rag.jobs AS j
-                                   WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                                   WHERE j.collection_id = c.collection_id
+                                       AND j.document_id = c.document_id
                                        AND j.kind = 'ingest' AND j.state = 'waiting'))
         INTO _left
         FROM rag.chunks AS c
-        LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id AND e.chunk_id = c.chunk_id
+        LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id
+            AND e.chunk_id = c.chunk_id
         WHERE c.collection_id = of_backlog.collection_id AND e.chunk_id IS NULL
             AND NOT EXISTS (SELECT FROM rag.jobs AS j
-                            WHERE j.collection_id = c.collection_id AND j.document_id = c.document_id
+                            WHERE j.collection_id = c.collection_id
+                                AND j.document_id = c.document_id
                                 AND j.space_id = of_backlog.space_id);
         IF NOT _left THEN  -- what lacks a vector is about to be cut again
             RETURN;
@@ -130,5 +145,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._end_backlog(rag.backlogs) IS
-$$End a backlog of which every document was passed. A space's ends when its jobs are done and no chunk is without a vector or a
-job; chunks of a writer that did not know the space yet are passed once more.$$;
+$$End a backlog of which every document was passed. A space's ends when its jobs are done and no
+chunk is without a vector or a job; chunks of a writer that did not know the space yet are passed
+once more.$$;

@@ -1,7 +1,8 @@
 -- What a worker reads for a job, and how it stores chunks and embeddings.
 
 CREATE OR REPLACE FUNCTION rag.job_input(job_id bigint, lease uuid)
-RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text, document_version integer,
+RETURNS TABLE (document_id uuid, uri text, title text, content text, media_type text,
+    document_version integer,
                chunking jsonb, embedded_hashes bytea[], space_id integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -15,7 +16,8 @@ BEGIN
     RETURN QUERY
     SELECT d.document_id, d.uri, d.title, d.content, d.media_type, d.version, c.chunking,
            ARRAY(SELECT k.content_hash FROM rag.chunks AS k
-                 JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
+                 JOIN rag.embeddings AS e ON e.space_id = _space.space_id
+                     AND e.chunk_id = k.chunk_id
                  WHERE k.collection_id = _job.collection_id AND k.document_id = _job.document_id),
            _space.space_id
     FROM rag.documents AS d
@@ -25,9 +27,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.job_input(bigint, uuid) IS
-$$What a worker needs for an ingest job: the document, its version, the collection's chunking, and the content hashes
-(of rag.embedded_text) whose vectors are there already: chunks with these need no embedding. space_id: the space
-whose model has to embed the others; hand it back to store_chunks.$$;
+$$What a worker needs for an ingest job: the document, its version, the collection's chunking, and
+the content hashes (of rag.embedded_text) whose vectors are there already: chunks with these need no
+embedding. space_id: the space whose model has to embed the others; hand it back to store_chunks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._notify_ready(of_collection integer, of_document uuid)
@@ -41,7 +43,8 @@ BEGIN
                                         ELSE (p.payload || '{"uri": null}')::text END)
     FROM rag.documents AS d
     JOIN rag.collections AS c ON c.collection_id = d.collection_id,
-    LATERAL (SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri', d.uri,
+    LATERAL (SELECT jsonb_build_object('collection', c.name, 'document_id', d.document_id, 'uri',
+        d.uri,
                                        'version', d.indexed_version) AS payload) AS j,
     LATERAL (SELECT j.payload, j.payload::text AS full_text) AS p
     WHERE d.collection_id = of_collection AND d.document_id = of_document;
@@ -49,13 +52,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._notify_ready(integer, uuid) IS
-$$Tell who listens on channel rag_ready that a document is searchable: {"collection", "document_id", "uri", "version"}.
+$$Tell who listens on channel rag_ready that a document is searchable: {"collection", "document_id",
+"uri", "version"}.
 
-Sent when the transaction commits. uri is null where the payload would exceed the 8,000 bytes of a NOTIFY.$$;
+Sent when the transaction commits. uri is null where the payload would exceed the 8,000 bytes of a
+NOTIFY.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer, chunks jsonb,
-                                            embedded_space integer DEFAULT NULL, vectors {vector}.halfvec[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer,
+    chunks jsonb,
+                                            embedded_space integer DEFAULT NULL,
+                                                vectors {vector}.halfvec[] DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -85,27 +92,36 @@ BEGIN
     IF cardinality(store_chunks.vectors) <> jsonb_array_length(store_chunks.chunks) THEN
         RAISE EXCEPTION '% chunks and % vectors', jsonb_array_length(store_chunks.chunks),
             cardinality(store_chunks.vectors)
-        USING ERRCODE = 'RG001', HINT = 'pass one vector per chunk, NULL for one that has its vector already';
+        USING ERRCODE = 'RG001',
+            HINT = 'pass one vector per chunk, NULL for one that has its vector already';
     END IF;
     PERFORM count(*)
     FROM (
         SELECT coalesce(array_agg(_job.document_id), '{}') AS ids,
-               coalesce(array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality), '{}') AS ordinals,
-               coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}') AS starts,
-               coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}') AS stops,
-               coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}') AS headings,
+               coalesce(array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality), '{}') AS
+                   ordinals,
+               coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}') AS
+                   starts,
+               coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}') AS
+                   stops,
+               coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}')
+                   AS headings,
                coalesce(array_agg(c.value ->> 'content' ORDER BY c.ordinality), '{}') AS contents,
-               coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality), '{}') AS extras,
+               coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality),
+                   '{}') AS extras,
                coalesce(store_chunks.vectors,
-                        array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality), '{}') AS vectors
+                        array_agg((c.value ->> 'embedding')::{vector}.halfvec
+                            ORDER BY c.ordinality), '{}') AS vectors
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
-    LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops, a.headings,
+    LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops,
+        a.headings,
                                a.contents, a.extras, a.vectors, embedded_space);
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
-    IF _job.document_id <> ALL (rag._queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
+    IF _job.document_id <> ALL
+        (rag._queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
         PERFORM rag._notify_ready(_job.collection_id, _job.document_id);
     END IF;
     RETURN 'stored';
@@ -115,16 +131,18 @@ $$;
 COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb, integer, {vector}.halfvec[]) IS
 $$Finish an ingest job: the given chunks replace the document's, in one transaction.
 
-document_version: as read_job gave it; when the document changed since, nothing is stored, it is queued again, and the
-result is superseded. chunks: a JSON array of {"content", "heading", "start", "stop", "embedding"}; start and stop
-are character offsets; embedding may be left out where read_job listed its hash. embedded_space: as read_job gave it (NULL: the active space), so that
-vectors stay with their model when another space was activated meanwhile; every other space queues what it lacks. vectors:
-the embeddings, instead of the key in chunks: one for each, NULL for one that has its vector already. A JSON array holds
-256 MB, of which an embedding as text takes ten times what it takes here. Error RG005 when the lease is lost.
-Returns stored or superseded.$$;
+document_version: as read_job gave it; when the document changed since, nothing is stored, it is
+queued again, and the result is superseded. chunks: a JSON array of {"content", "heading", "start",
+"stop", "embedding"}; start and stop are character offsets; embedding may be left out where read_job
+listed its hash. embedded_space: as read_job gave it (NULL: the active space), so that vectors stay
+with their model when another space was activated meanwhile; every other space queues what it lacks.
+vectors: the embeddings, instead of the key in chunks: one for each, NULL for one that has its
+vector already. A JSON array holds 256 MB, of which an embedding as text takes ten times what it
+takes here. Error RG005 when the lease is lost. Returns stored or superseded.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.chunks_to_embed(job_id bigint, lease uuid, chunk_limit integer DEFAULT 1000)
+CREATE OR REPLACE FUNCTION rag.chunks_to_embed(job_id bigint, lease uuid,
+    chunk_limit integer DEFAULT 1000)
 RETURNS TABLE (chunk_id bigint, searchable text)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -139,7 +157,8 @@ BEGIN
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = c.collection_id AND d.document_id = c.document_id
     LEFT JOIN rag.embeddings AS e ON e.space_id = _job.space_id AND e.chunk_id = c.chunk_id
-    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL
+    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id
+        IS NULL
     ORDER BY c.ordinal
     LIMIT chunk_limit;
 END
@@ -150,7 +169,8 @@ $$What a worker needs for an embed job: ids and texts of the document's chunks w
 vector in the job's space, at most chunk_limit.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[], vectors {vector}.halfvec[])
+CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[],
+    vectors {vector}.halfvec[])
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -185,7 +205,8 @@ BEGIN
     SELECT count(*) INTO _missing
     FROM rag.chunks AS c
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id
-    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id IS NULL;
+    WHERE c.collection_id = _job.collection_id AND c.document_id = _job.document_id AND e.chunk_id
+        IS NULL;
     IF _missing = 0 THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
         IF _space.state = 'active' THEN
@@ -197,6 +218,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], {vector}.halfvec[]) IS
-$$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document lacks one.
+$$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document
+lacks one.
 
 Returns how many still do. Error RG005 when the lease is lost, RG001 for wrong dimensions.$$;

@@ -1,7 +1,9 @@
 -- The queue: jobs are queued, taken under a lease, extended, finished, failed, retried.
 
-CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents uuid[], job_kind text,
-                                          job_priority integer DEFAULT 0, job_run_at timestamptz DEFAULT NULL,
+CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents uuid[],
+    job_kind text,
+                                          job_priority integer DEFAULT 0,
+                                              job_run_at timestamptz DEFAULT NULL,
                                          for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -9,33 +11,40 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     INSERT INTO rag.jobs AS j (collection_id, document_id, kind, space_id, priority, run_at)
-    SELECT for_collection, d.id, job_kind, for_space, job_priority, coalesce(job_run_at, clock_timestamp())
+    SELECT for_collection, d.id, job_kind, for_space, job_priority,
+        coalesce(job_run_at, clock_timestamp())
     FROM (SELECT DISTINCT u.id FROM unnest(for_documents) AS u (id) ORDER BY u.id) AS d
-    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease
+        IS NULL
     DO UPDATE SET priority = greatest(j.priority, excluded.priority),
                   run_at = least(j.run_at, excluded.run_at),
                   attempts = 0;
     DELETE FROM rag.jobs AS j
-    WHERE j.collection_id = for_collection AND j.document_id = ANY (for_documents) AND j.kind = job_kind
+    WHERE j.collection_id = for_collection AND j.document_id = ANY (for_documents)
+        AND j.kind = job_kind
         AND j.space_id IS NOT DISTINCT FROM for_space AND j.state = 'dead';
     PERFORM pg_notify('rag_jobs', '');
 END
 $$;
 
 COMMENT ON FUNCTION rag._queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
-$$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before; NULL: now.
+$$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before;
+NULL: now.
 
-for_space: of kind embed, the space whose vectors are wanted. A document has at most one waiting job of a kind and space; a dead one of an earlier text is replaced.$$;
+for_space: of kind embed, the space whose vectors are wanted. A document has at most one waiting job
+of a kind and space; a dead one of an earlier text is replaced.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._queue_job(for_collection integer, for_document uuid, job_kind text,
-                                         job_priority integer DEFAULT 0, for_space integer DEFAULT NULL)
+                                         job_priority integer DEFAULT 0,
+                                             for_space integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag._queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority, for_space => for_space);
+    PERFORM rag._queue_jobs(for_collection, ARRAY[for_document], job_kind, job_priority,
+        for_space => for_space);
 END
 $$;
 
@@ -50,7 +59,8 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN CASE WHEN jsonb_array_length(history) < 20 THEN history ELSE history - 0 END
-        || jsonb_build_object('at', clock_timestamp(), 'attempt', attempt, 'error', left(error, 2000));
+        || jsonb_build_object('at', clock_timestamp(), 'attempt', attempt, 'error',
+            left(error, 2000));
 END
 $$;
 
@@ -58,7 +68,8 @@ COMMENT ON FUNCTION rag._add_error(jsonb, integer, text) IS
 $$A job's history with one more failure; the last 20 are kept.$$;
 
 
--- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by the indexes made for it.
+-- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by
+-- the indexes made for it.
 
 
 CREATE OR REPLACE FUNCTION rag._expire_leases()
@@ -82,11 +93,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._expire_leases() IS
-$$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills them.$$;
+$$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills
+them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1, lease_seconds double precision DEFAULT 60,
-                                         collections text[] DEFAULT NULL, worker_name text DEFAULT NULL,
+CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1,
+    lease_seconds double precision DEFAULT 60,
+                                         collections text[] DEFAULT NULL,
+                                             worker_name text DEFAULT NULL,
                                          kinds text[] DEFAULT NULL)
 RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
                document_id uuid, attempts integer, space_id integer)
@@ -126,8 +140,8 @@ BEGIN
         SELECT o.id FROM unnest(_open) AS o (id)
         WHERE _held = '{}' OR (rag._active_space(o.id)).space_id <> ALL (_held));
 
-    -- What a worker lost comes first: it has waited longest. What was lost twice may be what kills workers: it is
-    -- taken alone, so that it takes no other job with it.
+    -- What a worker lost comes first: it has waited longest. What was lost twice may be what kills
+    -- workers: it is taken alone, so that it takes no other job with it.
     FOR _alone IN SELECT * FROM (VALUES (true), (false)) AS a (alone) LOOP
         _taken := ARRAY(
             SELECT x.job_id FROM rag.jobs AS x
@@ -142,9 +156,11 @@ BEGIN
         EXIT WHEN _alone AND _taken <> '{}';
     END LOOP;
 
-    -- Then by priority; collections with jobs of the same priority take turns, whatever the length of their queues.
+    -- Then by priority; collections with jobs of the same priority take turns, whatever the length
+    -- of their queues.
     FOR _priority, _turns IN
-        WITH RECURSIVE heads AS (  -- the pairs (priority, collection) of the queue, each by one step in its index
+        -- the pairs (priority, collection) of the queue, each by one step in its index
+        WITH RECURSIVE heads AS (
             (SELECT x.priority, x.collection_id FROM rag.jobs AS x
              WHERE x.state = 'waiting' AND x.lease IS NULL
              ORDER BY x.priority DESC, x.collection_id DESC
@@ -170,12 +186,14 @@ BEGIN
             _round := _round + 1;
             _again := '{}';
             FOR _turn IN 1 .. cardinality(_turns) LOOP
-                _quota := ceil((job_limit - cardinality(_taken))::numeric / (cardinality(_turns) - _turn + 1));
+                _quota := ceil((job_limit - cardinality(_taken))::numeric /
+                    (cardinality(_turns) - _turn + 1));
                 EXIT WHEN _quota = 0;
                 _some := ARRAY(
                     SELECT x.job_id FROM rag.jobs AS x
                     WHERE x.state = 'waiting' AND x.lease IS NULL
-                        AND x.priority = _priority AND x.collection_id = _turns[_turn] AND x.run_at <= _now
+                        AND x.priority = _priority AND x.collection_id = _turns[_turn]
+                            AND x.run_at <= _now
                         AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting)
                                  ELSE x.space_id <> ALL (_held) END
                         AND (kinds IS NULL OR x.kind = ANY (kinds))
@@ -204,7 +222,8 @@ BEGIN
             attempts = j.attempts + 1,
             worker = worker_name
         WHERE j.job_id = ANY (_taken)
-        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority, j.run_at,
+        RETURNING j.job_id, j.lease, j.kind, j.collection_id, j.document_id, j.attempts, j.priority,
+            j.run_at,
                   j.space_id
     )
     SELECT t.job_id, t.lease, t.kind, t.collection_id, c.name, t.document_id, t.attempts, t.space_id
@@ -217,12 +236,13 @@ $$;
 COMMENT ON FUNCTION rag.take_jobs(integer, double precision, text[], text, text[]) IS
 $$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority first.
 
-Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so that a long queue
-of one does not hold up the others; within a collection the longest due comes first. A job whose lease expired is
-simply taken again, after two losses by itself: what kills its workers then takes nothing with it. One that was lost as
-often as its max_attempts is dead. Jobs whose provider is over its budget
-stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction open,
-then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
+Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so
+that a long queue of one does not hold up the others; within a collection the longest due comes
+first. A job whose lease expired is simply taken again, after two losses by itself: what kills its
+workers then takes nothing with it. One that was lost as often as its max_attempts is dead. Jobs
+whose provider is over its budget
+stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction
+open, then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._leased_job(of_job bigint, held_lease uuid)
@@ -237,15 +257,17 @@ BEGIN
     WHERE j.job_id = of_job AND j.lease = held_lease AND j.lease_expires_at > clock_timestamp();
     IF _job.job_id IS NULL THEN
         RAISE EXCEPTION 'job % is no longer held by lease %', of_job, held_lease
-        USING ERRCODE = 'RG005', HINT = 'the lease expired, or the document was deleted: drop this result, take_jobs again';
+        USING ERRCODE = 'RG005',
+            HINT = 'the lease expired, or the document was deleted: drop this result, take_jobs '
+                'again';
     END IF;
     RETURN _job;
 END
 $$;
 
 COMMENT ON FUNCTION rag._leased_job(bigint, uuid) IS
-$$The job when the lease still holds; error RG005 otherwise. Not locked: a reader that locked a job before its document
-would wait in the opposite order of those who drop a collection.$$;
+$$The job when the lease still holds; error RG005 otherwise. Not locked: a reader that locked a job
+before its document would wait in the opposite order of those who drop a collection.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_lease(of_job bigint, held_lease uuid)
@@ -263,7 +285,8 @@ COMMENT ON FUNCTION rag._require_lease(bigint, uuid) IS
 $$The job, locked, when the lease still holds; error RG005 otherwise.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.extend_job(job_id bigint, lease uuid, lease_seconds double precision DEFAULT 60)
+CREATE OR REPLACE FUNCTION rag.extend_job(job_id bigint, lease uuid,
+    lease_seconds double precision DEFAULT 60)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -271,7 +294,8 @@ AS $$
 BEGIN
     UPDATE rag.jobs AS j
     SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
-    WHERE j.job_id = extend_job.job_id AND j.lease = extend_job.lease AND j.lease_expires_at > clock_timestamp();
+    WHERE j.job_id = extend_job.job_id AND j.lease = extend_job.lease
+        AND j.lease_expires_at > clock_timestamp();
     RETURN FOUND;
 END
 $$;
@@ -280,7 +304,8 @@ COMMENT ON FUNCTION rag.extend_job(bigint, uuid, double precision) IS
 $$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[], lease_seconds double precision DEFAULT 60)
+CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[],
+    lease_seconds double precision DEFAULT 60)
 RETURNS bigint[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -342,7 +367,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.finish_jobs(bigint[], uuid[]) IS
-$$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are done.$$;
+$$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are
+done.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._requeue_job(held rag.jobs, delay double precision)
@@ -363,7 +389,8 @@ BEGIN
         SET lease = NULL, lease_expires_at = NULL, attempts = held.attempts, errors = held.errors,
             run_at = clock_timestamp() + make_interval(secs => delay)
         WHERE j.job_id = held.job_id;
-    EXCEPTION WHEN unique_violation THEN  -- the document was put again meanwhile: that job does the work
+    -- the document was put again meanwhile: that job does the work
+    EXCEPTION WHEN unique_violation THEN
         DELETE FROM rag.jobs AS j WHERE j.job_id = held.job_id;
         RETURN 'superseded';
     END;
@@ -372,8 +399,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._requeue_job(rag.jobs, double precision) IS
-$$A held and locked job waits again, due in delay seconds, with the attempts and errors given: waiting, or superseded where
-a newer job of the document waits.$$;
+$$A held and locked job waits again, due in delay seconds, with the attempts and errors given:
+waiting, or superseded where a newer job of the document waits.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.fail_job(job_id bigint, lease uuid, error text,
@@ -400,19 +427,23 @@ BEGIN
         RETURN 'dead';
     END IF;
     RETURN rag._requeue_job(
-        _job, coalesce(retry_in, least(3600, power(2, least(_job.attempts, 12))) * (0.5 + random() / 2)));
+        _job, coalesce(retry_in,
+            least(3600, power(2, least(_job.attempts, 12))) * (0.5 + random() / 2)));
 END
 $$;
 
 COMMENT ON FUNCTION rag.fail_job(bigint, uuid, text, double precision, boolean) IS
-$$Record a failure, in a transaction of its own: the job waits again, or is dead after its last attempt.
+$$Record a failure, in a transaction of its own: the job waits again, or is dead after its last
+attempt.
 
-retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent: no other attempt can
-help. Returns waiting, dead, superseded (a newer job of the document waits) or lost (the lease was no longer held).
-What is not the document's fault costs no attempt: rag.release_job.$$;
+retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent:
+no other attempt can help. Returns waiting, dead, superseded (a newer job of the document waits) or
+lost (the lease was no longer held). What is not the document's fault costs no attempt:
+rag.release_job.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.release_job(job_id bigint, lease uuid, delay double precision DEFAULT 0,
+CREATE OR REPLACE FUNCTION rag.release_job(job_id bigint, lease uuid,
+    delay double precision DEFAULT 0,
                                            reason text DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
@@ -438,8 +469,9 @@ $$;
 COMMENT ON FUNCTION rag.release_job(bigint, uuid, double precision, text) IS
 $$Hand a job back: the attempt does not count. It waits again and is due in delay seconds.
 
-reason: why, for its history (a provider that refuses, a database that is full); NULL where nothing went wrong, as when a
-worker ends. Returns waiting, superseded (a newer job of the document waits) or lost (the lease was no longer held).$$;
+reason: why, for its history (a provider that refuses, a database that is full); NULL where nothing
+went wrong, as when a worker ends. Returns waiting, superseded (a newer job of the document waits)
+or lost (the lease was no longer held).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.retry_jobs(
@@ -463,12 +495,14 @@ DECLARE
 BEGIN
     _chosen := ARRAY(
         SELECT j.job_id FROM rag.jobs AS j
-        WHERE (j.state = 'dead' OR (include_waiting AND j.lease IS NULL AND j.run_at > clock_timestamp()))
+        WHERE (j.state = 'dead'
+            OR (include_waiting AND j.lease IS NULL AND j.run_at > clock_timestamp()))
             AND (_only IS NULL OR j.collection_id = _only)
             AND (error_like IS NULL OR j.errors -> -1 ->> 'error' LIKE error_like)
             AND (job_kind IS NULL OR j.kind = job_kind)
             AND (uri_like IS NULL OR EXISTS (
-                SELECT FROM rag._document_uris(j.collection_id, ARRAY[j.document_id]) AS d WHERE d.uri LIKE uri_like))
+                SELECT FROM rag._document_uris(j.collection_id, ARRAY[j.document_id]) AS d
+                    WHERE d.uri LIKE uri_like))
             AND (job_ids IS NULL OR j.job_id = ANY (job_ids))
         ORDER BY j.job_id
         FOR UPDATE SKIP LOCKED);  -- what is locked is just being deleted, or put again
@@ -482,10 +516,13 @@ BEGIN
         WHERE j.job_id = ANY (_chosen) AND j.state = 'dead'
         RETURNING j.*
     )
-    INSERT INTO rag.jobs (job_id, collection_id, document_id, kind, space_id, priority, max_attempts, errors, created_at)
-    SELECT r.job_id, r.collection_id, r.document_id, r.kind, r.space_id, r.priority, r.max_attempts, r.errors, r.created_at
+    INSERT INTO rag.jobs (job_id, collection_id, document_id, kind, space_id, priority,
+        max_attempts, errors, created_at)
+    SELECT r.job_id, r.collection_id, r.document_id, r.kind, r.space_id, r.priority, r.max_attempts,
+        r.errors, r.created_at
     FROM risen AS r
-    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease IS NULL DO NOTHING;
+    ON CONFLICT (collection_id, document_id, kind, space_id) WHERE state = 'waiting' AND lease
+        IS NULL DO NOTHING;
     GET DIAGNOSTICS _retried = ROW_COUNT;
     PERFORM pg_notify('rag_jobs', '');
     RETURN _retried + _hurried;
@@ -495,5 +532,6 @@ $$;
 COMMENT ON FUNCTION rag.retry_jobs(text, text, text, text, bigint[], boolean) IS
 $$Queue dead jobs again, with all their attempts before them. Returns how many.
 
-All, or those of a collection, whose last error is LIKE error_like, of a kind, of documents whose uri is LIKE uri_like, or
-with these job_ids. include_waiting: those that wait for their next attempt, too, which then is now.$$;
+All, or those of a collection, whose last error is LIKE error_like, of a kind, of documents whose
+uri is LIKE uri_like, or with these job_ids. include_waiting: those that wait for their next
+attempt, too, which then is now.$$;

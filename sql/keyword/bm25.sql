@@ -46,8 +46,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (at_slot::bigint << 32) | (least(length, 16777215)::bigint << 8) | least(frequency, 255);
 
 COMMENT ON FUNCTION rag._posting(integer, integer, integer) IS
-$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a lexeme
-counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
+$$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequency (8 bits: a
+lexeme counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._held_chunks(held bigint)
@@ -56,7 +56,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN greatest(1, -held)::integer;
 
 COMMENT ON FUNCTION rag._held_chunks(bigint) IS
-$$How many chunks a row of keyword_postings stands for: held is one posting or minus their number.$$;
+$$How many chunks a row of keyword_postings stands for: held is one posting or minus their
+number.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._held_postings(held bigint, postings bigint[])
@@ -93,7 +94,8 @@ COMMENT ON FUNCTION rag._mean_length(bigint, bigint) IS
 $$Average chunk length; 1 for a collection without lexemes.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._idf_within_tolerance(factor double precision, idf_then double precision)
+CREATE OR REPLACE FUNCTION rag._idf_within_tolerance(factor double precision,
+    idf_then double precision)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN abs(factor - idf_then) <= greatest(0.04 * idf_then, 0.02);

@@ -58,8 +58,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._reweigh_postings(integer, integer) IS
-$$Rescales weights whose idf has drifted from the live one (rag._idf_within_tolerance), at most row_limit of
-them.
+$$Rescales weights whose idf has drifted from the live one (rag._idf_within_tolerance), at most
+row_limit of them.
 
 Only a matter of speed: a search multiplies drifted weights, which costs twice as much as adding
 them. The caller holds rag._lock_keyword. Returns the number of rows rescaled.$$;

@@ -21,4 +21,5 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 4000;
 
 COMMENT ON FUNCTION rag._keyword_seal_size() IS
-$$How many slots of a growing block may be open: about a microsecond per posting of theirs and search.$$;
+$$How many slots of a growing block may be open: about a microsecond per posting of theirs and
+search.$$;

@@ -26,12 +26,16 @@ BEGIN
     IF cardinality(array_remove(texts, NULL)) >= 500 AND has_schema_privilege('rag', 'CREATE')
         AND current_setting('max_parallel_workers_per_gather') <> '0' THEN
         BEGIN
-            _table := 'rag.lexing_' || pg_current_xact_id();  -- nobody else's, and gone with the transaction
-            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);  -- may it be dropped, too?
-            EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text STORAGE EXTERNAL)
+            -- nobody else's, and gone with the transaction
+            _table := 'rag.lexing_' || pg_current_xact_id();
+            -- may it be dropped, too?
+            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);
+            EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text '
+                'STORAGE EXTERNAL)
                             WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
             EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
-                            FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)', _table)
+                            FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)',
+                                _table)
             USING languages, texts;
         EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
             RAISE NOTICE 'texts are lexed by one process: %', SQLERRM;
@@ -41,7 +45,8 @@ BEGIN
     IF _table IS NOT NULL THEN
         RETURN QUERY EXECUTE format(
             'SELECT l.lexemes, rag._lexeme_count(l.lexemes)
-             FROM (SELECT t.place, rag._lexemes(t.language, t.searchable) AS lexemes FROM %s AS t OFFSET 0) AS l
+             FROM (SELECT t.place, rag._lexemes(t.language, t.searchable) AS lexemes FROM %s AS t '
+                 'OFFSET 0) AS l
              ORDER BY l.place', _table);
         EXECUTE format('DROP TABLE %s', _table);
         RETURN;
@@ -57,9 +62,9 @@ $$;
 COMMENT ON FUNCTION rag._lex_texts(text[], text[]) IS
 $$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
 
-From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather allows), if the caller may
-create the table in schema rag that they read it from. Where it is refused, by an event trigger for one, a notice says so and
-one process does it.$$;
+From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather
+allows), if the caller may create the table in schema rag that they read it from. Where it is
+refused, by an event trigger for one, a notice says so and one process does it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._unspaced_script()
@@ -68,7 +73,8 @@ RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF
     '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
 
 COMMENT ON FUNCTION rag._unspaced_script() IS
-$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or Korean.$$;
+$$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or
+Korean.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._character_pairs(searchable text)
@@ -79,7 +85,8 @@ RETURN (    -- substr of the n-th character would take n steps
     FROM (
         SELECT r.part, c.place, c.letter,
                lead(c.letter) OVER (PARTITION BY r.part ORDER BY c.place) AS next_letter
-        FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') WITH ORDINALITY AS r (run, part)
+        FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') WITH ORDINALITY AS r
+            (run, part)
         CROSS JOIN LATERAL string_to_table(r.run[1], NULL) WITH ORDINALITY AS c (letter, place)
     ) AS x
     WHERE x.next_letter IS NOT NULL OR x.place = 1
@@ -167,8 +174,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._language_name(regconfig) IS
-$$A text search configuration's name as it is stored: with its schema unless that is pg_catalog, whatever
-the search_path.$$;
+$$A text search configuration's name as it is stored: with its schema unless that is pg_catalog,
+whatever the search_path.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_language(language text)
@@ -192,7 +199,8 @@ DECLARE
 BEGIN
     IF NOT rag._has_language(language) THEN
         RAISE EXCEPTION 'there is no text search configuration %', language USING ERRCODE = 'RG001',
-        HINT = format('create it again, e.g. CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple), '
+        HINT = format('create it again, e.g. CREATE TEXT SEARCH CONFIGURATION %s (COPY = '
+            'pg_catalog.simple), '
                       'or put the document with another language', language);
     END IF;
     IF searchable ~ rag._unspaced_script() THEN
@@ -237,8 +245,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._query_languages(integer) IS
-$$The text-search configurations by which a query to this collection is lexed: its own and its documents',
-without those that no longer exist.$$;
+$$The text-search configurations by which a query to this collection is lexed: its own and its
+documents', without those that no longer exist.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._query_terms(collection_key integer, query_text text)
@@ -263,5 +271,5 @@ $$The lexemes of a query and how often it says each, in every language that the 
 use.
 
 A word that several languages turn into the same lexeme counts once: they give it the same position.
-Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation has none and finds
-nothing.$$;
+Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
+has none and finds nothing.$$;

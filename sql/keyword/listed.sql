@@ -27,9 +27,9 @@ $$;
 COMMENT ON FUNCTION rag._prefer_listing(rag.keyword_query, double precision, integer, boolean) IS
 $$Whether rag._rank_by_listing is cheaper than testing the candidates of a scan.
 
-Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per chunk
-of the collection where no index serves the filter. A scan costs per chunk of the collection, and
-per candidate: result_limit / share of them.$$;
+Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per
+chunk of the collection where no index serves the filter. A scan costs per chunk of the collection,
+and per candidate: result_limit / share of them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._rank_by_listing(
@@ -53,13 +53,15 @@ BEGIN
     ELSE
         _chunks := rag._list_matches(query.collection_key, filter_sql, _scoring, at_most);
     END IF;
-    RETURN CASE WHEN _chunks IS NOT NULL THEN rag._merge_topk(query, '{}', _chunks, result_limit) END;
+    RETURN CASE WHEN _chunks
+        IS NOT NULL THEN rag._merge_topk(query, '{}', _chunks, result_limit) END;
 END
 $$;
 
 COMMENT ON FUNCTION rag._rank_by_listing(
     rag.keyword_query, text, tsquery, integer, boolean, integer
 ) IS
-$$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most do.
+$$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most
+do.
 
 matching: NULL, or what a chunk has to match besides.$$;

@@ -19,7 +19,8 @@ BEGIN
         LOOP
             _text := regexp_replace(
                 _text,
-                '(?<!' || rag._unspaced_script() || ')' || _run || '(?!' || rag._unspaced_script() || ')',
+                '(?<!' || rag._unspaced_script() || ')' || _run || '(?!' || rag._unspaced_script()
+                    || ')',
                 ' ' || array_to_string(rag._character_pairs(_run), ' ') || ' ', 'g'
             );
         END LOOP;
@@ -68,7 +69,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._match_query(integer, text, text) IS
-$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or, -c).
+$$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or,
+-c).
 
 A chunk may match it in any language of the collection. Empty when the query has no lexemes. Text
 beyond 10,000 characters is ignored.$$;
@@ -99,7 +101,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._required_words(text[], tsquery) IS
-$$Those of the words that every match of the condition contains; NULL when all of them cannot satisfy
-it.
+$$Those of the words that every match of the condition contains; NULL when all of them cannot
+satisfy it.
 
-Negations are left out and phrases relaxed to AND; a word is required if the others do not suffice.$$;
+Negations are left out and phrases relaxed to AND; a word is required if the others do not
+suffice.$$;

@@ -28,7 +28,8 @@ BEGIN
             SELECT o.block, o.first_open, NOT o.growing
             FROM (
                 SELECT s.segment / rag._keyword_block_size() AS block, t.next_slot,
-                       s.segment / rag._keyword_block_size() IS NOT DISTINCT FROM rag._growing_block(t.next_slot)
+                       s.segment / rag._keyword_block_size() IS NOT DISTINCT
+                           FROM rag._growing_block(t.next_slot)
                            AS growing, min(s.segment) AS first_open
                 FROM rag.keyword_segments AS s
                 JOIN rag.keyword_totals AS t ON t.collection_id = s.collection_id
@@ -67,7 +68,8 @@ RETURN CASE WHEN next_slot % rag._keyword_block_size() > 0
             THEN next_slot / rag._keyword_block_size() END;
 
 COMMENT ON FUNCTION rag._growing_block(integer) IS
-$$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free block.$$;
+$$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free
+block.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._free_block(collection_key integer)
@@ -91,11 +93,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._free_block(integer) IS
-$$The lowest block of a collection that holds nothing: never used, or taken apart by compaction. NULL
-when all 134,217 are in use, which takes 2,147,472,000 chunks.
+$$The lowest block of a collection that holds nothing: never used, or taken apart by compaction.
+NULL when all 134,217 are in use, which takes 2,147,472,000 chunks.
 
-Slot numbers are used again, so they do not run out. A snapshot from before sees the old rows of a slot,
-one from after the new ones.$$;
+Slot numbers are used again, so they do not run out. A snapshot from before sees the old rows of a
+slot, one from after the new ones.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._merge_changes(collection_key integer)
@@ -117,7 +119,8 @@ DECLARE
     _seal boolean;
     _taken integer;
 BEGIN
-    SELECT coalesce(t.next_slot, 0), coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0), c.k1, c.b
+    SELECT coalesce(t.next_slot, 0), coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0), c.k1,
+        c.b
     INTO STRICT _first, _chunks, _lengths, _k1, _b
     FROM rag.collections AS c
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
@@ -192,7 +195,8 @@ BEGIN
     counted AS MATERIALIZED (
         SELECT n.word, n.chunks
         FROM rag._chunk_counts(collection_key, ARRAY(
-            SELECT f.word FROM inverted AS f WHERE _seal AND f.chunks >= rag._keyword_frequent_from()
+            SELECT f.word FROM inverted AS f WHERE _seal
+                AND f.chunks >= rag._keyword_frequent_from()
         )) AS n
     ),
     put_postings AS (
@@ -211,7 +215,8 @@ BEGIN
             JOIN inverted AS i ON i.word = n.word
             CROSS JOIN (SELECT t.chunks, t.lengths FROM state AS t OFFSET 0) AS s
             CROSS JOIN LATERAL rag._block_weights(
-                i.packed, rag._bm25_idf(s.chunks, greatest(0, least(n.chunks + i.chunks, s.chunks))),
+                i.packed, rag._bm25_idf(s.chunks,
+                    greatest(0, least(n.chunks + i.chunks, s.chunks))),
                 rag._mean_length(s.chunks, s.lengths), _k1, _b
             ) AS v
         ) AS x

@@ -50,7 +50,8 @@ BEGIN
            (
                SELECT array_agg(n.changes ORDER BY n.place)
                FROM (
-                   SELECT w.place, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS changes
+                   SELECT w.place, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS
+                       changes
                    FROM fresh AS g
                    CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, place)
                    GROUP BY w.place
@@ -84,8 +85,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._prepare_keyword(integer, text) IS
-$$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are left
-out.
+$$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are
+left out.
 
 Document frequencies are those of the merged chunks (rag._chunk_counts) corrected by the fresh
 changes.$$;
@@ -141,7 +142,8 @@ BEGIN
                 ) AS f
                 WHERE f.frequency > 0
             ) AS score
-            FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c (chunk_id, lexemes, lexeme_count)
+            FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c
+                (chunk_id, lexemes, lexeme_count)
             OFFSET 0
         ) AS s
         WHERE s.score IS NOT NULL;
@@ -150,7 +152,8 @@ BEGIN
         SELECT c.chunk_id, sum(rag._bm25_grid(t.factor * rag._bm25_saturation(
             least(cardinality(u.positions), 255), c.lexeme_count, _mean, _k1, _b
         )))
-        FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c (chunk_id, lexemes, lexeme_count)
+        FROM unnest(_chunks.found_keys, _chunks.lexemes, _chunks.lengths) AS c
+            (chunk_id, lexemes, lexeme_count)
         CROSS JOIN LATERAL unnest(c.lexemes) AS u
         JOIN unnest(query.lexemes, query.factors) AS t (lexeme, factor)
             ON t.lexeme = u.lexeme COLLATE "C"
@@ -160,7 +163,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._score_chunks(rag.keyword_query, bigint[]) IS
-$$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone are
-left out.
+$$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone
+are left out.
 
 Up to 25 lexemes are looked up one by one in the tsvector, more by unnesting it.$$;

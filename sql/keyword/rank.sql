@@ -29,7 +29,8 @@ BEGIN
     FROM unnest(bounds) WITH ORDINALITY AS o (bound, place);
 
     WHILE _next <= coalesce(cardinality(_order), 0)
-          AND (_best[result_limit] IS NULL OR bounds[_order[_next]] >= rag._least_bound((_best[result_limit]).score))
+          AND (_best[result_limit] IS NULL
+              OR bounds[_order[_next]] >= rag._least_bound((_best[result_limit]).score))
     LOOP
         _best := rag._merge_topk(
             query, _best,
@@ -48,14 +49,15 @@ $$;
 COMMENT ON FUNCTION rag._refine_topk(
     rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
 ) IS
-$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best score
-(rag._least_bound: those that equal it are scored, ties are decided by chunk_id).
+$$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best
+score (rag._least_bound: those that equal it are scored, ties are decided by chunk_id).
 
 first_step: how many at first; later batches are half as many as all before.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._sample_cut(
-    query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec, highest double precision,
+    query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec,
+        highest double precision,
     wanted integer
 )
 RETURNS double precision
@@ -72,7 +74,8 @@ BEGIN
     FOR _round IN 1..10 LOOP
         _middle := (_low + _high) / 2;
         _passed := bit_count({vector}.binary_quantize(
-            _scores OPERATOR({vector}.-) array_fill(_middle::real, ARRAY[rag._keyword_block_size()])::{vector}.vector
+            _scores OPERATOR({vector}.-)
+                array_fill(_middle::real, ARRAY[rag._keyword_block_size()])::{vector}.vector
         ));
         IF _passed < wanted THEN
             _high := _middle;
@@ -157,7 +160,8 @@ DECLARE
     _listed rag.scored_chunk[];
     _lists record;
     _seeds integer := result_limit + 20;
-    _wanted integer;                    -- candidates among which result_limit should pass the filter
+    -- candidates among which result_limit should pass the filter
+    _wanted integer;
     _best rag.scored_chunk[] := '{}';
     _bar double precision;              -- score of the result_limit-th best so far
     _reach double precision;            -- what a bound needs for a score that equals the bar
@@ -253,7 +257,8 @@ BEGIN
         ON d.segment = r.segment
     WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
       AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
-    _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition, _wanted);
+    _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition,
+        _wanted);
     _bar := (_best[result_limit]).score;
 
     IF _scan.segments IS NOT NULL THEN
@@ -317,4 +322,5 @@ COMMENT ON FUNCTION rag._rank_keyword(integer, text, integer, text, text, boolea
 $$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
-serves it, so that its matches are cheap to list (rag._prefer_listing). match: any, all, phrase or web.$$;
+serves it, so that its matches are cheap to list (rag._prefer_listing). match: any, all, phrase or
+web.$$;

@@ -1,6 +1,7 @@
 -- The search: which chunks may be among the best, and then their exact scores.
 --
---   1 a filter that few chunks pass: those are listed and scored, and that is all (rag._rank_by_listing)
+--   1 a filter that few chunks pass: those are listed and scored, and that is all
+-- (rag._rank_by_listing)
 --   2 fresh chunks are scored one by one (rag._merge_topk)
 --   3 postings of rare lexemes are added up (rag._keyword_lists)
 --   4 the best of those are scored: their worst score is the bar that others must reach
@@ -62,7 +63,8 @@ BEGIN
                    rag._weight_drift(s.average_length, s.k1, s.b, _mean, _k1, _b) END AS drift
         FROM rag._read_postings(query.collection_key, query.lexemes) AS p
         JOIN unnest(query.lexemes, query.factors) AS t (word, factor) ON t.word = p.word
-        JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_key AND s.segment = p.segment
+        JOIN rag.keyword_segments AS s ON s.collection_id = query.collection_key
+            AND s.segment = p.segment
     ),
     segments AS MATERIALIZED (
         SELECT h.segment,
@@ -114,10 +116,10 @@ $$What the segments hold of a query.
 rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their
 contributions, best first (their whole score, unless their segment has weights too). dense_segments,
 dense_bounds: the segments that have weights of the query, and the most that those can add to a
-chunk's score. drift and slack: a score is at most sum of weights × drift + slack (rag._weight_drift;
-idf that grew but rag._idf_within_tolerance). required: lexemes that a chunk must contain. Chunks that lack
-one which their segment keeps as postings are left out; dense_gated marks the segments where this
-decides alone.$$;
+chunk's score. drift and slack: a score is at most sum of weights × drift + slack
+(rag._weight_drift; idf that grew but rag._idf_within_tolerance). required: lexemes that a chunk
+must contain. Chunks that lack one which their segment keeps as postings are left out; dense_gated
+marks the segments where this decides alone.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._weight_drift(
@@ -165,7 +167,8 @@ BEGIN
                     (t.factor / p.idf)::real, ARRAY[rag._keyword_block_size()]
                 )::{vector}.vector END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
-            JOIN rag._read_weights(query.collection_key, segment_key, query.lexemes) AS p ON p.word = t.word
+            JOIN rag._read_weights(query.collection_key, segment_key, query.lexemes) AS p
+                ON p.word = t.word
             UNION ALL
             SELECT rare_vector::{vector}.vector
             WHERE rare_vector IS NOT NULL
@@ -226,7 +229,8 @@ BEGIN
             OFFSET 0
         ) AS t
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN cardinality(required) = 0 THEN {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
+            SELECT CASE WHEN cardinality(required) = 0 THEN
+                {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                    ELSE {vector}.binary_quantize(t.scores OPERATOR({vector}.-) _cut)
                         & rag._block_gate(query.collection_key, t.segment, required) END AS passed
             OFFSET 0

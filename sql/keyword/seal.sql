@@ -10,7 +10,8 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 64;
 
 COMMENT ON FUNCTION rag._keyword_frequent_from() IS
-$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is sealed.$$;
+$$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is
+sealed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._block_weights(
@@ -27,7 +28,8 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT (
-               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' || rag._keyword_block_size()
+               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' ||
+                   rag._keyword_block_size()
            )::{vector}.sparsevec,
            _idf, max(w.weight)::real
     FROM (
@@ -280,7 +282,8 @@ BEGIN
     SELECT n.word, CASE WHEN rag._idf_within_tolerance(i.idf, e.idf) THEN e.idf ELSE i.idf END
     FROM rag._chunk_counts(collection_key, words) AS n
     CROSS JOIN LATERAL (
-        SELECT greatest(0.01, rag._bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS idf
+        SELECT greatest(0.01, rag._bm25_idf(total, greatest(0, least(n.chunks, total))))::real AS
+            idf
     ) AS i
     LEFT JOIN LATERAL (
         SELECT min((
@@ -299,5 +302,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._block_idfs(integer, integer, bigint, text[]) IS
-$$The idf for which weights of these lexemes are computed: today's, or that of earlier weights in the
-block if it has drifted little.$$;
+$$The idf for which weights of these lexemes are computed: today's, or that of earlier weights in
+the block if it has drifted little.$$;

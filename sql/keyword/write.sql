@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_key integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag keyword index', collection_key);
 
-COMMENT ON FUNCTION rag._keyword_lock(integer) IS $$The key of the advisory lock that merges of a collection take.$$;
+COMMENT ON FUNCTION rag._keyword_lock(integer) IS
+$$The key of the advisory lock that merges of a collection take.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._lock_keyword(collection_key integer)
@@ -15,7 +16,8 @@ LANGUAGE sql VOLATILE
 RETURN pg_try_advisory_xact_lock(rag._keyword_lock(collection_key));
 
 COMMENT ON FUNCTION rag._lock_keyword(integer) IS
-$$Takes the right to merge or compact a collection until the transaction ends; false when it is taken.$$;
+$$Takes the right to merge or compact a collection until the transaction ends; false when it is
+taken.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._index_chunks(collection_key integer, chunk_keys bigint[],
@@ -37,7 +39,8 @@ BEGIN
 
     SELECT array_agg(DISTINCT c.language) INTO _spoken
     FROM rag.chunks AS c
-    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys) AND c.language IS NOT NULL;
+    WHERE c.collection_id = collection_key AND c.chunk_id = ANY (chunk_keys) AND c.language
+        IS NOT NULL;
     IF _spoken IS NOT NULL THEN
         INSERT INTO rag.keyword_languages (collection_id, language)
         SELECT collection_key, s.language
@@ -58,8 +61,9 @@ COMMENT ON FUNCTION rag._index_chunks(integer, bigint[], boolean) IS
 $$Adds chunks to the keyword index. Call it once per new chunk, in the transaction that inserts it.
 
 Searches of the same transaction see the chunks at once, others after commit. Cheap: one small row
-per chunk; every 256th chunk or so its caller also merges. may_merge: false for a bulk load in pieces
-that calls rag._merge_when_due at its end, which is quickest: it merges directly in whole blocks.$$;
+per chunk; every 256th chunk or so its caller also merges. may_merge: false for a bulk load in
+pieces that calls rag._merge_when_due at its end, which is quickest: it merges directly in whole
+blocks.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._unindex_chunks(collection_key integer, chunk_keys bigint[])
@@ -123,4 +127,5 @@ $$;
 COMMENT ON FUNCTION rag._merge_when_due(integer, integer) IS
 $$Merges a collection's fresh changes when there are enough of them (rag._keyword_merge_size).
 
-added: how many the caller has added. They are counted about once in 32 additions, not at every one.$$;
+added: how many the caller has added. They are counted about once in 32 additions, not at every
+one.$$;

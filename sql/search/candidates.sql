@@ -1,6 +1,7 @@
 -- The candidates of both legs of a hybrid search, each with its score in the other leg.
 
-CREATE OR REPLACE FUNCTION rag._collect_candidates(request rag.search_arguments, candidate_count integer)
+CREATE OR REPLACE FUNCTION rag._collect_candidates(request rag.search_arguments,
+    candidate_count integer)
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -17,7 +18,8 @@ DECLARE
     _more_scores double precision[] := '{}';
 BEGIN
     IF request.query_embedding IS NOT NULL THEN
-        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.distance ORDER BY r.place)
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'),
+            array_agg(r.distance ORDER BY r.place)
         INTO _vector_ids, _distances
         FROM rag._rank_vector(
             request.collection_key, request.query_embedding, candidate_count, request.filter_sql,
@@ -26,17 +28,21 @@ BEGIN
     END IF;
     IF request.query_text IS NOT NULL THEN
         _query := rag._prepare_keyword(request.collection_key, request.query_text);
-        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'), array_agg(r.score ORDER BY r.place)
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'),
+            array_agg(r.score ORDER BY r.place)
         INTO _keyword_ids, _scores
         FROM rag._rank_prepared(
-            _query, request.query_text, candidate_count, request.filter_sql, 'any', request.filter_indexed
+            _query, request.query_text, candidate_count, request.filter_sql, 'any',
+                request.filter_indexed
         ) WITH ORDINALITY AS r (chunk_id, score, place);
     END IF;
-    IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0 AND cardinality(_keyword_ids) > 0 THEN
+    IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0
+        AND cardinality(_keyword_ids) > 0 THEN
         SELECT array_agg(v.chunk_id), array_agg(v.distance)
         INTO _more_ids, _more_distances
         FROM rag._exact_search(
-            request.collection_key, rag._active_space(request.collection_key), request.query_embedding, NULL,
+            request.collection_key, rag._active_space(request.collection_key),
+                request.query_embedding, NULL,
             ARRAY(SELECT unnest(_keyword_ids) EXCEPT SELECT unnest(_vector_ids)), NULL
         ) AS v;
         SELECT array_agg(k.chunk_id), array_agg(k.score)
@@ -67,11 +73,13 @@ $$;
 COMMENT ON FUNCTION rag._collect_candidates(rag.search_arguments, integer) IS
 $$The candidates of a search, candidate_count from each leg, not yet scored.
 
-For weighted and auto fusion they are completed: each has its exact distance and its exact keyword score, whichever leg
-found it. A chunk without a vector has no distance, one without a word of the query no keyword score.$$;
+For weighted and auto fusion they are completed: each has its exact distance and its exact keyword
+score, whichever leg found it. A chunk without a vector has no distance, one without a word of the
+query no keyword score.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._cosine_similarities(request rag.search_arguments, candidates rag.candidate[])
+CREATE OR REPLACE FUNCTION rag._cosine_similarities(request rag.search_arguments,
+    candidates rag.candidate[])
 RETURNS double precision[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -84,16 +92,19 @@ BEGIN
         RETURN ARRAY(
             SELECT nullif(1 - c.vector_distance, 'NaN')
             FROM unnest(candidates) WITH ORDINALITY
-                AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+                AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
+                    place)
             ORDER BY c.place
         );
     END IF;
     RETURN ARRAY(
         SELECT CASE WHEN c.vector_distance IS NOT NULL
-                    THEN nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding), 'NaN') END
+                    THEN nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding),
+                        'NaN') END
         FROM unnest(candidates) WITH ORDINALITY
             AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
-        LEFT JOIN rag._read_vectors(_space.space_id, ARRAY(SELECT x.chunk_id FROM unnest(candidates) AS x)) AS e
+        LEFT JOIN rag._read_vectors(_space.space_id,
+            ARRAY(SELECT x.chunk_id FROM unnest(candidates) AS x)) AS e
             ON e.chunk_id = c.chunk_id
         ORDER BY c.place
     );
@@ -101,4 +112,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._cosine_similarities(rag.search_arguments, rag.candidate[]) IS
-$$The cosine similarity of each candidate to the query, -1 to 1, whatever the collection's distance; NULL without a vector.$$;
+$$The cosine similarity of each candidate to the query, -1 to 1, whatever the collection's distance;
+NULL without a vector.$$;

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION rag.expand(
     before integer DEFAULT 1,
     after integer DEFAULT 1,
     upto text DEFAULT 'window')
-RETURNS TABLE (document_id uuid, uri text, title text, heading text, content text, start_offset integer,
+RETURNS TABLE (document_id uuid, uri text, title text, heading text, content text,
+    start_offset integer,
                stop_offset integer, chunk_keys bigint[], place bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -17,15 +18,19 @@ DECLARE
     _id integer := (rag._require_collection(expand.collection)).collection_id;
 BEGIN
     IF coalesce(upto, '') NOT IN ('window', 'parent', 'section', 'document') THEN
-        RAISE EXCEPTION 'unknown upto %', coalesce(quote_literal(upto), 'NULL') USING ERRCODE = 'RG004',
+        RAISE EXCEPTION 'unknown upto %', coalesce(quote_literal(upto), 'NULL')
+            USING ERRCODE = 'RG004',
         HINT = 'use window (before and after), parent, section or document';
     END IF;
-    IF before IS NULL OR after IS NULL OR before NOT BETWEEN 0 AND 1000 OR after NOT BETWEEN 0 AND 1000 THEN
-        RAISE EXCEPTION 'before % or after % is out of range', before, after USING ERRCODE = 'RG004', HINT = 'use 0 to 1000';
+    IF before IS NULL OR after IS NULL OR before NOT BETWEEN 0 AND 1000 OR after NOT BETWEEN 0
+        AND 1000 THEN
+        RAISE EXCEPTION 'before % or after % is out of range', before, after
+            USING ERRCODE = 'RG004', HINT = 'use 0 to 1000';
     END IF;
     RETURN QUERY
     WITH hit AS (
-        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent, k.place
+        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent,
+            k.place
         FROM unnest(chunk_ids) WITH ORDINALITY AS k (chunk_id, place),
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
@@ -33,7 +38,8 @@ BEGIN
             OFFSET 0
         ) AS c
     ), wanted AS (
-        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.content, c.start_offset, c.stop_offset,
+        SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.content, c.start_offset,
+            c.stop_offset,
                min(h.place) AS place
         FROM hit AS h,
         LATERAL (
@@ -42,20 +48,24 @@ BEGIN
               AND CASE upto
                   WHEN 'document' THEN true
                   WHEN 'parent' THEN x.chunk_id = h.chunk_id OR x.metadata -> 'parent' = h.parent
-                  WHEN 'section' THEN x.heading = h.heading OR (h.heading <> '' AND starts_with(x.heading, h.heading || ' > '))
+                  WHEN 'section' THEN x.heading = h.heading
+                      OR (h.heading <> '' AND starts_with(x.heading, h.heading || ' > '))
                   ELSE x.ordinal BETWEEN h.ordinal - before AND h.ordinal + after END
             OFFSET 0
         ) AS c
-        GROUP BY c.document_id, c.chunk_id, c.ordinal, c.heading, c.content, c.start_offset, c.stop_offset
+        GROUP BY c.document_id, c.chunk_id, c.ordinal, c.heading, c.content, c.start_offset,
+            c.stop_offset
     ), pieces AS (
         SELECT w.*, w.ordinal - row_number() OVER one AS run,
                greatest(0, lag(w.stop_offset) OVER one - w.start_offset) AS said
         FROM wanted AS w
         WINDOW one AS (PARTITION BY w.document_id ORDER BY w.ordinal, w.chunk_id)
     ), passages AS (
-        SELECT r.document_id, r.run, min(r.start_offset) AS start_offset, max(r.stop_offset) AS stop_offset,
+        SELECT r.document_id, r.run, min(r.start_offset) AS start_offset,
+            max(r.stop_offset) AS stop_offset,
                (array_agg(r.heading ORDER BY r.ordinal))[1] AS heading,
-               string_agg(CASE WHEN r.said > 0 THEN substr(r.content, r.said + 1) ELSE E'\n\n' || r.content END, ''
+               string_agg(CASE WHEN r.said > 0 THEN substr(r.content, r.said + 1)
+                   ELSE E'\n\n' || r.content END, ''
                           ORDER BY r.ordinal) AS joined,
                bool_and(r.start_offset IS NOT NULL) AS placed,
                array_agg(r.chunk_id ORDER BY r.ordinal) AS chunk_keys, min(r.place) AS place
@@ -75,9 +85,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.expand(text, bigint[], integer, integer, text) IS
-$$The passages around chunks: neighbours that touch are merged into one passage, and nothing is said twice.
+$$The passages around chunks: neighbours that touch are merged into one passage, and nothing is said
+twice.
 
-upto: window (so many chunks before and after each), parent (what a chunk of method small-to-big was cut from), section (all chunks under its heading), or document. content is cut from
-the document by offsets, so overlapping chunks leave no repetition; chunks without offsets (brought ready-made), or older than
-their document, are joined. chunk_keys: the chunks of the passage in order. place: of the first of the given chunks that it contains; the
-passages come in that order. Ids that do not exist are left out.$$;
+upto: window (so many chunks before and after each), parent (what a chunk of method small-to-big was
+cut from), section (all chunks under its heading), or document. content is cut from the document by
+offsets, so overlapping chunks leave no repetition; chunks without offsets (brought ready-made), or
+older than their document, are joined. chunk_keys: the chunks of the passage in order. place: of the
+first of the given chunks that it contains; the passages come in that order. Ids that do not exist
+are left out.$$;

@@ -8,7 +8,8 @@ RETURN power(greatest(lead, 0), 2.0::double precision / 3);
 COMMENT ON FUNCTION rag._lead_weight(double precision) IS
 $$What a leg counts for by its lead: lead^(2/3).
 
-lead: how far the leg's best score stands above the mean of its ten best; below 0 (rounding) is 0.$$;
+lead: how far the leg's best score stands above the mean of its ten best; below 0 (rounding) is
+0.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.auto_weight(
@@ -28,16 +29,20 @@ RETURN CASE
     )
 END;
 
-COMMENT ON FUNCTION rag.auto_weight(double precision, double precision, double precision, double precision) IS
+COMMENT ON FUNCTION rag.auto_weight(double precision, double precision, double precision,
+    double precision) IS
 $$The vector leg's share of a hybrid score, chosen for one query: each leg counts by its lead.
 
-score = a * cosine + (1 - a) * keyword_score / best keyword_score, where a is this function's result:
-    a = v / (v + k),  v = vector_weight * (8 * cosine_lead)^(2/3),  k = keyword_weight * keyword_lead^(2/3)
-Candidates are the chunks of either leg, each with its exact cosine similarity and its exact BM25 score.
-cosine_lead: the best cosine less the mean of the ten best. NULL (no vectors) gives 0: keywords alone.
-keyword_lead: 1 less the mean of the ten best keyword_score / best keyword_score; a candidate that matches no word counts
-as 0; leads below 0.05 count as 0.05. NULL (no word of the query is known) gives 1: vectors alone.
-vector_weight, keyword_weight: above 0; only their ratio matters, and equal weights leave the choice to the leads.$$;
+score = a * cosine + (1 - a) * keyword_score / best keyword_score, where a is this function's
+result:
+    a = v / (v + k),  v = vector_weight * (8 * cosine_lead)^(2/3),  k = keyword_weight *
+        keyword_lead^(2/3)
+Candidates are the chunks of either leg, each with its exact cosine similarity and its exact BM25
+score. cosine_lead: the best cosine less the mean of the ten best. NULL (no vectors) gives 0:
+keywords alone. keyword_lead: 1 less the mean of the ten best keyword_score / best keyword_score; a
+candidate that matches no word counts as 0; leads below 0.05 count as 0.05. NULL (no word of the
+query is known) gives 1: vectors alone. vector_weight, keyword_weight: above 0; only their ratio
+matters, and equal weights leave the choice to the leads.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)
@@ -52,7 +57,8 @@ rank_in_list: 1 is best; NULL (not in the list) gives 0. k: smoothing, 60 in the
 Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._fusion_alpha(request rag.search_arguments, candidates rag.candidate[])
+CREATE OR REPLACE FUNCTION rag._fusion_alpha(request rag.search_arguments,
+    candidates rag.candidate[])
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -71,22 +77,26 @@ BEGIN
     SELECT 1 - avg(k.score) / nullif(max(k.score), 0)
     INTO _keyword_lead
     FROM (
-        SELECT coalesce(c.keyword_score, 0) AS score FROM unnest(candidates) AS c ORDER BY 1 DESC LIMIT 10
+        SELECT coalesce(c.keyword_score, 0) AS score FROM unnest(candidates) AS c ORDER BY 1 DESC
+            LIMIT 10
     ) AS k;
     IF request.fusion = 'weighted' AND _cosine_lead IS NOT NULL AND _keyword_lead IS NOT NULL THEN
         RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
     END IF;
-    RETURN rag.auto_weight(_cosine_lead, _keyword_lead, request.vector_weight, request.keyword_weight);
+    RETURN rag.auto_weight(_cosine_lead, _keyword_lead, request.vector_weight,
+        request.keyword_weight);
 END
 $$;
 
 COMMENT ON FUNCTION rag._fusion_alpha(rag.search_arguments, rag.candidate[]) IS
 $$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
 
-weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs' leads.$$;
+weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs'
+leads.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._fuse(request rag.search_arguments, candidates rag.candidate[], vector_share double precision)
+CREATE OR REPLACE FUNCTION rag._fuse(request rag.search_arguments, candidates rag.candidate[],
+    vector_share double precision)
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -105,12 +115,14 @@ BEGIN
     RETURN QUERY
     SELECT s.chunk_id,
            vector_share * coalesce(s.similarity, min(s.similarity) OVER (), 0)
-           + (1 - vector_share) * coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
+           + (1 - vector_share) *
+               coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
            s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
     FROM (
         SELECT c.*
         FROM unnest(candidates, rag._cosine_similarities(request, candidates))
-            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, similarity)
+            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
+                similarity)
     ) AS s
     ORDER BY 2 DESC, 1;
 END
@@ -119,6 +131,7 @@ $$;
 COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[], double precision) IS
 $$The candidates with their fused scores, best first.
 
-rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: vector_share * cosine similarity
-+ (1 - vector_share) * keyword_score / (the query's best keyword score), whatever the collection's distance; a chunk that
-has no vector yet counts as the least similar candidate.$$;
+rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto:
+vector_share * cosine similarity + (1 - vector_share) * keyword_score / (the query's best keyword
+score), whatever the collection's distance; a chunk that has no vector yet counts as the least
+similar candidate.$$;

@@ -25,15 +25,20 @@ BEGIN
         INTO _fused, _ids, _scores
         FROM rag._fuse(request, _candidates, rag._fusion_alpha(request, _candidates)) AS f;
         IF request.boosts <> '[]' THEN
-            SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id), array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
+            SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id),
+                array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
-            FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b (chunk_id, score);
+            FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b
+                (chunk_id, score);
         END IF;
-        SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank, f.keyword_score)::rag.candidate)
+        SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank,
+            f.keyword_score)::rag.candidate)
         INTO _fused
-        FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = f.chunk_id;
+        FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score)
+            ON s.chunk_id = f.chunk_id;
         _found := CASE WHEN _enough THEN _found || ARRAY(
-            SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
+            SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o
+                ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
             ELSE _fused END;
         -- What earlier pages were cut from keeps its order: more candidates only follow it.
         _kept := rag._distinct_chunks(
@@ -44,13 +49,15 @@ BEGIN
                 WHERE k.chunk_id IS NULL ORDER BY i.place)
             ELSE _ids END,
             request.per_document, request.duplicates);
-        IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count OR _count >= 10000) THEN
+        IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count
+            OR _count >= 10000) THEN
             _enough := true;
             IF request.diversity > 0 THEN
                 _kept := rag.diversify(
                     rag._active_space(request.collection_key), _kept,
                     ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
-                          JOIN unnest(_ids, _scores) AS s (chunk_id, score) ON s.chunk_id = k.chunk_id ORDER BY k.place),
+                          JOIN unnest(_ids, _scores) AS s (chunk_id, score)
+                              ON s.chunk_id = k.chunk_id ORDER BY k.place),
                     least(_last, cardinality(_kept)), request.diversity);
             END IF;
         END IF;
@@ -67,8 +74,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._rank_hybrid(rag.search_arguments) IS
-$$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most per_document of each
-document, diversified. When too few are left after that for the first page, four times the candidates are taken.
+$$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most
+per_document of each document, diversified. When too few are left after that for the first page,
+four times the candidates are taken.
 
-A later page is cut from the same list. Where the list ends before it, four times the candidates are taken, and those that
-are new follow by their scores: so the pages of a search never share a chunk and never leave one out.$$;
+A later page is cut from the same list. Where the list ends before it, four times the candidates are
+taken, and those that are new follow by their scores: so the pages of a search never share a chunk
+and never leave one out.$$;

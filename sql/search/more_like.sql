@@ -26,21 +26,27 @@ BEGIN
     IF _embedding IS NULL THEN
         RAISE EXCEPTION 'chunk % of collection ''%'' %', more_like.chunk_id, more_like.collection,
             CASE WHEN _document_id IS NULL THEN 'does not exist' ELSE 'has no vector yet' END
-        USING ERRCODE = 'RG002', HINT = CASE WHEN _document_id IS NULL THEN 'take chunk_id from a search'
-                                             ELSE 'wait for the worker, or look at rag.list_jobs()' END;
+        USING ERRCODE = 'RG002', HINT = CASE WHEN _document_id
+            IS NULL THEN 'take chunk_id from a search'
+                                             ELSE 'wait for the worker, or look at rag.list_jobs()'
+                                                 END;
     END IF;
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
     RETURN QUERY
     SELECT h.*
     FROM (
-        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids, array_agg(-r.distance ORDER BY r.place) AS scores,
-               array_agg(r.place ORDER BY r.place) AS places, array_agg(r.distance ORDER BY r.place) AS distances
+        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids,
+            array_agg(-r.distance ORDER BY r.place) AS scores,
+               array_agg(r.place ORDER BY r.place) AS places,
+                   array_agg(r.distance ORDER BY r.place) AS distances
         FROM (
-            SELECT v.chunk_id, v.distance, row_number() OVER (ORDER BY v.distance, v.chunk_id) AS place
+            SELECT v.chunk_id, v.distance,
+                row_number() OVER (ORDER BY v.distance, v.chunk_id) AS place
             FROM rag._rank_vector(
                 _id, _embedding, result_limit + 1,
                 CASE WHEN same_document THEN _filter.condition
-                     ELSE concat_ws(' AND ', '(' || _filter.condition || ')', format('c.document_id <> %L', _document_id)) END,
+                     ELSE concat_ws(' AND ', '(' || _filter.condition || ')',
+                         format('c.document_id <> %L', _document_id)) END,
                 same_document AND _filter.indexed) AS v
             WHERE v.chunk_id <> more_like.chunk_id
         ) AS r
@@ -53,4 +59,5 @@ $$;
 COMMENT ON FUNCTION rag.more_like(text, bigint, integer, jsonb, boolean) IS
 $$The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
 
-same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it has no vector yet.$$;
+same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it
+has no vector yet.$$;

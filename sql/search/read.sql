@@ -39,7 +39,8 @@ BEGIN
     CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
         SELECT rag._held_postings(x.held, x.postings) AS postings, x.idf, x.top
         FROM rag.keyword_postings AS x
-        WHERE x.collection_id = collection_key AND x.segment = s.segment AND x.lexeme = w.word COLLATE "C"
+        WHERE x.collection_id = collection_key AND x.segment = s.segment
+            AND x.lexeme = w.word COLLATE "C"
         OFFSET 0
     ) AS p
     WHERE s.collection_id = collection_key;
@@ -47,10 +48,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._read_postings(integer, text[]) IS
-$$What the segments of a collection hold of the given lexemes: exact postings, or the idf and top of weights.$$;
+$$What the segments of a collection hold of the given lexemes: exact postings, or the idf and top of
+weights.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._read_weights(collection_key integer, segment_key integer, words text[])
+CREATE OR REPLACE FUNCTION rag._read_weights(collection_key integer, segment_key integer,
+    words text[])
 RETURNS TABLE (word text, weights {vector}.sparsevec, idf real)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -94,12 +97,14 @@ BEGIN
         GROUP BY k.chunk_id
         HAVING sum(k.change) <> 0
     ) AS f
-    LEFT JOIN rag.chunks AS c ON f.change = 1 AND c.collection_id = collection_key AND c.chunk_id = f.chunk_id;
+    LEFT JOIN rag.chunks AS c ON f.change = 1 AND c.collection_id = collection_key
+        AND c.chunk_id = f.chunk_id;
 END
 $$;
 
 COMMENT ON FUNCTION rag._read_changes(integer) IS
-$$The fresh changes of a collection, one row a chunk: change is 1 (written) or -1 (deleted), with its lexemes.$$;
+$$The fresh changes of a collection, one row a chunk: change is 1 (written) or -1 (deleted), with
+its lexemes.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_vectors(of_space integer, chunk_keys bigint[])

@@ -17,23 +17,30 @@ DECLARE
     _weight double precision;
     _half_life double precision;    -- seconds
 BEGIN
-    FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b ORDER BY b.ordinality LOOP
+    FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b
+        ORDER BY b.ordinality LOOP
         IF _boost ? 'recency' THEN
             _weight := coalesce(round((_boost -> 'weight')::numeric, 15)::double precision, 0.5);
             _half_life := extract(epoch FROM (_boost ->> 'half_life')::interval);
-            SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1) ORDER BY k.place)
+            SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1)
+                ORDER BY k.place)
             INTO _scores
             FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
             LEFT JOIN LATERAL (
                 -- 0.5 ^ 1000 is as good as nothing, 0.5 ^ 1100 an error
-                SELECT CASE WHEN d.age <= 1000 * _half_life THEN 0.5 ^ (greatest(0, d.age) / _half_life) END AS freshness
+                SELECT CASE WHEN d.age <= 1000 * _half_life THEN 0.5 ^
+                    (greatest(0, d.age) / _half_life) END AS freshness
                 FROM rag.chunks AS c,
                 LATERAL (
-                    SELECT extract(epoch FROM now() - CASE WHEN _boost ->> 'recency' IN ('$created_at', '$updated_at')
-                        THEN (SELECT CASE _boost ->> 'recency' WHEN '$created_at' THEN x.created_at ELSE x.updated_at END
+                    SELECT extract(epoch FROM now() - CASE
+                        WHEN _boost ->> 'recency' IN ('$created_at', '$updated_at')
+                        THEN (SELECT CASE _boost ->> 'recency' WHEN '$created_at' THEN x.created_at
+                            ELSE x.updated_at END
                               FROM rag.documents AS x
-                              WHERE x.collection_id = collection_key AND x.document_id = c.document_id)
-                        ELSE rag._as_timestamptz(c.metadata #> rag._field_steps(_boost ->> 'recency')) END
+                              WHERE x.collection_id = collection_key
+                                  AND x.document_id = c.document_id)
+                        ELSE rag._as_timestamptz(c.metadata #>
+                            rag._field_steps(_boost ->> 'recency')) END
                     )::double precision AS age
                 ) AS d
                 WHERE c.collection_id = collection_key AND c.chunk_id = k.chunk_key
@@ -43,10 +50,12 @@ BEGIN
             _add := coalesce(round((_boost -> 'add')::numeric, 15)::double precision, 0);
             _multiply := coalesce(round((_boost -> 'multiply')::numeric, 15)::double precision, 1);
             _kept := rag._filter_chunks(
-                collection_key, chunk_keys, (rag.compile_filter(collection_key, _boost -> 'filter')).condition
+                collection_key, chunk_keys,
+                    (rag.compile_filter(collection_key, _boost -> 'filter')).condition
             );
             SELECT array_agg(
-                CASE WHEN p.chunk_key IS NOT NULL THEN k.score + abs(k.score) * (_multiply - 1) + _add
+                CASE WHEN p.chunk_key
+                    IS NOT NULL THEN k.score + abs(k.score) * (_multiply - 1) + _add
                      ELSE k.score END ORDER BY k.place)
             INTO _scores
             FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
@@ -65,8 +74,9 @@ $$The scores after boosts, in the order given. Each boost acts on what the one b
 
 At most 32 boosts; their numbers count to 15 decimals.
 {"filter": …, "add": a, "multiply": m}: chunks that pass become score + |score| (m - 1) + a.
-{"recency": field (or $created_at, $updated_at), "half_life": interval, "weight": w}: score + |score| w (2^(-age / half_life) - 1); w is 0 to 1, default
-0.5; a chunk without the date counts as infinitely old, a date in the future as now.$$;
+{"recency": field (or $created_at, $updated_at), "half_life": interval, "weight": w}: score +
+|score| w (2^(-age / half_life) - 1); w is 0 to 1, default 0.5; a chunk without the date counts as
+infinitely old, a date in the future as now.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_boosts(boosts jsonb)
@@ -80,7 +90,8 @@ DECLARE
 BEGIN
     IF jsonb_typeof(boosts) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'boosts is a JSON %', coalesce(jsonb_typeof(boosts), 'null')
-        USING ERRCODE = 'RG004', HINT = 'pass an array, e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}]';
+        USING ERRCODE = 'RG004',
+            HINT = 'pass an array, e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}]';
     END IF;
     IF jsonb_array_length(boosts) > 32 THEN
         RAISE EXCEPTION '% boosts were given', jsonb_array_length(boosts) USING ERRCODE = 'RG004',
@@ -90,18 +101,22 @@ BEGIN
         IF jsonb_typeof(_boost) <> 'object' OR (_boost ? 'recency') = (_boost ? 'filter') THEN
             RAISE EXCEPTION 'boost % has neither or both of filter and recency', _boost
             USING ERRCODE = 'RG004',
-            HINT = 'use {"filter": …, "add": a, "multiply": m} or {"recency": field, "half_life": "30 days"}';
+            HINT = 'use {"filter": …, "add": a, "multiply": m} or {"recency": field, "half_life": '
+                '"30 days"}';
         END IF;
         SELECT k.key INTO _key FROM jsonb_object_keys(_boost) AS k (key)
-        WHERE k.key <> ALL (CASE WHEN _boost ? 'recency' THEN ARRAY['recency', 'half_life', 'weight']
+        WHERE k.key <> ALL (CASE
+            WHEN _boost ? 'recency' THEN ARRAY['recency', 'half_life', 'weight']
                                  ELSE ARRAY['filter', 'add', 'multiply'] END)
         LIMIT 1;
         IF _key IS NOT NULL THEN
-            RAISE EXCEPTION 'boost % has an unknown key %', _boost, quote_literal(_key) USING ERRCODE = 'RG004',
+            RAISE EXCEPTION 'boost % has an unknown key %', _boost, quote_literal(_key)
+                USING ERRCODE = 'RG004',
             HINT = 'a filter boost takes add and multiply, a recency boost half_life and weight';
         END IF;
         SELECT n.key INTO _key
-        FROM (VALUES ('add', -1000, 1000), ('multiply', 0, 1000), ('weight', 0, 1)) AS n (key, low, high)
+        FROM (VALUES ('add', -1000, 1000), ('multiply', 0, 1000), ('weight', 0, 1)) AS n
+            (key, low, high)
         WHERE _boost ? n.key AND CASE WHEN jsonb_typeof(_boost -> n.key) = 'number'
             THEN (_boost -> n.key)::numeric NOT BETWEEN n.low AND n.high ELSE true END
         LIMIT 1;
@@ -110,18 +125,22 @@ BEGIN
             HINT = 'add is -1000 to 1000, multiply 0 to 1000, weight 0 to 1';
         END IF;
         IF _boost ? 'recency' AND NOT coalesce(CASE
-            WHEN jsonb_typeof(_boost -> 'recency') = 'string' AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
+            WHEN jsonb_typeof(_boost -> 'recency') = 'string'
+                AND pg_input_is_valid(_boost ->> 'half_life', 'interval')
             THEN extract(epoch FROM (_boost ->> 'half_life')::interval) > 0
-                AND (_boost ->> 'recency' IN ('$created_at', '$updated_at') OR NOT starts_with(_boost ->> 'recency', '$')) END, false)
+                AND (_boost ->> 'recency' IN ('$created_at', '$updated_at')
+                    OR NOT starts_with(_boost ->> 'recency', '$')) END, false)
         THEN
             RAISE EXCEPTION 'boost % needs a field and a half_life', _boost USING ERRCODE = 'RG004',
-            HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}; the document''s own are $created_at and $updated_at';
+            HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}; the document''s own '
+                'are $created_at and $updated_at';
         END IF;
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_boosts(jsonb) IS $$Error RG004 unless boosts are as rag.boost takes them.$$;
+COMMENT ON FUNCTION rag._check_boosts(jsonb) IS
+$$Error RG004 unless boosts are as rag.boost takes them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._distinct_chunks(
@@ -153,7 +172,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._distinct_chunks(integer, bigint[], integer, boolean) IS
-$$The chunks, best first, without those whose text stands above already, and at most per_document of each document.$$;
+$$The chunks, best first, without those whose text stands above already, and at most per_document of
+each document.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.diversify(
@@ -172,24 +192,29 @@ DECLARE
     _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
     _place integer;
 BEGIN
-    SELECT array_agg(CASE WHEN r.most > r.least THEN (r.score - r.least) / (r.most - r.least) ELSE 1 END ORDER BY r.place),
+    SELECT array_agg(CASE WHEN r.most > r.least THEN (r.score - r.least) / (r.most - r.least)
+        ELSE 1 END ORDER BY r.place),
            array_agg(e.embedding ORDER BY r.place), array_agg(0 ORDER BY r.place)
     INTO _relevance, _vectors, _nearest
     FROM (
-        SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least, max(k.score) OVER () AS most
+        SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least,
+            max(k.score) OVER () AS most
         FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, place)
     ) AS r
     LEFT JOIN rag._read_vectors(space.space_id, chunk_keys) AS e ON e.chunk_id = r.chunk_key;
 
-    WHILE cardinality(_chosen) < result_limit AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
+    WHILE cardinality(_chosen) < result_limit
+        AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
         SELECT u.place INTO _place
-        FROM unnest(_left, _relevance, _nearest) WITH ORDINALITY AS u (chunk_key, relevance, nearest, place)
+        FROM unnest(_left, _relevance, _nearest) WITH ORDINALITY AS u
+            (chunk_key, relevance, nearest, place)
         WHERE u.chunk_key IS NOT NULL
         ORDER BY (1 - diversity) * u.relevance - diversity * u.nearest DESC, u.place
         LIMIT 1;
         _chosen := _chosen || _left[_place];
         _left[_place] := NULL;
-        SELECT array_agg(greatest(u.nearest, nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place]), 'NaN')) ORDER BY u.place)
+        SELECT array_agg(greatest(u.nearest,
+            nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place]), 'NaN')) ORDER BY u.place)
         INTO _nearest
         FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, place);
     END LOOP;
@@ -197,9 +222,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.diversify(rag.spaces, bigint[], double precision[], integer, double precision) IS
+COMMENT ON FUNCTION rag.diversify(rag.spaces, bigint[], double precision[], integer,
+    double precision) IS
 $$result_limit of the chunks by maximal marginal relevance, the best first: each next one maximises
 (1 - diversity) * relevance - diversity * (greatest cosine similarity to one chosen before).
 
-relevance: the score, scaled to 0 to 1 over the chunks. diversity: 0 (the order of the scores) to 1. A chunk without a vector
-(or with one of length 0) is like no other. Source: Carbonell, Goldstein, SIGIR 1998.$$;
+relevance: the score, scaled to 0 to 1 over the chunks. diversity: 0 (the order of the scores) to 1.
+A chunk without a vector (or with one of length 0) is like no other. Source: Carbonell, Goldstein,
+SIGIR 1998.$$;

@@ -9,7 +9,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _unspaced CONSTANT text := rag._unspaced_script();
-    _all text[] := ARRAY(SELECT unnest(tsvector_to_array(rag._lexemes(language, word))) INTERSECT SELECT unnest(lexemes));
+    _all text[] := ARRAY(SELECT unnest(tsvector_to_array(rag._lexemes(language, word))) INTERSECT
+        SELECT unnest(lexemes));
     _starts integer[] := '{}';
     _stops integer[] := '{}';
     _matched jsonb[] := '{}';
@@ -22,17 +23,22 @@ BEGIN
     IF _all = '{}' THEN
         RETURN;
     ELSIF NOT coalesce(rag._identifiers(word), '{}') && _all THEN
-        FOR _run IN SELECT r.run FROM regexp_matches(  -- characters without spaces; letters and digits; others
-            word, '(' || _unspaced || '+)|((?:(?!' || _unspaced || ')[[:alnum:]])+)|.', 'g') AS r (run)
+        -- characters without spaces; letters and digits; others
+        FOR _run IN SELECT r.run FROM regexp_matches(
+            word, '(' || _unspaced || '+)|((?:(?!' || _unspaced || ')[[:alnum:]])+)|.', 'g') AS r
+                (run)
         LOOP
             IF _run[1] IS NOT NULL THEN
                 _characters := string_to_array(_run[1], NULL);
-                SELECT _starts || array_agg(_place + p.place - 1), _stops || array_agg(_place + p.place - 1 + length(p.pair)),
-                       _matched || array_agg(jsonb_build_array(p.pair)), _covered || array_agg(DISTINCT p.pair)
+                SELECT _starts || array_agg(_place + p.place - 1),
+                    _stops || array_agg(_place + p.place - 1 + length(p.pair)),
+                       _matched || array_agg(jsonb_build_array(p.pair)),
+                           _covered || array_agg(DISTINCT p.pair)
                 INTO _starts, _stops, _matched, _covered
                 FROM (
                     SELECT c.one || coalesce(c.next, '') AS pair, c.place::integer AS place
-                    FROM unnest(_characters, _characters[2:]) WITH ORDINALITY AS c (one, next, place)
+                    FROM unnest(_characters, _characters[2:]) WITH ORDINALITY AS c
+                        (one, next, place)
                     WHERE c.next IS NOT NULL OR c.place = 1
                 ) AS p
                 WHERE p.pair = ANY (_all);
@@ -58,12 +64,14 @@ BEGIN
             RETURN;
         END IF;
     END IF;
-    RETURN QUERY SELECT 1, 1 + length(rtrim(word, '.:-/')), _all;  -- an identifier, or what its parts do not say
+    -- an identifier, or what its parts do not say
+    RETURN QUERY SELECT 1, 1 + length(rtrim(word, '.:-/')), _all;
 END
 $$;
 
 COMMENT ON FUNCTION rag._mark_word(text, text, text[]) IS
-$$The parts of a word that have one of the lexemes, as places of its characters: start, and stop behind the last one.$$;
+$$The parts of a word that have one of the lexemes, as places of its characters: start, and stop
+behind the last one.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._mark_text(language text, searchable text, lexemes text[])
@@ -77,8 +85,10 @@ BEGIN
     RETURN QUERY
     WITH words AS (
         SELECT p.part[1] AS word, (1 + coalesce(sum(length(p.part[1]) + length(p.part[2])) OVER (
-                   ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::integer AS start
-        FROM regexp_matches(searchable, '([^' || _separators || ']*)([' || _separators || ']+|$)', 'g')
+                   ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::integer
+                       AS start
+        FROM regexp_matches(searchable, '([^' || _separators || ']*)([' || _separators || ']+|$)',
+            'g')
             WITH ORDINALITY AS p (part, place)
     ), marks AS MATERIALIZED (  -- nearly all words are letters and digits alone, and quickly lexed
         SELECT d.word, m.start, m.stop, m.matched
@@ -89,7 +99,8 @@ BEGIN
         ) AS k,
         LATERAL (
             SELECT 1 AS start, 1 + length(k.core) AS stop, v.found AS matched
-            FROM (SELECT ARRAY(SELECT unnest(tsvector_to_array(to_tsvector(language::regconfig, k.core)))
+            FROM (SELECT ARRAY(SELECT
+                unnest(tsvector_to_array(to_tsvector(language::regconfig, k.core)))
                                INTERSECT SELECT unnest(lexemes)) AS found) AS v
             WHERE k.is_plain AND v.found <> '{}'
             UNION ALL
@@ -103,7 +114,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._mark_text(text, text, text[]) IS
-$$Where a text has one of the lexemes: start and stop (behind the last character) of each place, in order, and which.$$;
+$$Where a text has one of the lexemes: start and stop (behind the last character) of each place, in
+order, and which.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.snippet(
@@ -136,8 +148,10 @@ DECLARE
     _at integer;            -- shown up to here
     _shown text := '';
 BEGIN
-    IF max_length IS NULL OR max_length NOT BETWEEN 10 AND 10000 OR start_mark IS NULL OR stop_mark IS NULL OR ellipsis IS NULL THEN
-        RAISE EXCEPTION 'max_length % is out of range, or a mark is NULL', coalesce(max_length::text, 'NULL')
+    IF max_length IS NULL OR max_length NOT BETWEEN 10 AND 10000 OR start_mark IS NULL OR stop_mark
+        IS NULL OR ellipsis IS NULL THEN
+        RAISE EXCEPTION 'max_length % is out of range, or a mark is NULL',
+            coalesce(max_length::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 10 to 10000 characters; an empty mark is ''''';
     END IF;
     PERFORM rag._check_query(snippet.query_text, 1, '{}');
@@ -152,7 +166,8 @@ BEGIN
         _language := 'simple';
     END IF;
     _query := rag._prepare_keyword(_id, coalesce(snippet.query_text, ''));
-    SELECT array_agg(m.start ORDER BY m.start), array_agg(m.stop ORDER BY m.start), array_agg(to_jsonb(m.matched) ORDER BY m.start)
+    SELECT array_agg(m.start ORDER BY m.start), array_agg(m.stop ORDER BY m.start),
+        array_agg(to_jsonb(m.matched) ORDER BY m.start)
     INTO _starts, _stops, _matched
     FROM rag._mark_text(_language, _content, _query.lexemes) AS m;
 
@@ -166,7 +181,8 @@ BEGIN
             JOIN unnest(_starts[:1000], _stops[:1000], _matched[:1000]) AS t (start, stop, matched)
                 ON t.start = f.start OR t.start > f.start AND t.stop <= f.start + max_length,
             LATERAL jsonb_array_elements_text(t.matched) AS l (lexeme)
-            JOIN unnest(_query.lexemes, _query.factors) AS w (lexeme, factor) ON w.lexeme = l.lexeme COLLATE "C"
+            JOIN unnest(_query.lexemes, _query.factors) AS w (lexeme, factor)
+                ON w.lexeme = l.lexeme COLLATE "C"
             GROUP BY f.start, l.lexeme
         ) AS g
         GROUP BY g.first
@@ -176,23 +192,29 @@ BEGIN
     _first := coalesce(_first, 1);
     _last := coalesce(_last, 1);
 
-    _begin := greatest(1, least(_first - greatest(0, max_length - (_last - _first)) / 2, length(_content) + 1 - max_length));
+    _begin := greatest(1,
+        least(_first - greatest(0, max_length - (_last - _first)) / 2,
+            length(_content) + 1 - max_length));
     _end := greatest(_last, least(length(_content) + 1, _begin + max_length));
     IF _begin > 1 THEN  -- from the beginning of a word, to the end of one
-        _begin := _begin + length(substring(substr(_content, _begin, _first - _begin) FROM E'^(?:\\S*\\s+)?'));
+        _begin := _begin + length(substring(substr(_content, _begin, _first - _begin)
+            FROM E'^(?:\\S*\\s+)?'));
     END IF;
     IF _end <= length(_content) THEN
-        _end := _end - length(substring(substr(_content, _last, _end - _last) FROM E'(?:\\s+\\S*)?$'));
+        _end := _end - length(substring(substr(_content, _last, _end - _last)
+            FROM E'(?:\\s+\\S*)?$'));
     END IF;
 
     _at := _begin;
     FOR _start, _stop IN  -- places that touch are one
         SELECT min(g.start), max(g.stop)
         FROM (
-            SELECT n.start, n.stop, count(*) FILTER (WHERE n.is_new) OVER (ORDER BY n.start, n.stop) AS place
+            SELECT n.start, n.stop,
+                count(*) FILTER (WHERE n.is_new) OVER (ORDER BY n.start, n.stop) AS place
             FROM (
                 SELECT u.start, u.stop, u.start > coalesce(max(u.stop) OVER (
-                           ORDER BY u.start, u.stop ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS is_new
+                           ORDER BY u.start, u.stop ROWS BETWEEN UNBOUNDED PRECEDING
+                               AND 1 PRECEDING), 0) AS is_new
                 FROM unnest(_starts, _stops) AS u (start, stop)
                 WHERE u.start >= _begin AND u.stop <= _end
             ) AS n
@@ -204,17 +226,21 @@ BEGIN
                   || start_mark || substr(_content, _start, _stop - _start) || stop_mark;
         _at := _stop;
     END LOOP;
-    RETURN CASE WHEN _begin > 1 THEN ellipsis ELSE '' END || _shown || substr(_content, _at, _end - _at)
+    RETURN CASE WHEN _begin > 1 THEN ellipsis
+        ELSE '' END || _shown || substr(_content, _at, _end - _at)
         || CASE WHEN _end <= length(_content) THEN ellipsis ELSE '' END;
 END
 $$;
 
 COMMENT ON FUNCTION rag.snippet(text, bigint, text, integer, text, text, text) IS
-$$The passage of a chunk that best matches a query, with the words that match between marks; NULL when there is no such chunk.
+$$The passage of a chunk that best matches a query, with the words that match between marks; NULL
+when there is no such chunk.
 
-Words match as in rag.search_keyword: by the chunk's own language, identifiers whole, pairs of characters in scripts without
-spaces. The passage is at most max_length characters (10 to 10,000) of the content as it is stored, cut between words, with an
-ellipsis where something was cut off. A chunk that matches in its title or heading alone, or by its vector, gives its beginning
-without marks. The marks stand between stored text: for HTML pass marks that no text holds, escape, then replace them. Of a longer
-chunk the first 20,000 characters are looked at.
-E.g. SELECT h.uri, rag.snippet('docs', h.chunk_id, 'reset password') FROM rag.search('docs', 'reset password') AS h$$;
+Words match as in rag.search_keyword: by the chunk's own language, identifiers whole, pairs of
+characters in scripts without spaces. The passage is at most max_length characters (10 to 10,000) of
+the content as it is stored, cut between words, with an ellipsis where something was cut off. A
+chunk that matches in its title or heading alone, or by its vector, gives its beginning without
+marks. The marks stand between stored text: for HTML pass marks that no text holds, escape, then
+replace them. Of a longer chunk the first 20,000 characters are looked at.
+E.g. SELECT h.uri, rag.snippet('docs', h.chunk_id, 'reset password') FROM rag.search('docs', 'reset
+password') AS h$$;

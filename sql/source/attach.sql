@@ -25,7 +25,8 @@ DECLARE
     _id integer := (
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
-            AND coalesce(rag._source_relation(s.source_id) = source_table, s.table_name = rag._table_name(source_table))
+            AND coalesce(rag._source_relation(s.source_id) = source_table,
+                s.table_name = rag._table_name(source_table))
         ORDER BY rag._source_relation(s.source_id) IS NULL, s.source_id
         LIMIT 1);
     _member regclass;
@@ -37,11 +38,13 @@ BEGIN
         RETURNING s.source_id INTO _id;
     ELSE
         UPDATE rag.sources AS s
-        SET table_name = rag._table_name(source_table), definition = _definition, phase = 'backfill', reached = NULL,
+        SET table_name = rag._table_name(source_table), definition = _definition,
+            phase = 'backfill', reached = NULL,
             rows_done = 0, rows_failed = 0, row_error = NULL, broken = NULL, attached_at = now()
         WHERE s.source_id = _id;
     END IF;
-    -- A statement fires the triggers of the table that it names: those of a partition when it is written directly.
+    -- A statement fires the triggers of the table that it names: those of a partition when it is
+    -- written directly.
     FOR _member IN
         SELECT source_table
         UNION
@@ -50,14 +53,16 @@ BEGIN
     LOOP
         FOR _event IN
             SELECT * FROM (VALUES ('insert', 'REFERENCING NEW TABLE AS new_rows'),
-                                  ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+                                  ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS '
+                                      'new_rows'),
                                   ('delete', 'REFERENCING OLD TABLE AS old_rows'),
                                   ('truncate', '')) AS e (name, rows)
         LOOP
             EXECUTE format(
                 'CREATE OR REPLACE TRIGGER rag_source_%1$s_%2$s%3$s AFTER %2$s ON %4$s %5$s'
                 ' FOR EACH STATEMENT EXECUTE FUNCTION rag._record_changes(%1$L, %6$L, %7$L)',
-                _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END, rag._table_name(_member), _event.rows,
+                _id, _event.name, CASE WHEN _member <> source_table THEN '_partition' END,
+                    rag._table_name(_member), _event.rows,
                 _definition, (rag._source_sql(source_table, _definition)).note_sql);
         END LOOP;
     END LOOP;
@@ -71,17 +76,19 @@ $$;
 COMMENT ON FUNCTION rag.attach_source(
     regclass, text, text[], text[], text[], text[], text, text, text, text, text
 ) IS
-$$Keep a collection in step with an application's own table: every row is a document. Returns the source's id.
+$$Keep a collection in step with an application's own table: every row is a document. Returns the
+source's id.
 
-Triggers on the table note the keys of changed rows, in the application's own transaction; a worker (or CALL
-rag.sync_source) reads the rows and puts or deletes their documents, those that are there already first. Attaching again
-replaces the definition and reads every row anew; unchanged documents cost nothing. Who attaches owns the table or has
-TRIGGER on it.
-content: columns whose texts, joined by separator, are the document; a row where all are NULL or empty has no document.
-key: columns that identify a row, NOT NULL and unique; default the primary key. title: columns of the title. metadata:
-columns that become metadata of the same name. language: a column with a text search configuration. condition: only rows
-that satisfy it, written as after WHERE: trusted text, run as whoever writes the table and as the worker.
-uri: a template with the key columns, default <schema.table>/{key}.$$;
+Triggers on the table note the keys of changed rows, in the application's own transaction; a worker
+(or CALL rag.sync_source) reads the rows and puts or deletes their documents, those that are there
+already first. Attaching again replaces the definition and reads every row anew; unchanged documents
+cost nothing. Who attaches owns the table or has TRIGGER on it.
+content: columns whose texts, joined by separator, are the document; a row where all are NULL or
+empty has no document. key: columns that identify a row, NOT NULL and unique; default the primary
+key. title: columns of the title. metadata: columns that become metadata of the same name. language:
+a column with a text search configuration. condition: only rows that satisfy it, written as after
+WHERE: trusted text, run as whoever writes the table and as the worker. uri: a template with the key
+columns, default <schema.table>/{key}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._drop_source_triggers(of_source integer)
@@ -95,9 +102,12 @@ DECLARE
 BEGIN
     FOR _trigger IN
         SELECT t.tgname, rag._table_name(t.tgrelid) AS table_name,
-               t.tgrelid = _relation OR pg_partition_root(t.tgrelid) = coalesce(pg_partition_root(_relation), _relation) AS own
+               t.tgrelid = _relation
+                   OR pg_partition_root(t.tgrelid) =
+                       coalesce(pg_partition_root(_relation), _relation) AS own
         FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
-        WHERE t.tgname ~ format('^rag_source_%s_', of_source) AND t.tgfoid = 'rag._record_changes'::regproc
+        WHERE t.tgname ~ format('^rag_source_%s_', of_source)
+            AND t.tgfoid = 'rag._record_changes'::regproc
     LOOP
         BEGIN
             EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, _trigger.table_name);
@@ -105,7 +115,8 @@ BEGIN
             IF _trigger.own THEN
                 RAISE;
             END IF;
-            RAISE WARNING 'trigger % on table % stays: only the owner of the table may drop it', _trigger.tgname, _trigger.table_name
+            RAISE WARNING 'trigger % on table % stays: only the owner of the table may drop it',
+                _trigger.tgname, _trigger.table_name
             USING HINT = 'drop it as its owner; it notes changes that nobody reads';
         END;
     END LOOP;
@@ -113,7 +124,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._drop_source_triggers(integer) IS
-$$Take a source's triggers off its table, the partitions, and copies of the table that this role owns.$$;
+$$Take a source's triggers off its table, the partitions, and copies of the table that this role
+owns.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.detach_source(source_table regclass, collection text DEFAULT NULL,
@@ -130,13 +142,15 @@ BEGIN
     ELSE
         _ids := ARRAY(
             SELECT s.source_id FROM rag.sources AS s
-            WHERE s.collection_id = (rag._require_collection(detach_source.collection)).collection_id
+            WHERE s.collection_id =
+                (rag._require_collection(detach_source.collection)).collection_id
                 AND s.phase <> 'remove' AND rag._source_relation(s.source_id) IS NULL);
     END IF;
     PERFORM rag._drop_source_triggers(i.id) FROM unnest(_ids) AS i (id);
     DELETE FROM rag.source_changes AS c WHERE c.source_id = ANY (_ids);
     IF delete_documents THEN
-        UPDATE rag.sources AS s SET phase = 'remove', reached = NULL, broken = NULL WHERE s.source_id = ANY (_ids);
+        UPDATE rag.sources AS s SET phase = 'remove', reached = NULL, broken = NULL
+            WHERE s.source_id = ANY (_ids);
         PERFORM pg_notify('rag_sources', '');
     ELSE
         DELETE FROM rag.source_documents AS d WHERE d.source_id = ANY (_ids);
@@ -148,9 +162,9 @@ $$;
 COMMENT ON FUNCTION rag.detach_source(regclass, text, boolean) IS
 $$Stop following a table: its triggers go, the table itself is not touched.
 
-collection: which, where the table is a source of several. delete_documents: a worker deletes what the source has put, in
-batches; otherwise the documents stay as they are. source_table NULL: the sources of the collection whose tables were
-dropped.$$;
+collection: which, where the table is a source of several. delete_documents: a worker deletes what
+the source has put, in batches; otherwise the documents stay as they are. source_table NULL: the
+sources of the collection whose tables were dropped.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._forget_sources(of_collection integer)
@@ -161,13 +175,15 @@ AS $$
 DECLARE
     _source rag.sources;
 BEGIN
-    FOR _source IN DELETE FROM rag.sources AS s WHERE s.collection_id = of_collection RETURNING s.* LOOP
+    FOR _source IN DELETE FROM rag.sources AS s WHERE s.collection_id = of_collection
+        RETURNING s.* LOOP
         DELETE FROM rag.source_changes AS c WHERE c.source_id = _source.source_id;
         DELETE FROM rag.source_documents AS d WHERE d.source_id = _source.source_id;
         BEGIN
             PERFORM rag._drop_source_triggers(_source.source_id);
         EXCEPTION WHEN insufficient_privilege THEN
-            RAISE WARNING 'the triggers rag_source_%_* on table % stay: only the owner of the table may drop them',
+            RAISE WARNING 'the triggers rag_source_%_* on table % stay: only the owner of the '
+                'table may drop them',
                 _source.source_id, _source.table_name
             USING HINT = 'drop them as its owner; they note changes that nobody reads';
         END;
@@ -181,8 +197,10 @@ $$Detach every source of a collection that is dropped, and forget its requests.$
 
 
 CREATE OR REPLACE FUNCTION rag.list_sources(collection text DEFAULT NULL)
-RETURNS TABLE (collection_name text, source_table text, state text, rows_read bigint, rows_expected bigint,
-               changes_waiting bigint, failed_rows bigint, last_error text, attached timestamptz, followed timestamptz)
+RETURNS TABLE (collection_name text, source_table text, state text, rows_read bigint,
+    rows_expected bigint,
+               changes_waiting bigint, failed_rows bigint, last_error text, attached timestamptz,
+                   followed timestamptz)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -196,11 +214,13 @@ BEGIN
                 WHEN s.broken IS NOT NULL OR r.relation IS NULL THEN 'broken'
                 WHEN s.phase = 'follow' THEN 'following'
                 ELSE 'backfilling' END,
-           s.rows_done, CASE WHEN s.phase <> 'backfill' OR s.reached IS NOT NULL THEN s.rows_total END,
+           s.rows_done, CASE WHEN s.phase <> 'backfill' OR s.reached
+               IS NOT NULL THEN s.rows_total END,
            (SELECT count(*) FROM rag.source_changes AS x WHERE x.source_id = s.source_id),
            s.rows_failed,
            coalesce(s.broken, CASE WHEN r.relation IS NULL AND s.phase <> 'remove'
-                                   THEN 'its table or its triggers are gone: attach it again, or rag.detach_source(NULL, collection)' END,
+                                   THEN 'its table or its triggers are gone: attach it again, or '
+                                       'rag.detach_source(NULL, collection)' END,
                     s.row_error),
            s.attached_at, s.followed_at
     FROM rag.sources AS s
@@ -212,7 +232,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_sources(text) IS
-$$The tables that collections follow. state: backfilling (rows_read of rows_expected, NULL until they are counted), following (in step but for
-changes_waiting), broken (nothing is followed until last_error is mended; changes are kept), removing.
+$$The tables that collections follow. state: backfilling (rows_read of rows_expected, NULL until
+they are counted), following (in step but for changes_waiting), broken (nothing is followed until
+last_error is mended; changes are kept), removing.
 
-failed_rows: rows that could not become documents since the source was attached; last_error names the last of them.$$;
+failed_rows: rows that could not become documents since the source was attached; last_error names
+the last of them.$$;

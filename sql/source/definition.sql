@@ -14,12 +14,14 @@ BEGIN
            string_agg(coalesce(quote_ident(n.name), 'NULL'), ', ') FILTER (WHERE a.attnum IS NULL)
     INTO _pairs, _missing
     FROM unnest(names) WITH ORDINALITY AS n (name, place)
-    LEFT JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = n.name AND a.attnum > 0 AND NOT a.attisdropped;
+    LEFT JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = n.name AND a.attnum > 0
+        AND NOT a.attisdropped;
     IF _missing IS NOT NULL THEN
         RAISE EXCEPTION 'table % has no column %', rag._table_name(relation), _missing
         USING ERRCODE = 'RG001', HINT = 'its columns: ' || (
             SELECT string_agg(quote_ident(a.attname), ', ' ORDER BY a.attnum)
-            FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0 AND NOT a.attisdropped);
+            FROM pg_attribute AS a WHERE a.attrelid = relation AND a.attnum > 0
+                AND NOT a.attisdropped);
     END IF;
     RETURN _pairs;
 END
@@ -42,17 +44,20 @@ BEGIN
     FOR _part IN SELECT m FROM regexp_matches(template, '[{]([^{}]+)[}]|([^{}]+)', 'g') AS m LOOP
         _place := array_position(key_names, _part[1]) - 1;
         IF _part[1] IS NOT NULL AND _place IS NULL THEN
-            RAISE EXCEPTION 'uri % names %, which is not a key column', quote_literal(template), quote_ident(_part[1])
+            RAISE EXCEPTION 'uri % names %, which is not a key column', quote_literal(template),
+                quote_ident(_part[1])
             USING ERRCODE = 'RG001', HINT = 'key columns: ' || array_to_string(key_names, ', ');
         END IF;
         IF _place IS NOT NULL AND jsonb_typeof(_pieces -> -1) = 'number'
-            OR _place IS NOT NULL AND _pieces @? '$[*] ? (@.type() == "number")' AND _pieces ->> -1 NOT LIKE '%/%' THEN
+            OR _place IS NOT NULL AND _pieces @? '$[*] ? (@.type() == "number")'
+                AND _pieces ->> -1 NOT LIKE '%/%' THEN
             RAISE EXCEPTION 'uri % has no slash between its columns', quote_literal(template)
             USING ERRCODE = 'RG001', HINT = 'two keys could share a uri: write {a}/{b}';
         END IF;
         _pieces := _pieces || coalesce(to_jsonb(_place), to_jsonb(_part[2]));
     END LOOP;
-    IF EXISTS (SELECT FROM generate_subscripts(key_names, 1) AS k WHERE NOT _pieces @> to_jsonb(k - 1)) THEN
+    IF EXISTS (SELECT FROM generate_subscripts(key_names, 1) AS k
+        WHERE NOT _pieces @> to_jsonb(k - 1)) THEN
         RAISE EXCEPTION 'uri % does not name every key column', quote_literal(template)
         USING ERRCODE = 'RG001', HINT = 'key columns: ' || array_to_string(key_names, ', ');
     END IF;
@@ -61,8 +66,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._uri_pieces(text, text[]) IS
-$$A template of a uri, such as articles/{id}, as an array of texts and places of key columns. Error RG001 unless it names
-every key column, with a slash between two.$$;
+$$A template of a uri, such as articles/{id}, as an array of texts and places of key columns. Error
+RG001 unless it names every key column, with a slash between two.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._primary_key(relation oid)
@@ -72,13 +77,15 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN (SELECT array_agg(a.attname::text ORDER BY k.place)
-            FROM pg_index AS i, unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k (attnum, place)
+            FROM pg_index AS i, unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k
+                (attnum, place)
             JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
             WHERE i.indrelid = relation AND i.indisprimary);
 END
 $$;
 
-COMMENT ON FUNCTION rag._primary_key(oid) IS $$The columns of a table's primary key; NULL when it has none.$$;
+COMMENT ON FUNCTION rag._primary_key(oid) IS
+$$The columns of a table's primary key; NULL when it has none.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_source_key(relation oid, key_names text[])
@@ -102,8 +109,11 @@ BEGIN
             AND key_names @> ARRAY(
                 SELECT a.attname::text FROM unnest(i.indkey[:i.indnkeyatts - 1]) AS k (attnum)
                 JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum)) THEN
-        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '), rag._table_name(relation)
-        USING ERRCODE = 'RG001', HINT = 'rows with the same key would make one document: use the primary key, or add a unique index';
+        RAISE EXCEPTION 'key (%) of table % is not unique', array_to_string(key_names, ', '),
+            rag._table_name(relation)
+        USING ERRCODE = 'RG001',
+            HINT = 'rows with the same key would make one document: use the primary key, or add a '
+                'unique index';
     END IF;
 END
 $$;
@@ -113,7 +123,8 @@ $$Error RG001 unless the columns are NOT NULL and a unique index covers them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._define_source(
-    relation oid, content text[], key text[], title text[], metadata text[], condition text, uri text, language text,
+    relation oid, content text[], key text[], title text[], metadata text[], condition text,
+        uri text, language text,
     separator text, media_type text)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
@@ -124,10 +135,14 @@ DECLARE
     _key text[] := coalesce(_define_source.key, rag._primary_key(relation));
     _sql record;
 BEGIN
-    IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't' OR c.relnamespace = 'rag'::regnamespace
+    IF (SELECT c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't'
+        OR c.relnamespace = 'rag'::regnamespace
         FROM pg_class AS c WHERE c.oid = relation) THEN
-        RAISE EXCEPTION '% is not an ordinary or partitioned table of the application', rag._table_name(relation)
-        USING ERRCODE = 'RG001', HINT = 'attach the table beneath a view; temporary tables and those of schema rag cannot be sources';
+        RAISE EXCEPTION '% is not an ordinary or partitioned table of the application',
+            rag._table_name(relation)
+        USING ERRCODE = 'RG001',
+            HINT = 'attach the table beneath a view; temporary tables and those of schema rag '
+                'cannot be sources';
     END IF;
     IF coalesce(cardinality(_key), 0) = 0 THEN
         RAISE EXCEPTION 'table % has no primary key', rag._table_name(relation)
@@ -146,24 +161,31 @@ BEGIN
         'condition', _define_source.condition,
         'separator', coalesce(_define_source.separator, ''),
         'media_type', coalesce(_define_source.media_type, 'text/plain'),
-        'uri', CASE WHEN _define_source.uri IS NOT NULL THEN rag._uri_pieces(_define_source.uri, _key) ELSE (
+        'uri', CASE WHEN _define_source.uri
+            IS NOT NULL THEN rag._uri_pieces(_define_source.uri, _key) ELSE (
             SELECT jsonb_build_array(n.nspname || '.' || c.relname)
-            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.oid = relation) || (
+            FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+                WHERE c.oid = relation) || (
             SELECT jsonb_agg(p.piece ORDER BY k.place, p.piece)
             FROM generate_subscripts(_key, 1) AS k (place),
                  unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.place - 1)]) AS p (piece)) END);
     PERFORM rag._check_source_key(relation, _key);
     _sql := rag._source_sql(relation, _definition);
     BEGIN
-        EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql, rag._table_name(relation),
+        EXECUTE format('EXPLAIN SELECT %s, %s FROM %s AS t WHERE %s', _sql.key_sql, _sql.row_sql,
+            rag._table_name(relation),
                        _sql.condition_sql);
     EXCEPTION WHEN syntax_error_or_access_rule_violation OR data_exception THEN
-        RAISE EXCEPTION 'condition % cannot be used: %', quote_literal(_define_source.condition), SQLERRM
-        USING ERRCODE = 'RG001', HINT = 'write it as after WHERE; names outside pg_catalog carry their schema';
+        RAISE EXCEPTION 'condition % cannot be used: %', quote_literal(_define_source.condition),
+            SQLERRM
+        USING ERRCODE = 'RG001',
+            HINT = 'write it as after WHERE; names outside pg_catalog carry their schema';
     END;
     RETURN _definition;
 END
 $$;
 
-COMMENT ON FUNCTION rag._define_source(oid, text[], text[], text[], text[], text, text, text, text, text) IS
-$$The arguments of rag.attach_source, checked against the table; error RG001 says what does not fit.$$;
+COMMENT ON FUNCTION rag._define_source(oid, text[], text[], text[], text[], text, text, text, text,
+    text) IS
+$$The arguments of rag.attach_source, checked against the table; error RG001 says what does not
+fit.$$;

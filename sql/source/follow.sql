@@ -21,17 +21,21 @@ DECLARE
     _nothing_waited boolean;
     _noted bigint;
 BEGIN
-    _allowed := CASE WHEN has_schema_privilege('rag', 'USAGE')  -- first: without it the table has no name
+    -- first: without it the table has no name
+    _allowed := CASE WHEN has_schema_privilege('rag', 'USAGE')
                      THEN has_table_privilege('rag.source_changes', 'SELECT')
                           AND has_table_privilege('rag.source_changes', 'INSERT') END;
     IF _allowed IS NOT TRUE THEN
-        RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user, TG_RELID::regclass
+        RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user,
+            TG_RELID::regclass
         USING ERRCODE = '42501',
-            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE on rag._source_sql, '
+            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE '
+                'on rag._source_sql, '
                    'rag._source_columns, rag._key_operator and rag._table_name';
     END IF;
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
-    -- Nothing is written inside a block with an exception handler: a transaction of many statements stays cheap.
+    -- Nothing is written inside a block with an exception handler: a transaction of many statements
+    -- stays cheap.
     IF TG_OP <> 'TRUNCATE' AND (
         SELECT count(*) FROM pg_attribute AS a
         WHERE a.attrelid = TG_RELID AND a.attname = ANY (_columns) AND NOT a.attisdropped
@@ -51,46 +55,55 @@ BEGIN
         EXCEPTION WHEN OTHERS THEN  -- the condition: who follows will say so
             EXECUTE _note ->> 'ANY' INTO _keys;
         END;
-        INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key FROM unnest(_keys) AS k (key);
+        INSERT INTO rag.source_changes (source_id, key) SELECT _source, k.key
+            FROM unnest(_keys) AS k (key);
     ELSE
         EXECUTE _note ->> TG_OP USING _source;
     END IF;
     GET DIAGNOSTICS _noted = ROW_COUNT;
     IF _nothing_waited AND _noted > 0 THEN
-        PERFORM pg_notify('rag_sources', '');  -- only then: a NOTIFY makes the commits of all writers queue up
+        -- only then: a NOTIFY makes the commits of all writers queue up
+        PERFORM pg_notify('rag_sources', '');
     END IF;
     RETURN NULL;
 END
 $$;
 
 COMMENT ON FUNCTION rag._record_changes() IS
-$$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same transaction.
+$$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same
+transaction.
 
-It runs as whoever writes the table (SECURITY INVOKER) with the definition and the statements made of it in its arguments,
-which only the table's owner can change. Where a column was renamed since, the statements are made anew, at about a millisecond. Whatever goes wrong with the definition, the application's write goes through and every row is read again
-later. Only a role without the right to note anything is refused: its changes would be lost.
-An UPDATE counts where a column that the source reads, the condition's verdict or the key changes.$$;
+It runs as whoever writes the table (SECURITY INVOKER) with the definition and the statements made
+of it in its arguments, which only the table's owner can change. Where a column was renamed since,
+the statements are made anew, at about a millisecond. Whatever goes wrong with the definition, the
+application's write goes through and every row is read again later. Only a role without the right to
+note anything is refused: its changes would be lost. An UPDATE counts where a column that the source
+reads, the condition's verdict or the key changes.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._is_source_error(state text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN state <> '42704' AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
+RETURN state <> '42704'
+    AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
     OR state IN ('RG002', 'RG006');
 
 COMMENT ON FUNCTION rag._is_source_error(text) IS
-$$Whether an error is the whole source's (its table, its columns, rights, the database) rather than that of one row.
+$$Whether an error is the whole source's (its table, its columns, rights, the database) rather than
+that of one row.
 
 42704 is a row's: its language is no text search configuration.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._put_source_rows(of_source rag.sources, relation oid, keys jsonb, only_missing boolean)
+CREATE OR REPLACE FUNCTION rag._put_source_rows(of_source rag.sources, relation oid, keys jsonb,
+    only_missing boolean)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_source.collection_id);
+    _collection text := (SELECT c.name FROM rag.collections AS c
+        WHERE c.collection_id = of_source.collection_id);
     _row record;
     _uri text;
     _id uuid;
@@ -99,13 +112,15 @@ BEGIN
         _uri := rag._source_uri(of_source.definition, _row.row_key);
         IF _row.content IS NULL THEN
             DELETE FROM rag.source_documents AS d
-            WHERE d.source_id = of_source.source_id AND d.document_id = rag.document_id(_collection, _uri);
+            WHERE d.source_id = of_source.source_id
+                AND d.document_id = rag.document_id(_collection, _uri);
             IF FOUND THEN
                 PERFORM rag.delete_document(_collection, _uri);
             END IF;
         ELSIF NOT only_missing THEN
             _id := rag.put_document(_collection, _uri, _row.content, _row.title, _row.metadata,
-                                    of_source.definition ->> 'media_type', _row.language::regconfig);
+                                    of_source.definition ->> 'media_type',
+                                        _row.language::regconfig);
             INSERT INTO rag.source_documents AS d (source_id, document_id, key)
             VALUES (of_source.source_id, _id, _row.row_key)
             ON CONFLICT ON CONSTRAINT source_documents_pkey DO NOTHING;
@@ -122,7 +137,8 @@ EXCEPTION WHEN OTHERS THEN
         WHERE s.source_id = of_source.source_id;
     ELSE
         FOR _row IN SELECT k.key FROM jsonb_array_elements(keys) AS k (key) LOOP
-            PERFORM rag._put_source_rows(of_source, relation, jsonb_build_array(_row.key), only_missing);
+            PERFORM rag._put_source_rows(of_source, relation, jsonb_build_array(_row.key),
+                only_missing);
         END LOOP;
     END IF;
 END
@@ -131,7 +147,8 @@ $$;
 COMMENT ON FUNCTION rag._put_source_rows(rag.sources, oid, jsonb, boolean) IS
 $$Put the documents of the rows with these keys, and delete those of rows that have none (any more).
 
-only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it stops no other.$$;
+only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it
+stops no other.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._remove_source_documents(of_source rag.sources, batch integer)
@@ -145,9 +162,11 @@ DECLARE
     _count integer;
 BEGIN
     SELECT count(rag.delete_document(c.name, d.uri)), max(x.document_id::text) INTO _count
-    FROM (SELECT y.document_id FROM rag.source_documents AS y WHERE y.source_id = of_source.source_id LIMIT batch) AS x
+    FROM (SELECT y.document_id FROM rag.source_documents AS y
+        WHERE y.source_id = of_source.source_id LIMIT batch) AS x
     JOIN rag.collections AS c ON c.collection_id = of_source.collection_id
-    JOIN rag.documents AS d ON d.collection_id = of_source.collection_id AND d.document_id = x.document_id;
+    JOIN rag.documents AS d ON d.collection_id = of_source.collection_id
+        AND d.document_id = x.document_id;
     DELETE FROM rag.source_documents AS x
     WHERE x.source_id = of_source.source_id AND NOT EXISTS (
         SELECT FROM rag.documents AS d
@@ -186,9 +205,11 @@ BEGIN
     END IF;
     _sql := rag._source_sql(_relation, _s.definition);
 
-    IF EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _s.source_id AND c.key IS NULL) THEN
+    IF EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _s.source_id AND c.key
+        IS NULL) THEN
         -- The reading of every row that begins now covers all changes before it.
-        WITH covered AS (DELETE FROM rag.source_changes AS c WHERE c.source_id = _s.source_id RETURNING c.reason)
+        WITH covered AS (DELETE FROM rag.source_changes AS c WHERE c.source_id = _s.source_id
+            RETURNING c.reason)
         UPDATE rag.sources AS s
         SET phase = 'backfill', reached = NULL, rows_done = 0,
             row_error = coalesce((SELECT max(c.reason) FROM covered AS c), s.row_error)
@@ -210,17 +231,21 @@ BEGIN
 
     IF _s.phase = 'backfill' THEN
         IF _s.reached IS NULL THEN
-            EXECUTE format('SELECT count(*) FROM %s', rag._table_name(_relation)) INTO _s.rows_total;
+            EXECUTE format('SELECT count(*) FROM %s', rag._table_name(_relation))
+                INTO _s.rows_total;
         END IF;
-        EXECUTE format('SELECT jsonb_agg(x.key), count(*) FROM (SELECT %s AS key FROM %s AS t WHERE %s ORDER BY %s LIMIT %s) AS x',
+        EXECUTE format('SELECT jsonb_agg(x.key), count(*) FROM (SELECT %s AS key FROM %s AS t '
+            'WHERE %s ORDER BY %s LIMIT %s) AS x',
                        _sql.key_sql, rag._table_name(_relation),
-                       CASE WHEN _s.reached IS NULL THEN 'true' ELSE _sql.after_sql END, _sql.order_sql, batch)
+                       CASE WHEN _s.reached IS NULL THEN 'true' ELSE _sql.after_sql END,
+                           _sql.order_sql, batch)
         INTO _keys, _count USING _s.reached;
         IF _count > 0 THEN
             PERFORM rag._put_source_rows(_s, _relation, _keys, false);
         END IF;
     ELSIF _s.phase = 'sweep' THEN
-        SELECT jsonb_agg(x.key), count(*), to_jsonb(max(x.document_id::text)) INTO _keys, _count, _s.reached
+        SELECT jsonb_agg(x.key), count(*), to_jsonb(max(x.document_id::text)) INTO _keys, _count,
+            _s.reached
         FROM (SELECT d.key, d.document_id FROM rag.source_documents AS d
               WHERE d.source_id = _s.source_id
                   AND (_s.reached IS NULL OR d.document_id > (_s.reached #>> '{}')::uuid)
@@ -234,16 +259,19 @@ BEGIN
     UPDATE rag.sources AS s
     SET rows_total = _s.rows_total,
         rows_done = s.rows_done + CASE WHEN _s.phase = 'backfill' THEN _count ELSE 0 END,
-        reached = CASE WHEN _count < batch THEN NULL WHEN _s.phase = 'backfill' THEN _keys -> -1 ELSE _s.reached END,
-        phase = CASE WHEN _count = batch THEN s.phase WHEN s.phase = 'backfill' THEN 'sweep' ELSE 'follow' END
+        reached = CASE WHEN _count < batch THEN NULL WHEN _s.phase = 'backfill' THEN _keys -> -1
+            ELSE _s.reached END,
+        phase = CASE WHEN _count = batch THEN s.phase WHEN s.phase = 'backfill' THEN 'sweep'
+            ELSE 'follow' END
     WHERE s.source_id = _s.source_id;
     RETURN greatest(_count, 1);
 END
 $$;
 
 COMMENT ON FUNCTION rag._advance_source(rag.sources, integer) IS
-$$One batch of a source's work: changes that were noted before the rows that are read for the first time, and then the
-documents whose rows are gone. Returns how much there was; 0 when it is in step.$$;
+$$One batch of a source's work: changes that were noted before the rows that are read for the first
+time, and then the documents whose rows are gone. Returns how much there was; 0 when it is in
+step.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.break_source(of_source integer, error text)
@@ -252,20 +280,23 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    UPDATE rag.sources AS s SET broken = coalesce(nullif(left(break_source.error, 2000), ''), 'unknown')
+    UPDATE rag.sources AS s
+        SET broken = coalesce(nullif(left(break_source.error, 2000), ''), 'unknown')
     WHERE s.source_id = of_source;
 END
 $$;
 
 COMMENT ON FUNCTION rag.break_source(integer, text) IS
-$$Mark a source broken with the reason: it is left alone until rag.follow_sources is told to retry, which maintenance does.$$;
+$$Mark a source broken with the reason: it is left alone until rag.follow_sources is told to retry,
+which maintenance does.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.follow_source(of_source integer, batch integer DEFAULT 500)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET row_security TO off         -- an error where a policy would hide rows, which must not count as deleted
+-- an error where a policy would hide rows, which must not count as deleted
+SET row_security TO off
 SET TimeZone TO 'UTC'
 SET DateStyle TO 'ISO, YMD'
 SET IntervalStyle TO 'postgres'
@@ -278,13 +309,15 @@ DECLARE
     _done integer;
     _hint text;
 BEGIN
-    SELECT s.* INTO _source FROM rag.sources AS s WHERE s.source_id = of_source FOR UPDATE SKIP LOCKED;
+    SELECT s.* INTO _source FROM rag.sources AS s
+        WHERE s.source_id = of_source FOR UPDATE SKIP LOCKED;
     IF _source.source_id IS NULL THEN
         RETURN 0;
     END IF;
     _done := rag._advance_source(_source, batch);
     IF _done > 0 OR _source.broken IS NOT NULL THEN
-        UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL WHERE s.source_id = of_source;
+        UPDATE rag.sources AS s SET followed_at = clock_timestamp(), broken = NULL
+            WHERE s.source_id = of_source;
     END IF;
     RETURN _done;
 EXCEPTION WHEN OTHERS THEN
@@ -297,12 +330,13 @@ $$;
 COMMENT ON FUNCTION rag.follow_source(integer, integer) IS
 $$One batch of one source; nothing when another session is at it. Returns how much there was.
 
-A source that cannot be followed (a column is gone, no right to read the table, row-level security would hide rows, a
-deadlock) is marked broken with the reason and keeps its changes; no error of it reaches the caller, except a cancelled
-statement.$$;
+A source that cannot be followed (a column is gone, no right to read the table, row-level security
+would hide rows, a deadlock) is marked broken with the reason and keeps its changes; no error of it
+reaches the caller, except a cancelled statement.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.due_sources(collections text[] DEFAULT NULL, retry_broken boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION rag.due_sources(collections text[] DEFAULT NULL,
+    retry_broken boolean DEFAULT false)
 RETURNS SETOF integer
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -315,16 +349,19 @@ BEGIN
     WHERE (collections IS NULL OR c.name = ANY (collections))
         AND CASE WHEN s.broken IS NOT NULL THEN retry_broken
                  ELSE s.phase <> 'follow'
-                      OR EXISTS (SELECT FROM rag.source_changes AS x WHERE x.source_id = s.source_id) END
+                      OR EXISTS (SELECT FROM rag.source_changes AS x
+                          WHERE x.source_id = s.source_id) END
     ORDER BY s.source_id;
 END
 $$;
 
 COMMENT ON FUNCTION rag.due_sources(text[], boolean) IS
-$$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones, too.$$;
+$$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones,
+too.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.follow_sources(batch integer DEFAULT 500, collections text[] DEFAULT NULL,
+CREATE OR REPLACE FUNCTION rag.follow_sources(batch integer DEFAULT 500,
+    collections text[] DEFAULT NULL,
                                               retry_broken boolean DEFAULT false)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -337,8 +374,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.follow_sources(integer, text[], boolean) IS
-$$One batch of each source that has something to do: what a worker calls until it returns 0, each time in a transaction of
-its own. collections: only theirs. retry_broken: try the broken ones again. Returns how many rows there were.$$;
+$$One batch of each source that has something to do: what a worker calls until it returns 0, each
+time in a transaction of its own. collections: only theirs. retry_broken: try the broken ones again.
+Returns how many rows there were.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._sources_of(source_table regclass, collection text)
@@ -351,7 +389,8 @@ DECLARE
         SELECT s.source_id FROM rag.sources AS s
         JOIN rag.collections AS c ON c.collection_id = s.collection_id AND c.dropped_at IS NULL
         WHERE (_sources_of.collection IS NULL OR c.name = _sources_of.collection)
-            AND coalesce(rag._source_relation(s.source_id) = source_table, s.table_name = rag._table_name(source_table))
+            AND coalesce(rag._source_relation(s.source_id) = source_table,
+                s.table_name = rag._table_name(source_table))
         ORDER BY s.source_id);
 BEGIN
     IF _ids = '{}' THEN
@@ -362,7 +401,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._sources_of(regclass, text) IS
-$$The sources that a table is, of all collections or of one, those included that are being removed.$$;
+$$The sources that a table is, of all collections or of one, those included that are being
+removed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_following(of_source integer)
@@ -381,7 +421,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_following(integer) IS $$Error RG001, with the reason, when a source is broken.$$;
+COMMENT ON FUNCTION rag._require_following(integer) IS
+$$Error RG001, with the reason, when a source is broken.$$;
 
 
 -- A procedure that commits can have no SET clause.
@@ -404,8 +445,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag.sync_source(regclass, text, integer) IS
-$$Bring a collection in step with its table now, without waiting for a worker: a first reading, or the changes since.
+$$Bring a collection in step with its table now, without waiting for a worker: a first reading, or
+the changes since.
 
-Commits after every batch, so not inside a transaction block; there, SELECT rag.follow_sources() does one batch. What
-is put is queued as by rag.put_document. An interrupted call, or a worker, goes on where it was. Error RG001, with the
-reason, when the source is broken. batch: rows at a time.$$;
+Commits after every batch, so not inside a transaction block; there, SELECT rag.follow_sources()
+does one batch. What is put is queued as by rag.put_document. An interrupted call, or a worker, goes
+on where it was. Error RG001, with the reason, when the source is broken. batch: rows at a time.$$;

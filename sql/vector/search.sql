@@ -13,8 +13,8 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
 
 COMMENT ON FUNCTION rag._exact_match_limit(double precision) IS
-$$Up to so many chunks that pass a filter are compared one by one. The smaller the share that passes, the longer an index
-has to be walked, and the more comparisons pay.$$;
+$$Up to so many chunks that pass a filter are compared one by one. The smaller the share that
+passes, the longer an index has to be walked, and the more comparisons pay.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._default_ef_search(share double precision, chunk_count bigint)
@@ -23,8 +23,9 @@ RETURN least(1000, CASE WHEN share IS NULL THEN 100 WHEN share < 0.05 THEN 1000 
     * greatest(1, chunk_count / 100000.0::double precision) ^ 0.6)::integer;
 
 COMMENT ON FUNCTION rag._default_ef_search(double precision, bigint) IS
-$$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL without) thins the neighbours,
-and beyond 100,000 chunks, where the same walk finds fewer of the nearest (measured: 400 at a million).$$;
+$$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL
+without) thins the neighbours, and beyond 100,000 chunks, where the same walk finds fewer of the
+nearest (measured: 400 at a million).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._vector_scan_limit()
@@ -41,17 +42,20 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)', space.dimensions,
+    RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)',
+        space.dimensions,
                   rag._distance_operator(space.distance));
 END
 $$;
 
 COMMENT ON FUNCTION rag._distance_expression(rag.spaces) IS
-$$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's index serves.$$;
+$$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's
+index serves.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._plan_vector(
-    collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean, exact_below integer,
+    collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean,
+        exact_below integer,
     OUT method text, OUT chunk_keys bigint[], OUT share double precision, OUT chunk_count bigint
 )
 LANGUAGE plpgsql STABLE
@@ -60,7 +64,8 @@ AS $$
 DECLARE
     _exact integer := exact_below;
 BEGIN
-    SELECT t.chunk_count INTO chunk_count FROM rag.keyword_totals AS t WHERE t.collection_id = collection_key;
+    SELECT t.chunk_count INTO chunk_count FROM rag.keyword_totals AS t
+        WHERE t.collection_id = collection_key;
     chunk_count := coalesce(chunk_count, 0);
     IF chunk_count <= coalesce(_exact, rag._exact_search_limit()) OR NOT rag._has_index(space) THEN
         method := 'exact';
@@ -82,15 +87,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._plan_vector(integer, rag.spaces, text, boolean, integer) IS
-$$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are compared), exact (every
-vector of the space that passes is compared), iterative (the index is walked until enough have passed), index.
+$$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are
+compared), exact (every vector of the space that passes is compared), iterative (the index is walked
+until enough have passed), index.
 
-share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for rag._exact_search_limit() and
-rag._exact_match_limit(share).$$;
+share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for
+rag._exact_search_limit() and rag._exact_match_limit(share).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._exact_search(
-    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec, candidate_limit integer,
+    collection_key integer, space rag.spaces, query_embedding {vector}.halfvec,
+        candidate_limit integer,
     chunk_keys bigint[], filter_sql text
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
@@ -100,7 +107,8 @@ AS $$
 BEGIN
     -- OFFSET 0: sorted outside, so that no index is walked in the order of the distance.
     RETURN QUERY EXECUTE format(
-        'SELECT n.chunk_id, n.distance FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e %s'
+        'SELECT n.chunk_id, n.distance FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings '
+        'AS e %s'
         ' WHERE e.space_id = $1 %s OFFSET 0) AS n ORDER BY n.distance, n.chunk_id LIMIT $3',
         rag._distance_expression(space),
         CASE WHEN chunk_keys IS NULL AND filter_sql IS NOT NULL THEN
@@ -112,8 +120,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._exact_search(integer, rag.spaces, {vector}.halfvec, integer, bigint[], text) IS
-$$The nearest of the given chunks, else of those that pass the filter, else of all: every distance is computed.$$;
+COMMENT ON FUNCTION rag._exact_search(integer, rag.spaces, {vector}.halfvec, integer, bigint[],
+    text) IS
+$$The nearest of the given chunks, else of those that pass the filter, else of all: every distance
+is computed.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ann_search(
@@ -126,31 +136,39 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _order text := CASE WHEN space.index_options ->> 'kind' = 'binary' THEN format(
-        '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
+        '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) '
+        'OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
         space.dimensions) ELSE rag._distance_expression(space) END;
-    _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples', 'enable_seqscan', 'enable_sort'];
+    _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples',
+        'enable_seqscan', 'enable_sort'];
     _before text[];
 BEGIN
     PERFORM '[1]'::{vector}.halfvec;  -- loads the library that defines hnsw.*
-    _before := ARRAY(SELECT current_setting(s.name) FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
-    -- Relaxed: what a later round finds may be nearer than what an earlier one gave, and is sorted in below.
+    _before := ARRAY(SELECT current_setting(s.name)
+        FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
+    -- Relaxed: what a later round finds may be nearer than what an earlier one gave, and is sorted
+    -- in below.
     PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, taken))::text, true),
             set_config('hnsw.iterative_scan', CASE WHEN scan_limit IS NULL AND taken <= 1000
                                                    THEN 'off' ELSE 'relaxed_order' END, true),
             set_config('hnsw.max_scan_tuples', greatest(scan_limit, 2 * taken)::text, true),
             set_config('enable_seqscan', 'off', true),
             set_config('enable_sort', 'off', true);
-    -- The index is walked by the bare inner query, lazily: the limit ends it as soon as enough have passed.
+    -- The index is walked by the bare inner query, lazily: the limit ends it as soon as enough have
+    -- passed.
     RETURN QUERY EXECUTE format(
-        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance + 0, k.chunk_id',  -- + 0: sorted in any case
+        -- + 0: sorted in any case
+        'SELECT k.chunk_id, k.distance FROM (%s) AS k ORDER BY k.distance + 0, k.chunk_id',
         CASE WHEN filter_sql IS NULL THEN format(
-            'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 ORDER BY %s LIMIT $4',
+            'SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e WHERE e.space_id = $1 '
+            'ORDER BY %s LIMIT $4',
             rag._distance_expression(space), _order)
         ELSE format(
             'SELECT n.chunk_id, n.distance'
             ' FROM (SELECT e.chunk_id, %s AS distance FROM rag.embeddings AS e'
             '       WHERE e.space_id = $1 ORDER BY %s LIMIT 1000000) AS n,'
-            ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $3 AND c.chunk_id = n.chunk_id'
+            ' LATERAL (SELECT FROM rag.chunks AS c WHERE c.collection_id = $3 AND c.chunk_id = '
+            'n.chunk_id'
             '          AND (%s) OFFSET 0) AS f'
             ' LIMIT $4', rag._distance_expression(space), _order, filter_sql) END)
     USING space.space_id, query_embedding, collection_key, taken;
@@ -158,17 +176,21 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ann_search(integer, rag.spaces, {vector}.halfvec, integer, text, integer, integer) IS
-$$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a binary index finds them by their bits).
+COMMENT ON FUNCTION rag._ann_search(integer, rag.spaces, {vector}.halfvec, integer, text, integer,
+    integer) IS
+$$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a binary index finds
+them by their bits).
 
-scan_limit: the walk goes on past rows that are deleted or not visible, and past chunks that do not pass the filter, until
-it has found enough or seen so many vectors. NULL: one round of ef_search vectors, whatever is left of them.$$;
+scan_limit: the walk goes on past rows that are deleted or not visible, and past chunks that do not
+pass the filter, until it has found enough or seen so many vectors. NULL: one round of ef_search
+vectors, whatever is left of them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
-    ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL, scan_limit integer DEFAULT NULL
+    ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL,
+        scan_limit integer DEFAULT NULL
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
 LANGUAGE plpgsql STABLE
@@ -185,7 +207,8 @@ DECLARE
     _distances double precision[];
 BEGIN
     IF {vector}.vector_dims(query_embedding) <> _space.dimensions THEN
-        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
+        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model '
+            '%)',
             {vector}.vector_dims(query_embedding),
             (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = collection_key),
             _space.dimensions, _space.model
@@ -195,12 +218,14 @@ BEGIN
                              _rank_vector.exact_below);
     IF _plan.method IN ('index', 'iterative') THEN
         -- One more than asked for shows whether the last place is tied.
-        _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10 ELSE 1 END + 1;
+        _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10
+            ELSE 1 END + 1;
         _ef_search := coalesce(ef_search, rag._default_ef_search(_plan.share, _plan.chunk_count));
         _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
-        FROM rag._ann_search(collection_key, _space, query_embedding, _taken, filter_sql, _ef_search,
+        FROM rag._ann_search(collection_key, _space, query_embedding, _taken, filter_sql,
+            _ef_search,
                             CASE _plan.method WHEN 'iterative' THEN _scan_limit END) AS w;
         -- Too few: rows that are dead or invisible took the places of others.
         IF _plan.method = 'index' AND coalesce(cardinality(_ids), 0) < _taken
@@ -208,7 +233,8 @@ BEGIN
         THEN
             SELECT array_agg(w.chunk_id), array_agg(w.distance)
             INTO _ids, _distances
-            FROM rag._ann_search(collection_key, _space, query_embedding, greatest(_taken, 4 * _ef_search),
+            FROM rag._ann_search(collection_key, _space, query_embedding,
+                greatest(_taken, 4 * _ef_search),
                                 filter_sql, _ef_search, _scan_limit) AS w;
         END IF;
         IF cardinality(_ids) >= candidate_limit AND (
@@ -216,7 +242,8 @@ BEGIN
             OR _distances[candidate_limit] <> _distances[cardinality(_distances)])
         THEN
             RETURN QUERY
-            SELECT w.id, w.near FROM unnest(_ids[:candidate_limit], _distances[:candidate_limit]) AS w (id, near);
+            SELECT w.id, w.near FROM unnest(_ids[:candidate_limit], _distances[:candidate_limit]) AS
+                w (id, near);
             RETURN;
         END IF;
         IF _plan.method = 'iterative' AND filter_indexed THEN
@@ -226,19 +253,21 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT w.chunk_id, w.distance
-    FROM rag._exact_search(collection_key, _space, query_embedding, candidate_limit, _plan.chunk_keys, filter_sql) AS w;
+    FROM rag._exact_search(collection_key, _space, query_embedding, candidate_limit,
+        _plan.chunk_keys, filter_sql) AS w;
 END
 $$;
 
 COMMENT ON FUNCTION rag._rank_vector(
     integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer
 ) IS
-$$The nearest chunks, nearest first; rag._plan_vector chooses how. A walk of the index that meets too few chunks (the others
-do not pass the filter, or are deleted, or not visible to the snapshot) is followed by an exact search, so neither costs
-results; so is one whose last place is tied with all that it found beyond. A binary index says little by its bits: ten times
-the candidates are taken, and ordered by their exact distance. A vector of length 0 has no cosine: its distance is NaN, and
-it comes last.
+$$The nearest chunks, nearest first; rag._plan_vector chooses how. A walk of the index that meets
+too few chunks (the others do not pass the filter, or are deleted, or not visible to the snapshot)
+is followed by an exact search, so neither costs results; so is one whose last place is tied with
+all that it found beyond. A binary index says little by its bits: ten times the candidates are
+taken, and ordered by their exact distance. A vector of length 0 has no cosine: its distance is NaN,
+and it comes last.
 
-filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index serves it. ef_search: 1 to
-1000 (default rag._default_ef_search; at least candidate_limit). exact_below: see rag._plan_vector. scan_limit: default
-rag._vector_scan_limit().$$;
+filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
+serves it. ef_search: 1 to 1000 (default rag._default_ef_search; at least candidate_limit).
+exact_below: see rag._plan_vector. scan_limit: default rag._vector_scan_limit().$$;

@@ -20,7 +20,8 @@ BEGIN
         stored.window_requests := 0;
         stored.window_tokens := 0;
     END IF;
-    IF stored.spend_period = 'day' AND date_trunc('day', stored.spent_since, 'UTC') < date_trunc('day', at, 'UTC') THEN
+    IF stored.spend_period = 'day'
+        AND date_trunc('day', stored.spent_since, 'UTC') < date_trunc('day', at, 'UTC') THEN
         stored.spent_since := at;
         stored.spent := 0;
     END IF;
@@ -29,10 +30,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._current_budget(rag.budgets, timestamptz) IS
-$$The budget with its counters as they are at that time: those of a past minute or day (UTC) begin at 0 again.$$;
+$$The budget with its counters as they are at that time: those of a past minute or day (UTC) begin
+at 0 again.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_budget(stored rag.budgets, requests bigint, tokens bigint, at timestamptz,
+CREATE OR REPLACE FUNCTION rag._check_budget(stored rag.budgets, requests bigint, tokens bigint,
+    at timestamptz,
                                             OUT wait_seconds double precision, OUT reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -47,7 +50,8 @@ BEGIN
                          round(_now.spent::numeric, 4), _now.spend_cap, _now.spend_period);
     ELSIF _now.blocked_until > at THEN
         wait_seconds := extract(epoch FROM _now.blocked_until - at);
-        reason := format('%s is blocked for %s s: %s', _now.provider, ceil(wait_seconds), _now.blocked_reason);
+        reason := format('%s is blocked for %s s: %s', _now.provider, ceil(wait_seconds),
+            _now.blocked_reason);
     -- What is larger than a whole window passes when the window is empty.
     ELSIF (_now.window_requests > 0 AND _now.window_requests + requests > _now.requests_per_minute)
         OR (_now.window_tokens > 0 AND _now.window_tokens + tokens > _now.tokens_per_minute) THEN
@@ -79,11 +83,14 @@ DECLARE
     _wrong text;
 BEGIN
     IF coalesce(set_budget.provider, '') !~ '^[^[:space:]:]+$' THEN
-        RAISE EXCEPTION 'provider % is not usable', coalesce(quote_literal(set_budget.provider), 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use the name of a model up to its first colon, e.g. gemini';
+        RAISE EXCEPTION 'provider % is not usable',
+            coalesce(quote_literal(set_budget.provider), 'NULL')
+        USING ERRCODE = 'RG001',
+            HINT = 'use the name of a model up to its first colon, e.g. gemini';
     END IF;
     IF set_budget.spend_period IS NULL OR set_budget.spend_period NOT IN ('day', 'total') THEN
-        RAISE EXCEPTION 'unknown spend_period %', coalesce(quote_literal(set_budget.spend_period), 'NULL')
+        RAISE EXCEPTION 'unknown spend_period %',
+            coalesce(quote_literal(set_budget.spend_period), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use day or total';
     END IF;
     SELECT string_agg(format('%s is %s', v.name, v.value), ', ') INTO _wrong
@@ -96,8 +103,10 @@ BEGIN
         RAISE EXCEPTION 'a budget is out of range: %', _wrong
         USING ERRCODE = 'RG001', HINT = 'use positive numbers, or NULL for no limit';
     END IF;
-    INSERT INTO rag.budgets AS b (provider, requests_per_minute, tokens_per_minute, spend_cap, spend_period, token_price)
-    VALUES (set_budget.provider, set_budget.requests_per_minute, set_budget.tokens_per_minute, set_budget.spend_cap,
+    INSERT INTO rag.budgets AS b
+        (provider, requests_per_minute, tokens_per_minute, spend_cap, spend_period, token_price)
+    VALUES (set_budget.provider, set_budget.requests_per_minute, set_budget.tokens_per_minute,
+        set_budget.spend_cap,
             set_budget.spend_period, set_budget.token_price)
     ON CONFLICT ON CONSTRAINT budgets_pkey DO UPDATE SET
         requests_per_minute = excluded.requests_per_minute,
@@ -111,16 +120,20 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_budget(text, integer, bigint, double precision, text, double precision, boolean) IS
-$$Limit what all workers together ask of a provider (gemini, openai, …: a model's name up to the colon). Replaces its limits.
+COMMENT ON FUNCTION rag.set_budget(text, integer, bigint, double precision, text, double precision,
+    boolean) IS
+$$Limit what all workers together ask of a provider (gemini, openai, …: a model's name up to the
+colon). Replaces its limits.
 
-requests_per_minute, tokens_per_minute: NULL for no limit. spend_cap: units per spend_period, day (UTC) or total; past it
-its jobs wait, and rag.explain_job and rag.job_stats say so. token_price: units per million tokens, so that a unit is what
-you pay in; 1 counts millions of tokens. Tokens are counted before each call, as the embedder estimates them; a cap
-may be exceeded by the calls that are under way when it is reached. reset_spent: begin at 0.$$;
+requests_per_minute, tokens_per_minute: NULL for no limit. spend_cap: units per spend_period, day
+(UTC) or total; past it its jobs wait, and rag.explain_job and rag.job_stats say so. token_price:
+units per million tokens, so that a unit is what you pay in; 1 counts millions of tokens. Tokens are
+counted before each call, as the embedder estimates them; a cap may be exceeded by the calls that
+are under way when it is reached. reset_spent: begin at 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.take_budget(provider text, requests integer DEFAULT 1, tokens bigint DEFAULT 0)
+CREATE OR REPLACE FUNCTION rag.take_budget(provider text, requests integer DEFAULT 1,
+    tokens bigint DEFAULT 0)
 RETURNS double precision
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -130,7 +143,8 @@ DECLARE
     _at timestamptz;
     _wait double precision;
 BEGIN
-    SELECT b.* INTO _budget FROM rag.budgets AS b WHERE b.provider = take_budget.provider FOR UPDATE;
+    SELECT b.* INTO _budget FROM rag.budgets AS b
+        WHERE b.provider = take_budget.provider FOR UPDATE;
     IF _budget.provider IS NULL THEN
         RETURN 0;
     END IF;
@@ -152,13 +166,15 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.take_budget(text, integer, bigint) IS
-$$Ask before calling a provider: 0 means go, and the call is counted; otherwise wait so many seconds and ask again.
+$$Ask before calling a provider: 0 means go, and the call is counted; otherwise wait so many seconds
+and ask again.
 
-Infinity: until somebody raises the spend cap. A provider without a budget is always free. Call it in a transaction
-of its own: the budget's row is locked until that ends.$$;
+Infinity: until somebody raises the spend cap. A provider without a budget is always free. Call it
+in a transaction of its own: the budget's row is locked until that ends.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.block_provider(provider text, seconds double precision, reason text DEFAULT 'its rate limit')
+CREATE OR REPLACE FUNCTION rag.block_provider(provider text, seconds double precision,
+    reason text DEFAULT 'its rate limit')
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -169,7 +185,8 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use 0 to 86400';
     END IF;
     INSERT INTO rag.budgets AS b (provider, blocked_until, blocked_reason)
-    VALUES (block_provider.provider, clock_timestamp() + make_interval(secs => block_provider.seconds),
+    VALUES (block_provider.provider,
+        clock_timestamp() + make_interval(secs => block_provider.seconds),
             left(block_provider.reason, 500))
     ON CONFLICT ON CONSTRAINT budgets_pkey DO UPDATE SET
         blocked_until = greatest(b.blocked_until, excluded.blocked_until),
@@ -178,19 +195,23 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.block_provider(text, double precision, text) IS
-$$Keep every worker from asking a provider for so many seconds, as after its 429. A longer block stays.$$;
+$$Keep every worker from asking a provider for so many seconds, as after its 429. A longer block
+stays.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_budgets()
-RETURNS TABLE (provider text, requests_per_minute integer, tokens_per_minute bigint, window_requests bigint,
-               window_tokens bigint, spend_cap double precision, spend_period text, spent double precision,
+RETURNS TABLE (provider text, requests_per_minute integer, tokens_per_minute bigint,
+    window_requests bigint,
+               window_tokens bigint, spend_cap double precision, spend_period text,
+                   spent double precision,
                wait_seconds double precision, reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT b.provider, b.requests_per_minute, b.tokens_per_minute, n.window_requests, n.window_tokens,
+    SELECT b.provider, b.requests_per_minute, b.tokens_per_minute, n.window_requests,
+        n.window_tokens,
            b.spend_cap, b.spend_period, n.spent, c.wait_seconds, c.reason
     FROM rag.budgets AS b,
     LATERAL rag._current_budget(b, clock_timestamp()) AS n,
@@ -200,11 +221,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_budgets() IS
-$$Every provider with a budget: its limits, what is used of them, and for how long and why it is left alone.$$;
+$$Every provider with a budget: its limits, what is used of them, and for how long and why it is
+left alone.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.throttled_spaces()
-RETURNS TABLE (collection_id integer, space_id integer, active boolean, wait_seconds double precision, reason text)
+RETURNS TABLE (collection_id integer, space_id integer, active boolean,
+    wait_seconds double precision, reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -219,5 +242,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.throttled_spaces() IS
-$$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not taken. A document is
-ingested for the active one.$$;
+$$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
+taken. A document is ingested for the active one.$$;

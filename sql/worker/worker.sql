@@ -13,7 +13,8 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     INSERT INTO rag.workers AS w (worker, version, collections, concurrency, held, rates)
-    VALUES (worker_name, worker_version, worker_collections, worker_concurrency, held_jobs, job_rates)
+    VALUES (worker_name, worker_version, worker_collections, worker_concurrency, held_jobs,
+        job_rates)
     ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE SET
         version = excluded.version,
         collections = excluded.collections,
@@ -30,9 +31,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.heartbeat(text, text, text[], integer, integer, jsonb) IS
-$$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs per second}.
+$$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs
+per second}.
 
-Returns rag.api_version(): a worker that was made for another one stops. Call it every 20 seconds or so.$$;
+Returns rag.api_version(): a worker that was made for another one stops. Call it every 20 seconds or
+so.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.forget_worker(worker_name text)
@@ -49,14 +52,16 @@ COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_workers()
-RETURNS TABLE (worker text, version text, collections text[], concurrency integer, held integer, rates jsonb,
+RETURNS TABLE (worker text, version text, collections text[], concurrency integer, held integer,
+    rates jsonb,
                started_at timestamptz, seen_at timestamptz)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT w.worker, w.version, w.collections, w.concurrency, w.held, w.rates, w.started_at, w.seen_at
+    SELECT w.worker, w.version, w.collections, w.concurrency, w.held, w.rates, w.started_at,
+        w.seen_at
     FROM rag.workers AS w
     WHERE w.seen_at > clock_timestamp() - interval '1 minute'
     ORDER BY w.worker;
