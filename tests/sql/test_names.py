@@ -200,7 +200,10 @@ def test_what_is_bound_at_creation_is_ours_or_pgvectors(connection: Connection) 
         WHERE d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass, 'pg_language'::regclass,
                                    'pg_am'::regclass)
             AND i.schema IS DISTINCT FROM 'rag' AND i.schema IS DISTINCT FROM 'pg_catalog'
-            AND NOT EXISTS (SELECT FROM pg_depend AS x WHERE x.classid = d.refclassid AND x.objid = d.refobjid
+            -- PostgreSQL 16 does not count the array of a type to the type's extension.
+            AND NOT EXISTS (SELECT FROM pg_depend AS x WHERE x.classid = d.refclassid
+                            AND x.objid IN (d.refobjid, (SELECT t.typelem FROM pg_type AS t
+                                            WHERE d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid))
                             AND x.refclassid = 'pg_extension'::regclass AND x.deptype = 'e')
         """
     ).fetchall()
