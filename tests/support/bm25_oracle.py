@@ -12,6 +12,11 @@ from math import fsum, log
 MOST = 255  # times that a word counts in a chunk, as docs/internals/keyword-search.md says
 
 
+def rounded(contribution: float) -> float:
+    """To a multiple of 2^-32, as docs/internals/keyword-search.md says: ties depend on it."""
+    return round(contribution * 2**32) / 2**32
+
+
 @dataclass
 class Oracle:
     k1: float = 1.2
@@ -33,7 +38,9 @@ class Oracle:
         idf = {t: log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in containing.items()}
         return {
             chunk_id: fsum(
-                said * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                rounded(
+                    said * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                )
                 for t, said in query.items()
                 if (tf := min(c[t], MOST))
             )
@@ -46,4 +53,4 @@ class Oracle:
     ) -> list[tuple[int, float]]:
         """The best chunks as (chunk_id, score): highest score first, ties by chunk_id."""
         kept = [(i, s) for i, s in self.scores(query).items() if keep(i)]
-        return sorted(kept, key=lambda hit: (-round(hit[1], 9), hit[0]))[:limit]
+        return sorted(kept, key=lambda hit: (-hit[1], hit[0]))[:limit]
