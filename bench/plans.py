@@ -53,7 +53,9 @@ def install(dsn: str, folder: str | None) -> None:
     if folder is None:
         schema.upgrade(dsn)
         return
-    program = "import sys; from rag_pg import schema; schema.upgrade(sys.argv[1])"
+    program = "import sys; from rag_pg.db import schema; schema.upgrade(sys.argv[1])"
+    if not (Path(folder) / "rag_pg/db/schema.py").exists():  # before November 22, 2026
+        program = program.replace("rag_pg.db", "rag_pg")
     subprocess.run([sys.executable, "-c", program, dsn], cwd=folder, check=True)
 
 

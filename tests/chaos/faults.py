@@ -103,8 +103,8 @@ class Faults:
             kind = order.pop() if order else self._chance.choices(kinds, weights)[0]
             try:
                 self._kinds[kind][1]()
-            except psycopg.Error:
-                continue  # the database is away already
+            except (psycopg.Error, ProcessLookupError):
+                continue  # the database, or the process, is away already
             self.done[kind] += 1
 
     def _place(self) -> int:

@@ -4,6 +4,7 @@ RAG_PG_TEST_SECONDS: how long (default 6). RAG_PG_TEST_KILLS: how often a backen
 SIGKILL, which restarts the whole server (default 0: only for a server of one's own).
 """
 
+import contextlib
 import os
 import random
 import signal
@@ -113,8 +114,10 @@ class Stress:
                     " AND datname = current_database()"
                 )
             ]
-        if pids:
-            os.kill(random.choice(pids), signal.SIGKILL)
+        for pid in random.sample(pids, len(pids)):
+            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                os.kill(pid, signal.SIGKILL)
+                return
 
 
 def answers(db: psycopg.Connection, query: str, limit: int) -> tuple[list, list]:
