@@ -16,8 +16,8 @@ import time
 from collections.abc import Sequence
 
 import bm25s
-import data
 import numpy as np
+from lib import data
 from rich.console import Console
 from rich.table import Table
 

@@ -15,10 +15,10 @@ import argparse
 from typing import Any
 from uuid import UUID
 
-import data
 import numpy as np
 import psycopg
-from clock import Timer, percentile
+from lib import data
+from lib.clock import Timer, percentile
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb

@@ -17,10 +17,10 @@ import statistics
 import sys
 from pathlib import Path
 
-import data
 import numpy as np
 import psycopg
 import quality
+from lib import data
 from rich.console import Console
 from rich.table import Table
 

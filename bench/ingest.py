@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import data
+from lib import data
 from rich.console import Console
 from rich.table import Table
 

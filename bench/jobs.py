@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from clock import percentile
+from lib.clock import percentile
 from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
@@ -108,7 +108,7 @@ def rival_rates(dsn: str) -> dict[str, float]:
     if not python.exists():
         venv.create(home, with_pip=True)
         subprocess.run([python, "-m", "pip", "-q", "install", RIVAL, "psycopg[binary]"], check=True)
-    program = Path(__file__).with_name("rival_procrastinate.py")
+    program = Path(__file__).parent / "lib" / "rival_procrastinate.py"
     done = subprocess.run(
         # -P: this folder's keyword.py is not Python's
         [python, "-P", program, dsn, str(SINGLE), str(JOBS)],

@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 import psycopg
-from clock import Timer, percentile
-from corpus import abstracts, fill, queries
+from lib.clock import Timer, percentile
+from lib.corpus import abstracts, fill, queries
 
 from rag_pg import Settings
 from rag_pg.db.embedded import EmbeddedServer

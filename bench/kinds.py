@@ -12,11 +12,11 @@ import argparse
 import time
 from typing import Any
 
-import data
 import numpy as np
 import psycopg
-from clock import Timer, percentile
 from filtered import vectors
+from lib import data
+from lib.clock import Timer, percentile
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb

@@ -17,11 +17,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import data
 import numpy as np
 import psycopg
-from clock import server_cpu_ms
 from filtered import vectors
+from lib import data
+from lib.clock import server_cpu_ms
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.conninfo import make_conninfo

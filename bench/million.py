@@ -14,12 +14,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-import data
 import numpy as np
 import psycopg
-from clock import Timer, percentile
-from corpus import abstracts, fill
 from filtered import vectors
+from lib import data
+from lib.clock import Timer, percentile
+from lib.corpus import abstracts, fill
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from psycopg.types.json import Jsonb

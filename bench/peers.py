@@ -7,7 +7,7 @@ SET:N is the first N documents of a set (default: scifact). Needed is a ready ve
 scifact, anthropic-docs, squad2-dev, xquad-en, arxiv-100k:40000 have them.
 
 The peers are installed into a virtual environment of their own, bench/out/peers-venv;
-bench/peer_stores/ says how each is set up. Each store has a process and a fresh database, dropped
+bench/lib/peer_stores/ says how each is set up. Each store has a process and a fresh database, dropped
 afterwards. When all are filled, each question is asked of every search of every store in turn,
 first for 10 hits, then for 100, so that all of them meet the same load. A store or search that
 fails is listed with its error.
@@ -35,12 +35,12 @@ import venv
 from pathlib import Path
 from typing import Any
 
-import data
 import ir_measures
 import psycopg
-from clock import cpu_ms, percentile
 from ir_measures import R, nDCG
-from peer_stores import SHORT, STORES
+from lib import data
+from lib.clock import cpu_ms, percentile
+from lib.peer_stores import SHORT, STORES
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from rich.console import Console
@@ -140,7 +140,7 @@ class Peer:
         self.folder = tempfile.mkdtemp(prefix="peers-")
         self.database = None if store.startswith("lancedb") else f"{DATABASE}_{number}"
         address = fresh_database(dsn, self.database) if self.database else self.folder
-        script = str(Path(__file__).parent / "peer_stores" / "run.py")
+        script = str(Path(__file__).parent / "lib" / "peer_stores" / "run.py")
         interpreter = sys.executable if store == BASE[0] else str(python)
         with (Path(self.folder) / "stderr").open("wb") as errors:
             self.process = subprocess.Popen(

@@ -25,10 +25,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import data
 import psycopg
-from clock import Timer, server_cpu_ms
 from filtered import vectors
+from lib import data
+from lib.clock import Timer, server_cpu_ms
 from psycopg.conninfo import make_conninfo
 
 from rag_pg.db import schema

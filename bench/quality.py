@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import time
 
-import data
 import ir_measures
 from ir_measures import R, nDCG
+from lib import data
 from rich.console import Console
 from rich.table import Table
 

@@ -15,10 +15,10 @@ import threading
 import time
 from typing import Any
 
-import data
 import psycopg
-from clock import Timer, percentile, server_cpu_ms
 from jobs import server
+from lib import data
+from lib.clock import Timer, percentile, server_cpu_ms
 from rich.console import Console
 from rich.table import Table
 

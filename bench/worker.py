@@ -25,8 +25,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import data
-from clock import server_cpu_ms
+from lib import data
+from lib.clock import server_cpu_ms
 from rich.console import Console
 from rich.table import Table
 

@@ -11,8 +11,8 @@ import random
 import re
 from typing import Any
 
-import data
 import psycopg
+from lib import data
 
 from rag_pg.db import schema
 

@@ -26,7 +26,7 @@ def folder(name: str) -> Path:
 
 def keep(name: str, found: object) -> None:
     """Write what a benchmark found to out/<name>.json, beside what it prints."""
-    out = Path(__file__).parent / "out" / f"{name}.json"
+    out = Path(__file__).parents[1] / "out" / f"{name}.json"
     out.parent.mkdir(exist_ok=True)
     out.write_text(json.dumps(found, indent=1))
 

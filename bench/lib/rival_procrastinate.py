@@ -1,6 +1,6 @@
 """procrastinate's part of bench/jobs.py, run in a virtual environment of its own: rates as JSON on stdout.
 
-python bench/rival_procrastinate.py DSN SINGLE JOBS
+python bench/lib/rival_procrastinate.py DSN SINGLE JOBS
 """
 
 from __future__ import annotations

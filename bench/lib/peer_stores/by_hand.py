@@ -8,8 +8,7 @@ hnsw.ef_search. Tuned: HNSW.
 from __future__ import annotations
 
 import psycopg
-
-from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
+from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("psycopg",)
 

@@ -11,8 +11,7 @@ from haystack.components.joiners import DocumentJoiner
 from haystack.utils import Secret
 from haystack_integrations.components.retrievers import pgvector
 from haystack_integrations.document_stores.pgvector import PgvectorDocumentStore
-
-from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
+from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("pgvector-haystack", "haystack-ai")
 

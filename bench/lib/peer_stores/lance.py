@@ -10,8 +10,7 @@ from __future__ import annotations
 import lancedb
 import numpy as np
 from lancedb.rerankers import LinearCombinationReranker, Reranker, RRFReranker
-
-from peer_stores import Documents, Search, Vectors, full_text
+from lib.peer_stores import Documents, Search, Vectors, full_text
 
 PACKAGES = ("lancedb",)
 

@@ -13,8 +13,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_postgres import PGEngine, PGVectorStore
 from langchain_postgres.v2 import hybrid_search_config as hybrid
 from langchain_postgres.v2.indexes import HNSWIndex, HNSWQueryOptions
-
-from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
+from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("langchain-postgres", "langchain-core")
 

@@ -6,6 +6,7 @@ Tuned: HNSW, and both legs fused by QueryFusionRetriever, as the same page goes 
 
 from __future__ import annotations
 
+from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.bridge.pydantic import Field
@@ -14,8 +15,6 @@ from llama_index.core.llms import MockLLM
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.postgres import PGVectorStore
-
-from peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 
 PACKAGES = ("llama-index-vector-stores-postgres", "llama-index-core")
 

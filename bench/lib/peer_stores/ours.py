@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors
 
-from peer_stores import DIMENSIONS, Documents, Search, Vectors
 from rag_pg import Rag, Settings
 from rag_pg.providers.minilm.embedder import MiniLM
 

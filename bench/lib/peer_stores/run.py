@@ -1,6 +1,6 @@
 """Fill one store, then answer questions one by one; run by the interpreter that has its packages.
 
-    python -P bench/peer_stores/run.py STORE SET ADDRESS
+    python -P bench/lib/peer_stores/run.py STORE SET ADDRESS
 
 ADDRESS: a connection string, or a folder for LanceDB. Requests and replies are JSON lines on
 standard input and output: after a first reply {"versions", "ingest"} (seconds), {"limit"} is
@@ -22,10 +22,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-sys.path.append(str(Path(__file__).parents[1]))
-import data
-
-from peer_stores import STORES, Search
+sys.path.append(str(Path(__file__).parents[2]))
+from lib import data
+from lib.peer_stores import STORES, Search
 
 
 def serve(name: str, set_name: str, address: str, replies: TextIO) -> None:
@@ -38,7 +37,7 @@ def serve(name: str, set_name: str, address: str, replies: TextIO) -> None:
     try:
         evaluation = data.read_part(set_name)
         module_name, tuned = STORES[name]
-        module = import_module(f"peer_stores.{module_name}")
+        module = import_module(f"lib.peer_stores.{module_name}")
         store = module.Store(address, tuned)
         vectors = {key: as_list(evaluation.document_vectors[key]) for key in evaluation.documents}
         began = time.perf_counter()
