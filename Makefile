@@ -95,6 +95,7 @@ check: lint types test ## everything a change must pass
 
 docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
+	$(BIN)/python docs/generate_contributing.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py
