@@ -17,9 +17,10 @@ from rag_pg.errors import *  # noqa: F403
 from rag_pg.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rag_pg.client import AsyncCollection, AsyncRag, Collection, Hits, Rag
+    from rag_pg.client import AsyncCollection, AsyncRag, Collection, Rag
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
+    from rag_pg.search import Hits
     from rag_pg.types import Answer, Citation, Document, Facet, Hit, Loaded, Progress
 
 _LAZY = {
@@ -31,7 +32,7 @@ _LAZY = {
     "Document": "rag_pg.types",
     "Facet": "rag_pg.types",
     "Hit": "rag_pg.types",
-    "Hits": "rag_pg.client",
+    "Hits": "rag_pg.search",
     "Loaded": "rag_pg.types",
     "Progress": "rag_pg.types",
     "load_bytes": "rag_pg.load",

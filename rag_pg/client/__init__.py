@@ -4,13 +4,12 @@
 """
 
 from rag_pg.client.aio import AsyncCollection, AsyncRag
-from rag_pg.client.collection import Collection, Hits
+from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 
 __all__ = [
     "AsyncCollection",
     "AsyncRag",
     "Collection",
-    "Hits",
     "Rag",
 ]

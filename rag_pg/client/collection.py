@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
 from rag_pg.answer import answer_extractive, answer_with_llm
-from rag_pg.db import plain_arguments
 from rag_pg.errors import (
-    InvalidQuery,
-    ModelUnavailable,
     NotFound,
-    ProviderError,
     RagError,
-    SpaceChanged,
 )
 from rag_pg.ingest import (
     SAMPLE,
@@ -39,9 +32,9 @@ from rag_pg.ingest import (
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import LLMReranker
-from rag_pg.search import SECONDS, rerank_hits, reranked_limit
+from rag_pg.search import Hits, Searcher, SearchOptions
 from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
@@ -55,22 +48,10 @@ from rag_pg.types import (
     Space,
     SpaceComparison,
     SyncReport,
-    Vectors,
 )
 
 if TYPE_CHECKING:
     from rag_pg.client.rag import Rag
-
-QUERIES_CACHED = 1024
-NO_VECTORS = "vector search was skipped"
-
-
-class Hits(list[Hit]):
-    """Search results, best first. `notes` says what was degraded, e.g. a leg that was skipped."""
-
-    def __init__(self, hits: Iterable[Hit] = (), notes: Sequence[str] = ()) -> None:
-        super().__init__(hits)
-        self.notes = tuple(notes)
 
 
 class Collection:
@@ -78,31 +59,31 @@ class Collection:
 
     def __init__(self, rag: Rag, info: CollectionInfo) -> None:
         self.rag = rag
-        self.info = info
         self.name = info.name
-        self._embed_query = lru_cache(QUERIES_CACHED)(self._embed_uncached)
-        self._embedder: Embedder | None = None
-        self._status: str | None = None
-        self._status_at = float("-inf")
+        self._searcher = Searcher(
+            rag.database,
+            info,
+            read=rag.info,
+            embedder=rag.embedder_of,
+            reranker=rag.reranker,
+        )
 
     def __repr__(self) -> str:
         return f"Collection({self.name!r}, model={self.info.model!r})"
 
     @property
+    def info(self) -> CollectionInfo:
+        """The collection's settings, as they were when it was opened or refreshed."""
+        return self._searcher.info
+
+    @property
     def embedder(self) -> Embedder:
         """What embeds this collection's documents and queries. Raises CollectionMismatch, ModelUnavailable."""
-        if self._embedder is None:
-            self._embedder = self.rag.embedder_of(self.name)
-        return self._embedder
+        return self._searcher.embedder
 
     def refresh(self) -> None:
         """Read the settings again, after another embedding space was activated."""
-        self.info = self.rag.info(self.name)
-        self._embedder = None
-        self._embed_query.cache_clear()
-
-    def _embed_uncached(self, query: str) -> Vectors:
-        return self.embedder.embed_query(query)
+        self._searcher.refresh()
 
     # --- writing
 
@@ -347,30 +328,18 @@ class Collection:
         self,
         query: str,
         *,
-        limit: int = 10,
-        offset: int = 0,
-        filter: Mapping[str, Any] | None = None,
-        vector_weight: float | None = None,
-        keyword_weight: float | None = None,
-        fusion: str | None = None,
-        rrf_k: int | None = None,
-        candidate_limit: int | None = None,
-        diversity: float | None = None,
-        per_document: int | None = None,
-        boosts: Sequence[Mapping[str, Any]] | None = None,
-        duplicates: bool | None = None,
-        rerank: str | Reranker | None = None,
-        rerank_timeout: float | None = SECONDS,
         wait_for: Iterable[UUID] = (),
         timeout: float = 30,
+        **options: Unpack[SearchOptions],
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
         Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
-        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` says so.
+        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` and
+        `skipped` say so.
 
         Args:
-            limit: 1 to 1000 hits.
+            limit: 1 to 1000 hits, default 10.
             offset: how many hits to leave out, as the pages before had; limit + offset is at most 10,000, with rerank at
                 most the candidate_limit.
             filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
@@ -383,69 +352,19 @@ class Collection:
             per_document: at most so many chunks of a document.
             boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
             duplicates: keep chunks whose text was found before.
+            ef_search: 1 to 1000, how widely the vector index is searched; the default follows the limit.
             rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
                 llm:<language model>, or an object with `name` and `rerank`.
-            rerank_timeout: seconds, without loading the model; None: as long as it takes.
+            rerank_timeout: seconds, without loading the model, default 10; None: as long as it takes.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
-        Raises: InvalidQuery, InvalidInput (unknown reranker), NotFound, NotReady, SchemaMismatch,
+        Raises: InvalidQuery, InvalidInput (unknown option, unknown reranker), NotFound, NotReady, SchemaMismatch,
             DatabaseUnavailable.
         """
-        if not isinstance(query, str):
-            raise InvalidQuery(f"the query is a text, not {query!r:.100}")
-        plain_arguments({"limit": limit, "offset": offset, "candidate_limit": candidate_limit})
-        query, _ = clean_text(query)
-        if not query.strip():
-            raise InvalidQuery("the query is empty; ask for something")
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
-        page = slice(limit)
-        if rerank is not None:
-            page = slice(offset, offset + limit)
-            limit = candidate_limit = reranked_limit(limit, candidate_limit, rerank_timeout)
-            if not 0 <= offset < limit:
-                raise InvalidQuery(
-                    f"offset {offset} is out of range: {limit} candidates are reranked; raise candidate_limit"
-                )
-            offset = 0
-        for attempt in range(3):
-            notes: list[str] = []
-            embedding = self._query_vector(query, vector_weight, keyword_weight, notes)
-            try:
-                hits = self.rag.database.search(
-                    self.name,
-                    query,
-                    embedding,
-                    limit=limit,
-                    metadata_filter=filter or {},
-                    vector_weight=vector_weight if embedding is not None else 0.0,
-                    keyword_weight=keyword_weight,
-                    fusion=fusion,
-                    rrf_k=rrf_k,
-                    candidate_limit=candidate_limit,
-                    diversity=diversity,
-                    per_document=per_document,
-                    boosts=boosts,
-                    duplicates=duplicates,
-                    offset=offset,
-                    space_id=None if embedding is None else self.info.space_id,
-                )
-            except SpaceChanged:  # activated by another program: embed by its model
-                if attempt == 2:
-                    raise
-                self.refresh()
-                continue
-            break
-        if rerank is not None:
-            try:
-                reranker = self.rag.reranker(rerank) if isinstance(rerank, str) else rerank
-                hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
-            except (ProviderError, ModelUnavailable) as exc:
-                notes.append(f"reranking was skipped: {exc}")
-        if note := self._waiting(len(hits) < limit):
-            notes.append(note)
-        return Hits(hits[page], notes)
+        return self._searcher.search(query, **options)
 
     def snippets(
         self,
@@ -473,56 +392,29 @@ class Collection:
         )  # fmt: skip
         return [text or "" for text in found]
 
-    def _waiting(self, short: bool) -> str | None:
-        """That documents wait and no worker lives; asked for at most once a second, or, when a search
-        found all that it wanted, once in ten."""
-        now = time.monotonic()
-        if now - self._status_at > (1 if short else 10):
-            self._status, self._status_at = self.rag.database.search_note(self.name), now
-        return self._status
-
-    def _query_vector(
-        self,
-        query: str,
-        vector_weight: float | None,
-        keyword_weight: float | None,
-        notes: list[str],
-    ) -> Vectors | None:
-        """Embed a query; None where that is not wanted or, which is noted, not possible."""
-        if vector_weight == 0 or len(query) > 100_000:
-            return None
-        try:
-            return self._embed_query(query)
-        except (ProviderError, ModelUnavailable) as exc:
-            if keyword_weight == 0:
-                raise
-            notes.append(f"{NO_VECTORS}: {exc}")
-            return None
-
     def ask(
         self,
         question: str,
         *,
-        limit: int = 8,
-        filter: Mapping[str, Any] | None = None,
         llm: str | LLM | None = None,
-        rerank: str | Reranker | None = None,
+        **options: Unpack[SearchOptions],
     ) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
 
         Args:
-            limit: how many hits are shown to the model.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
                 object with `name` and `generate`.
-            rerank: see `search`; llm is the model that answers.
+            options: as of `search`; limit, default 8: how many hits are shown to the model; rerank: llm is
+                the model that answers.
         Raises: as `search`, and ProviderError and its kinds when the model fails.
         """
         model = self.rag.models.llm(llm) if isinstance(llm, str | None) else llm
-        if rerank == "llm" and model is not None:
-            rerank = LLMReranker(model)
-        hits = self.search(question, limit=limit, filter=filter, rerank=rerank)
+        if options.get("rerank") == "llm" and model is not None:
+            options["rerank"] = LLMReranker(model)
+        options.setdefault("limit", 8)
+        hits = self.search(question, **options)
         if model is None:
-            working = None if any(n.startswith(NO_VECTORS) for n in hits.notes) else self.embedder
+            working = None if "vector" in hits.skipped else self.embedder
             answer = answer_extractive(question, hits, embedder=working)
         else:
             answer = answer_with_llm(question, hits, model)

@@ -119,7 +119,9 @@ class Connected:
                     connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield connection
 
-    def _rows(self, cls: type[T], statement: LiteralString, /, **values: object) -> list[T]:
+    def _rows(
+        self, cls: type[T], statement: LiteralString | sql.Composed, /, **values: object
+    ) -> list[T]:
         with (
             self.connection() as connection,
             connection.cursor(row_factory=class_row(cls)) as cursor,

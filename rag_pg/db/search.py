@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from pgvector.psycopg.halfvec import HalfVector
+from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Connected
@@ -13,67 +15,58 @@ from rag_pg.db.filters import plain_filter
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.types import Hit, Vectors
 
+SHORT = {"limit": "result_limit", "offset": "result_offset", "filter": "metadata_filter"}
+
+
+@lru_cache
+def _statement(*options: str) -> sql.Composed:
+    """The call of rag.search with these options as named arguments."""
+    named = [
+        sql.SQL(", {} => {}").format(sql.Identifier(SHORT.get(name, name)), sql.Placeholder(name))
+        for name in options
+    ]
+    return sql.SQL(
+        """SELECT * FROM rag.search(%(collection)s, %(query)s, %(embedding)s,
+               expected_space => %(expected_space)s{})"""
+    ).format(sql.Composed(named))
+
 
 class Searches(Connected):
     """Hybrid search."""
 
     def search(
-        self, collection: str, query: str | None, embedding: Vectors | None, **options: Any
-    ) -> list[Hit]:
-        """Search in one round trip; asked again once when pooled connections turn out to be dead."""
-        try:
-            return self._search(collection, query, embedding, **options)
-        except DatabaseUnavailable:
-            self._pool.check()
-            return self._search(collection, query, embedding, **options)
-
-    def _search(
         self,
         collection: str,
         query: str | None,
         embedding: Vectors | None,
         *,
-        limit: int,
-        metadata_filter: Mapping[str, Any],
-        vector_weight: float | None = None,
-        keyword_weight: float | None = None,
-        fusion: str | None = None,
-        rrf_k: int | None = None,
-        candidate_limit: int | None = None,
-        diversity: float | None = None,
-        per_document: int | None = None,
-        boosts: Sequence[Mapping[str, Any]] | None = None,
-        duplicates: bool | None = None,
-        offset: int = 0,
-        space_id: int | None = None,
+        expected_space: int | None = None,
+        **options: Any,
     ) -> list[Hit]:
-        return self._rows(
-            Hit,
-            """SELECT * FROM rag.search(
-                   CASE WHEN %(space_id)s::integer IS NULL THEN %(collection)s
-                        ELSE rag.assert_active_space(%(collection)s, %(space_id)s) END, %(query)s, %(embedding)s, result_limit => %(limit)s,
-               metadata_filter => %(filter)s, vector_weight => %(vector_weight)s,
-               keyword_weight => %(keyword_weight)s, fusion => %(fusion)s, rrf_k => %(rrf_k)s,
-               candidate_limit => %(candidate_limit)s, diversity => %(diversity)s,
-               per_document => %(per_document)s, boosts => %(boosts)s, duplicates => %(duplicates)s,
-               result_offset => %(offset)s)""",
-            collection=collection,
-            query=query,
-            embedding=None if embedding is None else HalfVector(embedding),
-            limit=limit,
-            filter=Jsonb(plain_filter(metadata_filter)),
-            vector_weight=vector_weight,
-            keyword_weight=keyword_weight,
-            fusion=fusion,
-            rrf_k=rrf_k,
-            candidate_limit=candidate_limit,
-            diversity=diversity,
-            per_document=per_document,
-            boosts=None if boosts is None else Jsonb(list(boosts)),
-            duplicates=duplicates,
-            offset=offset,
-            space_id=space_id,
-        )
+        """Search in one round trip; asked again once when pooled connections turn out to be dead.
+
+        Args:
+            expected_space: the space that `embedding` belongs to. options: the arguments of rag.search, where
+                limit, offset and filter are short for theirs; None leaves one to the function.
+        Raises: SpaceChanged when another space is active, InvalidQuery.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        if "filter" in given:
+            given["filter"] = Jsonb(plain_filter(given["filter"]))
+        if "boosts" in given:
+            given["boosts"] = Jsonb(list(given["boosts"]))
+        values = {
+            **given,
+            "collection": collection,
+            "query": query,
+            "embedding": None if embedding is None else HalfVector(embedding),
+            "expected_space": expected_space,
+        }
+        try:
+            return self._rows(Hit, _statement(*given), **values)
+        except DatabaseUnavailable:
+            self._pool.check()
+            return self._rows(Hit, _statement(*given), **values)
 
     def snippets(
         self,

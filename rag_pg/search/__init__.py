@@ -3,10 +3,11 @@
 A question is embedded, searched for and its hits are reranked.
 """
 
-from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
+from rag_pg.search.options import SearchOptions
+from rag_pg.search.search import Hits, Searcher
 
 __all__ = [
-    "SECONDS",
-    "rerank_hits",
-    "reranked_limit",
+    "Hits",
+    "SearchOptions",
+    "Searcher",
 ]

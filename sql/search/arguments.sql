@@ -42,32 +42,70 @@ COMMENT ON FUNCTION rag._check_page(integer, integer) IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_search_options(options jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _types CONSTANT jsonb := '{
+        "vector_weight": "number", "keyword_weight": "number", "fusion": "string", "rrf_k": "integer",
+        "candidate_limit": "integer", "diversity": "number", "per_document": "integer", "boosts": "array",
+        "duplicates": "boolean", "ef_search": "integer", "result_offset": "integer"}';
+    _name text;
+    _value jsonb;
+    _type text;
+BEGIN
+    IF jsonb_typeof(options) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'the options are a JSON %', coalesce(jsonb_typeof(options), 'null')
+        USING ERRCODE = 'RG004', HINT = 'use a JSON object, e.g. {"fusion": "rrf"}';
+    END IF;
+    FOR _name, _value IN SELECT o.key, o.value FROM jsonb_each(options) AS o LOOP
+        _type := _types ->> _name;
+        IF _type IS NULL THEN
+            RAISE EXCEPTION 'a search has no option %', to_json(_name) USING ERRCODE = 'RG004',
+            HINT = 'use ' || (SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM jsonb_object_keys(_types) AS k (name));
+        END IF;
+        CONTINUE WHEN jsonb_typeof(_value) IN ('null', _type);
+        CONTINUE WHEN _type = 'integer' AND _value::text ~ '^-?[0-9]{1,10}$' AND abs(_value::bigint) < 2147483648;
+        RAISE EXCEPTION 'option % is %', _name, left(_value::text, 100) USING ERRCODE = 'RG004',
+        HINT = format('use a JSON %s, or null for the default', _type);
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_search_options(jsonb) IS
+$$Error RG004 for an option of a search that there is none of, or whose value is of another JSON type.
+
+Options are those arguments of rag.search, under their names, that explain_search, why_not and search_text have not by name.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._check_search_arguments(
     collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,
-    vector_weight double precision, keyword_weight double precision, fusion text, rrf_k integer,
-    candidate_limit integer, diversity double precision, per_document integer, boosts jsonb, duplicates boolean,
-    ef_search integer, result_offset integer
+    options jsonb
 )
 RETURNS rag.search_arguments
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _r rag.search_arguments;
-    _fusion text := coalesce(_check_search_arguments.fusion, 'auto');
+    _r rag.search_arguments := jsonb_populate_record(NULL::rag.search_arguments, options);
 BEGIN
     _r.collection_key := (rag._require_collection(_check_search_arguments.collection)).collection_id;
-    PERFORM rag._check_query(_check_search_arguments.query_text, _check_search_arguments.result_limit, _check_search_arguments.metadata_filter);
-    PERFORM rag._check_page(_check_search_arguments.result_limit, _check_search_arguments.result_offset);
-    IF coalesce(btrim(_check_search_arguments.query_text), '') = '' AND _check_search_arguments.query_embedding IS NULL THEN
+    PERFORM rag._check_query(_check_search_arguments.query_text, _check_search_arguments.result_limit,
+                             _check_search_arguments.metadata_filter);
+    PERFORM rag._check_page(_check_search_arguments.result_limit, _r.result_offset);
+    IF coalesce(btrim(_check_search_arguments.query_text), '') = ''
+        AND _check_search_arguments.query_embedding IS NULL THEN
         RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004', HINT = 'pass query_text, query_embedding, or both';
     END IF;
-    IF _fusion NOT IN ('auto', 'weighted', 'rrf') THEN
-        RAISE EXCEPTION 'unknown fusion %', quote_literal(_fusion) USING ERRCODE = 'RG004',
+    _r.fusion := coalesce(_r.fusion, 'auto');
+    IF _r.fusion NOT IN ('auto', 'weighted', 'rrf') THEN
+        RAISE EXCEPTION 'unknown fusion %', quote_literal(_r.fusion) USING ERRCODE = 'RG004',
         HINT = 'use auto, weighted or rrf';
     END IF;
-    _r.vector_weight := coalesce(_check_search_arguments.vector_weight, CASE _fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
-    _r.keyword_weight := coalesce(_check_search_arguments.keyword_weight, CASE _fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
+    _r.vector_weight := coalesce(_r.vector_weight, CASE _r.fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
+    _r.keyword_weight := coalesce(_r.keyword_weight, CASE _r.fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
     IF NOT coalesce(_r.vector_weight = 0 OR _r.vector_weight BETWEEN 1e-9 AND 1e9, false)
         OR NOT coalesce(_r.keyword_weight = 0 OR _r.keyword_weight BETWEEN 1e-9 AND 1e9, false)
         OR _r.vector_weight + _r.keyword_weight = 0
@@ -75,42 +113,38 @@ BEGIN
         RAISE EXCEPTION 'weights % and % are out of range', _r.vector_weight, _r.keyword_weight
         USING ERRCODE = 'RG004', HINT = 'use 0, or 1e-9 to 1e9, not both 0';
     END IF;
-    _r.candidate_limit := coalesce(_check_search_arguments.candidate_limit, greatest(4 * _check_search_arguments.result_limit, 40));
-    _r.rrf_k := coalesce(_check_search_arguments.rrf_k, 60);
+    _r.candidate_limit := coalesce(_r.candidate_limit, greatest(4 * _check_search_arguments.result_limit, 40));
+    _r.rrf_k := coalesce(_r.rrf_k, 60);
     IF _r.rrf_k NOT BETWEEN 0 AND 100000
         OR _r.candidate_limit NOT BETWEEN _check_search_arguments.result_limit AND 10000 THEN
         RAISE EXCEPTION 'rrf_k % or candidate_limit % is out of range', _r.rrf_k, _r.candidate_limit
         USING ERRCODE = 'RG004', HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
     END IF;
-    IF NOT coalesce(_check_search_arguments.diversity, 0) BETWEEN 0 AND 1 OR _check_search_arguments.per_document < 1
-        OR _check_search_arguments.ef_search NOT BETWEEN 1 AND 1000 THEN
+    IF NOT coalesce(_r.diversity, 0) BETWEEN 0 AND 1 OR _r.per_document < 1
+        OR _r.ef_search NOT BETWEEN 1 AND 1000 THEN
         RAISE EXCEPTION 'diversity %, per_document % or ef_search % is out of range',
-            _check_search_arguments.diversity, _check_search_arguments.per_document, _check_search_arguments.ef_search
+            _r.diversity, _r.per_document, _r.ef_search
         USING ERRCODE = 'RG004', HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
     END IF;
-    _r.boosts := coalesce(_check_search_arguments.boosts, '[]');
+    _r.boosts := coalesce(_r.boosts, '[]');
     PERFORM rag._check_boosts(_r.boosts);
 
-    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(_check_search_arguments.query_text) <> '' THEN _check_search_arguments.query_text END;
+    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(_check_search_arguments.query_text) <> ''
+                          THEN _check_search_arguments.query_text END;
     _r.query_embedding := CASE WHEN _r.vector_weight > 0 THEN _check_search_arguments.query_embedding END;
     _r.result_limit := _check_search_arguments.result_limit;
     _r.metadata_filter := _check_search_arguments.metadata_filter;
     SELECT f.condition, f.indexed, f.undeclared
     INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
     FROM rag.compile_filter(_r.collection_key, _check_search_arguments.metadata_filter) AS f;
-    _r.fusion := _fusion;
-    _r.diversity := CASE WHEN _check_search_arguments.diversity >= 1e-9 THEN _check_search_arguments.diversity ELSE 0 END;
-    _r.per_document := _check_search_arguments.per_document;
-    _r.duplicates := coalesce(_check_search_arguments.duplicates, false);
-    _r.ef_search := _check_search_arguments.ef_search;
-    _r.result_offset := coalesce(_check_search_arguments.result_offset, 0);
+    _r.diversity := CASE WHEN _r.diversity >= 1e-9 THEN _r.diversity ELSE 0 END;
+    _r.duplicates := coalesce(_r.duplicates, false);
+    _r.result_offset := coalesce(_r.result_offset, 0);
     RETURN _r;
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_search_arguments(
-    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer, integer
-) IS
+COMMENT ON FUNCTION rag._check_search_arguments(text, text, {vector}.halfvec, integer, jsonb, jsonb) IS
 $$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors RG002 (no such collection)
-and RG004 (what is out of range).$$;
+and RG004 (what is out of range). options: the other arguments of rag.search by their names, of the right JSON types:
+those of a caller are checked by rag._check_search_options first.$$;

@@ -6,37 +6,28 @@ CREATE OR REPLACE FUNCTION rag.explain_search(
     query_embedding {vector}.halfvec DEFAULT NULL,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
-    vector_weight double precision DEFAULT NULL,
-    keyword_weight double precision DEFAULT NULL,
-    fusion text DEFAULT 'auto',
-    rrf_k integer DEFAULT 60,
-    candidate_limit integer DEFAULT NULL,
-    diversity double precision DEFAULT 0,
-    per_document integer DEFAULT NULL,
-    boosts jsonb DEFAULT '[]',
-    duplicates boolean DEFAULT false,
-    ef_search integer DEFAULT NULL,
-    result_offset integer DEFAULT 0)
+    options jsonb DEFAULT '{}')
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _request rag.search_arguments := rag._check_search_arguments(
-        explain_search.collection, explain_search.query_text, explain_search.query_embedding,
-        explain_search.result_limit, explain_search.metadata_filter, explain_search.vector_weight,
-        explain_search.keyword_weight, explain_search.fusion, explain_search.rrf_k, explain_search.candidate_limit,
-        explain_search.diversity, explain_search.per_document, explain_search.boosts, explain_search.duplicates,
-        explain_search.ef_search, explain_search.result_offset);
-    _key integer := _request.collection_key;
-    _space rag.spaces := rag._active_space(_key);
+    _request rag.search_arguments;
+    _key integer;
+    _space rag.spaces;
     _plan record;
     _candidates rag.candidate[];
     _hits rag.candidate[];
     _vector jsonb;
     _keyword jsonb;
 BEGIN
+    PERFORM rag._check_search_options(options);
+    _request := rag._check_search_arguments(
+        explain_search.collection, explain_search.query_text, explain_search.query_embedding,
+        explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
+    _key := _request.collection_key;
+    _space := rag._active_space(_key);
     SELECT array_agg(g) INTO _candidates FROM rag._collect_candidates(_request, _request.candidate_limit) AS g;
     SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
     IF _request.query_embedding IS NOT NULL THEN
@@ -101,12 +92,10 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.explain_search(
-    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer, integer
-) IS
+COMMENT ON FUNCTION rag.explain_search(text, text, {vector}.halfvec, integer, jsonb, jsonb) IS
 $$How rag.search with the same arguments comes to its result, as one JSON object (read it with jsonb_pretty).
 
+options: the other arguments of rag.search by their names, e.g. '{"fusion": "rrf", "per_document": 1}'.
 notes: which leg was skipped, and why. filter: the compiled condition, whether an index serves it, about which share of the chunks passes, and fields to declare
 with rag.index_field. vector: the plan. keyword: the lexemes with df and idf. fusion: the vector leg's share. hits: each with
 both legs' ranks and values and each lexeme's contribution.$$;
@@ -119,28 +108,16 @@ CREATE OR REPLACE FUNCTION rag.why_not(
     query_embedding {vector}.halfvec DEFAULT NULL,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
-    vector_weight double precision DEFAULT NULL,
-    keyword_weight double precision DEFAULT NULL,
-    fusion text DEFAULT 'auto',
-    rrf_k integer DEFAULT 60,
-    candidate_limit integer DEFAULT NULL,
-    diversity double precision DEFAULT 0,
-    per_document integer DEFAULT NULL,
-    boosts jsonb DEFAULT '[]',
-    duplicates boolean DEFAULT false,
-    ef_search integer DEFAULT NULL)
+    options jsonb DEFAULT '{}')
 RETURNS TABLE (check_name text, passed boolean, detail text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _request rag.search_arguments := rag._check_search_arguments(
-        why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit, why_not.metadata_filter,
-        why_not.vector_weight, why_not.keyword_weight, why_not.fusion, why_not.rrf_k, why_not.candidate_limit,
-        why_not.diversity, why_not.per_document, why_not.boosts, why_not.duplicates, why_not.ef_search, 0);
-    _key integer := _request.collection_key;
-    _space rag.spaces := rag._active_space(_key);
+    _request rag.search_arguments;
+    _key integer;
+    _space rag.spaces;
     _chunk record;
     _passes boolean;
     _distance double precision;
@@ -151,6 +128,16 @@ DECLARE
     _hits rag.candidate[];
     _place integer;
 BEGIN
+    PERFORM rag._check_search_options(options);
+    IF options ? 'result_offset' THEN
+        RAISE EXCEPTION 'why_not looks at the first page' USING ERRCODE = 'RG004',
+        HINT = 'leave out result_offset; raise result_limit';
+    END IF;
+    _request := rag._check_search_arguments(
+        why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit,
+        why_not.metadata_filter, why_not.options);
+    _key := _request.collection_key;
+    _space := rag._active_space(_key);
     SELECT d.uri, c.content_hash, c.document_id INTO _chunk
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id
@@ -225,9 +212,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.why_not(
-    text, bigint, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer,
-    double precision, integer, jsonb, boolean, integer
-) IS
+COMMENT ON FUNCTION rag.why_not(text, bigint, text, {vector}.halfvec, integer, jsonb, jsonb) IS
 $$Why rag.search with the same arguments does not return a chunk (or that it does): a row for each step, in order: stored,
-filter, vector, keyword, result. The vector rank is exact: every vector is compared.$$;
+filter, vector, keyword, result. The vector rank is exact: every vector is compared.
+options: as of rag.explain_search, but for result_offset.$$;

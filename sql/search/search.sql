@@ -145,6 +145,29 @@ box's syntax: "a phrase", or, -not). The ranking is the same BM25 in each. score
 result_offset: as in rag.search.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._search_hits(request rag.search_arguments)
+RETURNS SETOF rag.hit
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT h.*
+    FROM (
+        SELECT array_agg(r.chunk_id) AS ids, array_agg(r.score) AS scores,
+               array_agg(r.vector_rank) AS vector_ranks, array_agg(r.vector_distance) AS distances,
+               array_agg(r.keyword_rank) AS keyword_ranks, array_agg(r.keyword_score) AS keyword_scores
+        FROM rag._rank_hybrid(request) AS r
+    ) AS a,
+    LATERAL rag._make_hits(request.collection_key, a.ids, a.scores, a.vector_ranks, a.distances,
+                          a.keyword_ranks, a.keyword_scores) AS h;
+END
+$$;
+
+COMMENT ON FUNCTION rag._search_hits(rag.search_arguments) IS
+$$The hits of a search whose arguments are checked, best first.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.search(
     collection text,
     query_text text DEFAULT NULL,
@@ -161,34 +184,31 @@ CREATE OR REPLACE FUNCTION rag.search(
     boosts jsonb DEFAULT '[]',
     duplicates boolean DEFAULT false,
     ef_search integer DEFAULT NULL,
-    result_offset integer DEFAULT 0)
+    result_offset integer DEFAULT 0,
+    expected_space integer DEFAULT NULL)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
-DECLARE
-    _request rag.search_arguments := rag._check_search_arguments(
-        search.collection, search.query_text, search.query_embedding, search.result_limit, search.metadata_filter,
-        search.vector_weight, search.keyword_weight, search.fusion, search.rrf_k, search.candidate_limit,
-        search.diversity, search.per_document, search.boosts, search.duplicates, search.ef_search,
-        search.result_offset);
 BEGIN
+    IF expected_space IS NOT NULL THEN
+        PERFORM rag.assert_active_space(search.collection, expected_space);
+    END IF;
     RETURN QUERY
     SELECT h.*
-    FROM (
-        SELECT array_agg(r.chunk_id) AS ids, array_agg(r.score) AS scores,
-               array_agg(r.vector_rank) AS vector_ranks, array_agg(r.vector_distance) AS distances,
-               array_agg(r.keyword_rank) AS keyword_ranks, array_agg(r.keyword_score) AS keyword_scores
-        FROM rag._rank_hybrid(_request) AS r
-    ) AS a,
-    LATERAL rag._make_hits(_request.collection_key, a.ids, a.scores, a.vector_ranks, a.distances,
-                          a.keyword_ranks, a.keyword_scores) AS h;
+    FROM rag._search_hits(rag._check_search_arguments(
+        search.collection, search.query_text, search.query_embedding, search.result_limit, search.metadata_filter,
+        jsonb_build_object(
+            'vector_weight', search.vector_weight, 'keyword_weight', search.keyword_weight, 'fusion', search.fusion,
+            'rrf_k', search.rrf_k, 'candidate_limit', search.candidate_limit, 'diversity', search.diversity,
+            'per_document', search.per_document, 'boosts', search.boosts, 'duplicates', search.duplicates,
+            'ef_search', search.ef_search, 'result_offset', search.result_offset))) AS h;
 END
 $$;
 
 COMMENT ON FUNCTION rag.search(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer, integer, double precision,
-    integer, jsonb, boolean, integer, integer
+    integer, jsonb, boolean, integer, integer, integer
 ) IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.
 
@@ -204,4 +224,5 @@ boosts: see rag.boost. duplicates: keep chunks whose title, heading and text are
 chunks of a document. diversity: 0 to 1, see rag.diversify; then the order is not that of the scores.
 result_offset: so many hits are left out, as the pages before had; result_limit + result_offset is at most 10,000. Pages of the
 same search never share a chunk nor leave one out while nothing is written. They are cut from one list as long as it reaches:
-that of the candidates. After it, four times as many are taken, and the new ones follow by their scores.$$;
+that of the candidates. After it, four times as many are taken, and the new ones follow by their scores.
+expected_space: the space whose model made query_embedding; error RG008 when another is active by now.$$;

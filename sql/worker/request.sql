@@ -203,44 +203,32 @@ CREATE OR REPLACE PROCEDURE rag.search_text(
     question text,
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
-    vector_weight double precision DEFAULT NULL,
-    keyword_weight double precision DEFAULT NULL,
-    fusion text DEFAULT 'auto',
-    candidate_limit integer DEFAULT NULL,
-    diversity double precision DEFAULT 0,
-    per_document integer DEFAULT NULL,
-    boosts jsonb DEFAULT '[]',
+    options jsonb DEFAULT '{}',
     timeout double precision DEFAULT 10,
-    INOUT results jsonb DEFAULT NULL,
-    result_offset integer DEFAULT 0)
+    INOUT results jsonb DEFAULT NULL)
 LANGUAGE plpgsql
 AS $$
 DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
     CALL rag._require_no_transaction('rag.search_text');
+    PERFORM rag._check_search_options(options);
     CALL rag._call_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
     results := rag._search_json(
-        collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, vector_weight,
-        keyword_weight, fusion, candidate_limit, diversity, per_document, boosts, result_offset);
+        collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, options);
 END
 $$;
 
-COMMENT ON PROCEDURE rag.search_text(
-    text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
-    double precision, jsonb, integer
-) IS
+COMMENT ON PROCEDURE rag.search_text(text, text, integer, jsonb, jsonb, double precision, jsonb) IS
 $$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's rights.
 
-The arguments are those of rag.search; results is an array of its rows as objects, best first; rag.hits makes rows of
+options: as of rag.explain_search. results is an array of its rows as objects, best first; rag.hits makes rows of
 it again. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_json(
-    collection text, question text, embedding text, result_limit integer, metadata_filter jsonb,
-    vector_weight double precision, keyword_weight double precision, fusion text, candidate_limit integer,
-    diversity double precision, per_document integer, boosts jsonb, result_offset integer DEFAULT 0)
+    collection text, question text, embedding text, result_limit integer, metadata_filter jsonb, options jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -248,19 +236,13 @@ AS $$
 BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')
-        FROM rag.search(
-            _search_json.collection, _search_json.question, _search_json.embedding::{vector}.halfvec, _search_json.result_limit,
-            _search_json.metadata_filter, _search_json.vector_weight, _search_json.keyword_weight, _search_json.fusion,
-            candidate_limit => _search_json.candidate_limit, diversity => _search_json.diversity,
-            per_document => _search_json.per_document, boosts => _search_json.boosts,
-            result_offset => _search_json.result_offset) AS h);
+        FROM rag._search_hits(rag._check_search_arguments(
+            _search_json.collection, question, embedding::{vector}.halfvec, _search_json.result_limit,
+            _search_json.metadata_filter, _search_json.options)) AS h);
 END
 $$;
 
-COMMENT ON FUNCTION rag._search_json(
-    text, text, text, integer, jsonb, double precision, double precision, text, integer, double precision, integer, jsonb,
-    integer
-) IS
+COMMENT ON FUNCTION rag._search_json(text, text, text, integer, jsonb, jsonb) IS
 $$The rows of rag.search as one JSON array, best first.$$;
 
 

@@ -59,7 +59,7 @@ def test_install_load_and_search_in_a_container(container_dsn: str) -> None:
             3,
         )
         hits = database.search(
-            "c", "fish", None, limit=5, metadata_filter={}, vector_weight=0.0,
+            "c", "fish", None, limit=5, filter={}, vector_weight=0.0,
             keyword_weight=1.0, candidate_limit=None,
         )  # fmt: skip
         assert [hit.uri for hit in hits] == ["fish"]

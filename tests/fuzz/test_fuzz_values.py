@@ -31,7 +31,7 @@ CALLS = (
     "rag.search('j', 'alpha', '[1,1]', boosts => %s)",
     "rag.search_keyword('j', 'alpha', 5, %s)",
     "rag.search_vector('j', '[1,1]', 5, %s)",
-    "rag.explain_search('j', 'alpha', boosts => %s)",
+    "rag.explain_search('j', 'alpha', options => %s)",
     "rag.create_collection('k', 'none', 2, index_options => %s)",
     "rag.create_collection('k', 'none', 2, chunking => %s)",
     "rag.compare_spaces('j', %s)",

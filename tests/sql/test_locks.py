@@ -132,7 +132,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),
     "detach_source": ("rag.detach_source('followed', 'own', delete_documents => true); SELECT rag.follow_sources()",),
-    "search_text": ("rag._search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]')",),
+    "search_text": ("rag._search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', '{}')",),
     "ask": ("rag._add_request('own', 'ask', '{\"question\": \"q\"}', 1)",),
     "embed_query": ("rag._add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
     "take_request": ("rag.take_request('w')",),

@@ -262,7 +262,7 @@ def _overlap(
             None,
             vector.astype(np.float32),
             limit=NEIGHBOURS,
-            metadata_filter={},
+            filter={},
             keyword_weight=0.0,
             duplicates=True,
         )

@@ -327,7 +327,7 @@ def test_a_client_that_was_open_embeds_by_the_model_that_is_active_now(
     assert stale.info.model == "hash:16"
     with pytest.raises(SpaceChanged, match="now searches space"):
         rag.database.search(
-            "docs", "x", docs.embedder.embed_query("x"), limit=1, metadata_filter={}, space_id=1
+            "docs", "x", docs.embedder.embed_query("x"), limit=1, filter={}, expected_space=1
         )
 
 

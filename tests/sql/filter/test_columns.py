@@ -246,23 +246,28 @@ def test_recency_goes_by_a_documents_own_times(filled: Connection) -> None:
 def test_a_search_without_a_vector_says_so_in_its_columns_and_explanation(
     filled: Connection,
 ) -> None:
-    for arguments, note in (
-        ("'common'", "query_embedding is NULL: only keywords were searched"),
+    for arguments, options, note in (
+        ("'common'", "{}", "query_embedding is NULL: only keywords were searched"),
         (
-            "'common', '[1, 1]', vector_weight => 0",
+            "'common', '[1, 1]'",
+            '{"vector_weight": 0}',
             "vector_weight is 0: only keywords were searched",
         ),
-        ("NULL, '[1, 1]'", "query_text is empty: only vectors were searched"),
+        ("NULL, '[1, 1]'", "{}", "query_text is empty: only vectors were searched"),
         (
-            "'common', '[1, 1]', keyword_weight => 0",
+            "'common', '[1, 1]'",
+            '{"keyword_weight": 0}',
             "keyword_weight is 0: only vectors were searched",
         ),
-        ("'common', '[1, 1]'", None),
+        ("'common', '[1, 1]'", "{}", None),
     ):
-        (notes,) = filled.execute(f"SELECT rag.explain_search('c', {arguments}) -> 'notes'".encode()).fetchone() or (None,)  # fmt: skip
-        assert notes == ([note] if note else []), arguments
+        (notes,) = filled.execute(
+            f"SELECT rag.explain_search('c', {arguments}, options => '{options}') -> 'notes'".encode()
+        ).fetchone() or (None,)
+        assert notes == ([note] if note else []), (arguments, options)
+        named = "".join(f", {name} => {value}" for name, value in json.loads(options).items())
         skipped = filled.execute(
-            f"SELECT bool_and(vector_rank IS NULL), bool_and(keyword_rank IS NULL) FROM rag.search('c', {arguments})".encode()
+            f"SELECT bool_and(vector_rank IS NULL), bool_and(keyword_rank IS NULL) FROM rag.search('c', {arguments}{named})".encode()
         ).fetchone()
         assert skipped == (
             note is not None and "keywords" in note,

@@ -69,7 +69,7 @@ def test_an_explanation_of_nothing_has_no_hits(connection: Connection) -> None:
         ("c", "", ["filter", "vector", "keyword", "result"], "does not pass"),
         ("d", "", ["vector", "keyword", "result"], "no vector yet"),
         ("d", "", ["vector", "keyword", "result"], "none of the query's lexemes: 'fish', 'red'"),
-        ("b", ", result_limit => 1, candidate_limit => 1", ["vector", "keyword", "result"], "exact rank 2"),
+        ("b", ", result_limit => 1, options => '{\"candidate_limit\": 1}'", ["vector", "keyword", "result"], "exact rank 2"),
         ("b", ", result_limit => 1", ["result"], "the last hit has"),
     ],
 )  # fmt: skip

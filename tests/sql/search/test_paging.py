@@ -109,12 +109,12 @@ def test_ranks_go_on_and_offsets_have_bounds(filled: Connection) -> None:
     ).fetchall()
     assert ranks == [(6,), (7,)]
     (explained,) = filled.execute(
-        "SELECT rag.explain_search('c', 'w1', result_limit => 2, result_offset => 5) -> 'hits'"
+        "SELECT rag.explain_search('c', 'w1', result_limit => 2, options => '{\"result_offset\": 5}') -> 'hits'"
     ).fetchone() or ([],)
     assert [hit["rank"] for hit in explained] == [6, 7]
     assert page(filled, "search('c', 'w1'", 2, 5) == [hit["chunk_id"] for hit in explained]
     (answer,) = filled.execute(
-        """SELECT rag._search_json('c', 'w1', NULL, 2, '{}', NULL, NULL, 'auto', NULL, 0, NULL, '[]', 5)"""
+        """SELECT rag._search_json('c', 'w1', NULL, 2, '{}', '{"result_offset": 5}')"""
     ).fetchone() or ([],)
     assert [hit["chunk_id"] for hit in answer] == [hit["chunk_id"] for hit in explained]
     for call in ("search('c', 'w1'", "search_keyword('c', 'w1'", f"search_vector('c', '{VECTOR}'"):

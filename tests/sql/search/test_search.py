@@ -162,7 +162,7 @@ def test_bad_queries_get_one_clear_line(
         "query": "x",
         "embedding": None,
         "limit": 10,
-        "metadata_filter": {},
+        "filter": {},
         "vector_weight": 0.5,
         "keyword_weight": 0.5,
         "candidate_limit": None,

@@ -1,0 +1,46 @@
+"""What a search can be told beside its question: one list, for every call that searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypedDict
+
+from rag_pg.errors import InvalidInput
+from rag_pg.protocols import Reranker
+
+
+class StatementOptions(TypedDict, total=False):
+    """What rag.search is given, under its names; limit, offset and filter are short for
+    result_limit, result_offset and metadata_filter. None is the function's default."""
+
+    limit: int
+    offset: int
+    filter: Mapping[str, Any] | None
+    vector_weight: float | None
+    keyword_weight: float | None
+    fusion: str | None
+    rrf_k: int | None
+    candidate_limit: int | None
+    diversity: float | None
+    per_document: int | None
+    boosts: Sequence[Mapping[str, Any]] | None
+    duplicates: bool | None
+    ef_search: int | None
+
+
+class SearchOptions(StatementOptions, total=False):
+    """Every option of `Collection.search`, which says what they do."""
+
+    rerank: str | Reranker | None
+    rerank_timeout: float | None  # seconds
+
+
+def check_names(options: Mapping[str, object]) -> None:
+    """Raises InvalidInput naming the options that there are none of."""
+    known = SearchOptions.__optional_keys__
+    for name in options:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(sorted(known))}"
+            raise InvalidInput(f"search has no option {name!r}; {hint}")
