@@ -148,7 +148,7 @@ def test_queries_that_match_nothing_or_look_like_operators_find_nothing(
         ({"query": None}, "the query is empty"),
         ({"query": "  "}, "the query is empty"),
         ({"embedding": np.ones(4)}, "4 dimensions, collection 'c' stores 3"),
-        ({"metadata_filter": [1]}, "JSON array"),
+        ({"filter": [1]}, "JSON array"),
         ({"keyword_weight": -1.0}, "out of range"),
         ({"candidate_limit": 1}, "candidate_limit 1"),
         ({"candidate_limit": 10001}, "candidate_limit"),
