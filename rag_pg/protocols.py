@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from rag_pg.types import Generated, Scores, Vectors
+from rag_pg.types import Completion, Message, Scores, Vectors
 
 
 class Embedder(Protocol):
@@ -30,11 +30,21 @@ class Embedder(Protocol):
 
 
 class LLM(Protocol):
-    """A language model that answers a prompt. `name` is shown with every answer."""
+    """A language model. `name` is shown with every answer."""
 
     name: str
 
-    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated: ...
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+    ) -> Completion:
+        """Return what follows the messages: at most one of system, which comes first; then user and
+        assistant in turn, the last of user.
+
+        Args:
+            max_tokens: of the text. temperature: 0 and up; None: as suits the model.
+        Raises: ProviderError and its kinds, ModelUnavailable.
+        """
+        ...
 
 
 class Reranker(Protocol):

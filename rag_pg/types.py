@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 from uuid import UUID
 
 import numpy as np
@@ -260,10 +260,20 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Generated:
-    """What a language model returned."""
+class Message:
+    """What a language model is told: system (the rules), user (the question), assistant (its own, earlier)."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """What a language model returned. finish: stop (it came to its end), length (max_tokens cut it
+    short) or blocked (the provider withheld the rest)."""
 
     text: str
+    finish: Literal["stop", "length", "blocked"] = "stop"
     usage: Usage = field(default_factory=Usage)
 
 

@@ -11,14 +11,15 @@ from rag_pg.answer.citations import (
 )
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens, Prompt, build_prompt
+from rag_pg.errors import AnswerBlocked
 from rag_pg.protocols import LLM
-from rag_pg.providers import CUT
 from rag_pg.text import estimate_tokens
-from rag_pg.types import Answer, Hit, Usage
+from rag_pg.types import Answer, Hit, Message, Usage
 
 __all__ = ["Prompt", "answer_extractive", "answer_with_llm", "build_prompt"]
 
 MAX_TOKENS = 1024
+CUT = " […]"  # ends the text of an answer that max_tokens cut short
 
 
 def answer_with_llm(
@@ -43,11 +44,19 @@ def answer_with_llm(
     prompt = build_prompt(question, hits, budget_tokens=budget_tokens, count_tokens=count_tokens)
     if not prompt.sources:
         return Answer(text=NOT_FOUND, found=False, citations=(), model=llm.name, usage=Usage())
-    got = llm.generate(prompt.text, system=prompt.system, max_tokens=max_tokens)
+    got = llm.complete(
+        [
+            Message(role="system", content=prompt.system),
+            Message(role="user", content=prompt.text),
+        ],
+        max_tokens=max_tokens,
+    )
+    if got.finish == "blocked":
+        raise AnswerBlocked(f"{llm.name} stopped its answer; rephrase the question")
     text, found = _strip_marker(got.text.strip())
-    was_cut = text.endswith(CUT.strip())
-    if was_cut:
-        text = _UNFINISHED.sub("", text.removesuffix(CUT.strip()).rstrip()) + CUT
+    was_cut = got.finish == "length"
+    if was_cut and text:
+        text = _UNFINISHED.sub("", text) + CUT
     text, cited, dropped = _read_citations(text, len(prompt.sources))
     notes = [f"dropped citation [{number}]: there is no such source" for number in dropped]
     if was_cut:

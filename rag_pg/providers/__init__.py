@@ -4,12 +4,10 @@ The models of others; only this package imports an SDK.
 """
 
 from rag_pg.providers.checks import check_shape
-from rag_pg.providers.gemini.llm import CUT
 from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.registry import Models
 
 __all__ = [
-    "CUT",
     "LLMReranker",
     "Models",
     "check_shape",

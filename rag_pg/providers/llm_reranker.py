@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from rag_pg.errors import (
+    AnswerBlocked,
     ProviderError,
 )
 from rag_pg.protocols import LLM
-from rag_pg.providers.gemini.llm import CUT
 from rag_pg.text import fence_mark
-from rag_pg.types import Scores
+from rag_pg.types import Message, Scores
 
 PASSAGE_CHARACTERS = 2000  # of each text that a language model is shown
 
@@ -47,10 +47,18 @@ class LLMReranker:
 
         Raises: ProviderError and its kinds, also for an answer that is not a list of numbers.
         """
-        got = self._llm.generate(
-            build_prompt(query, texts), system=SYSTEM, max_tokens=64 + 8 * len(texts)
+        got = self._llm.complete(
+            [
+                Message(role="system", content=SYSTEM),
+                Message(role="user", content=build_prompt(query, texts)),
+            ],
+            max_tokens=64 + 8 * len(texts),
         )
-        named = read_order(got.text, len(texts))
+        if got.finish == "blocked":
+            raise AnswerBlocked(
+                f"{self._llm.name} stopped its answer; leave out what gives offence"
+            )
+        named = read_order(got.text, len(texts), was_cut=got.finish == "length")
         if not named:
             raise ProviderError(f"{self._llm.name} answered with no list of passage numbers")
         order = [*named, *(i for i in range(len(texts)) if i not in named)]
@@ -74,15 +82,15 @@ def build_prompt(query: str, texts: Sequence[str]) -> str:
     )
 
 
-def read_order(answer: str, count: int) -> list[int]:
+def read_order(answer: str, count: int, *, was_cut: bool = False) -> list[int]:
     """Return the texts (from 0) that an answer such as "3, 1, 2" names, in its order.
 
     An answer that is anything but numbers names none: digits in prose are no ranking. Numbers that
-    are unknown, or come again, are passed over.
+    are unknown, or come again, are passed over; so is the last of an answer that was cut.
     """
     answer = answer.strip()
-    if answer.endswith(CUT.strip()):
-        answer = _LAST_NUMBER.sub("", answer.removesuffix(CUT.strip()).rstrip())
+    if was_cut:
+        answer = _LAST_NUMBER.sub("", answer)
     if not _NUMBERS.fullmatch(answer):
         return []
     named = [int(number) - 1 for number in re.findall(r"\d+", answer)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -15,11 +16,11 @@ from hypothesis import strategies as st
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import MARKER
 from rag_pg.answer.single_pass import answer_extractive, answer_with_llm, build_prompt
-from rag_pg.errors import InvalidInput, ModelUnavailable, RateLimited
-from rag_pg.providers.gemini.llm import CUT, GeminiLLM
+from rag_pg.errors import AnswerBlocked, InvalidInput, ModelUnavailable, RateLimited
+from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.registry import open_llm
 from rag_pg.text.tokens import words
-from rag_pg.types import Answer, Generated, Hit, Usage, Vectors
+from rag_pg.types import Answer, Completion, Hit, Message, Usage, Vectors
 
 
 def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:
@@ -52,13 +53,19 @@ class Says:
 
     name = "says"
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, finish: Literal["stop", "length", "blocked"] = "stop") -> None:
         self.text = text
+        self.finish = finish
         self.prompts: list[str] = []
 
-    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+    ) -> Completion:
+        prompt = messages[-1].content
         self.prompts.append(prompt)
-        return Generated(text=self.text, usage=Usage(prompt_tokens=9, answer_tokens=3))
+        return Completion(
+            text=self.text, finish=self.finish, usage=Usage(prompt_tokens=9, answer_tokens=3)
+        )
 
 
 class WordEmbedder:
@@ -176,9 +183,11 @@ def test_budget_is_positive() -> None:
 # --- answers by a language model ---------------------------------------------------------------
 
 
-def answer(said: str, max_tokens: int = 100) -> Answer:
+def answer(
+    said: str, max_tokens: int = 100, finish: Literal["stop", "length", "blocked"] = "stop"
+) -> Answer:
     found = hits(*(f"passage {number}" for number in range(1, 6)))
-    return answer_with_llm("Why?", found, Says(said), max_tokens=max_tokens)
+    return answer_with_llm("Why?", found, Says(said, finish), max_tokens=max_tokens)
 
 
 @pytest.mark.parametrize(
@@ -244,9 +253,19 @@ def test_model_is_not_asked_without_hits() -> None:
 
 
 def test_answer_cut_by_max_tokens_is_noted_and_loses_its_half_citation() -> None:
-    got = answer("A is B [1]. C is D [2" + CUT, max_tokens=7)
-    assert got.text == "A is B [1]. C is D" + CUT
+    got = answer("A is B [1]. C is D [2", max_tokens=7, finish="length")
+    assert got.text == "A is B [1]. C is D […]"
     assert list(got.notes) == ["the answer was cut at max_tokens (7)"]
+
+
+def test_a_mark_of_cutting_in_a_text_is_text() -> None:
+    got = answer("A is B [1]. He wrote […]")
+    assert got.text == "A is B [1]. He wrote […]" and not got.notes
+
+
+def test_an_answer_that_the_provider_blocked_is_an_error() -> None:
+    with pytest.raises(AnswerBlocked, match="says stopped its answer"):
+        answer("A is", finish="blocked")
 
 
 # --- extractive answers ------------------------------------------------------------------------
@@ -394,7 +413,9 @@ def test_unknown_model_is_told_what_there_is(name: str) -> None:
 
 def test_provider_errors_reach_the_caller() -> None:
     class Fails(Says):
-        def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated:
+        def complete(
+            self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+        ) -> Completion:
             raise ModelUnavailable("no library")
 
     with pytest.raises(ModelUnavailable):

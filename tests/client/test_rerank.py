@@ -17,7 +17,7 @@ from fakes import HashEmbedder, WordReranker
 
 from rag_pg import AsyncRag, InvalidInput, InvalidQuery, ProviderError, Rag, Settings
 from rag_pg.client.collection import Collection
-from rag_pg.types import Generated
+from rag_pg.types import Completion, Message
 
 BIRDS = [f"A blue bird flies over tree number {n}." for n in range(60)]
 FISH = "# Sea\n\n## Animals\n\nA red fish swims with a blue bird above."
@@ -170,9 +170,12 @@ class Model:
     def __init__(self) -> None:
         self.prompts: list[str] = []
 
-    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated:
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+    ) -> Completion:
+        prompt = messages[-1].content
         self.prompts.append(prompt)
-        return Generated(text="40, 39" if prompt.startswith("Passages.") else "So it is [1].")
+        return Completion(text="40, 39" if prompt.startswith("Passages.") else "So it is [1].")
 
 
 def test_an_answer_is_made_of_the_reranked_hits(docs: Collection) -> None:

@@ -30,9 +30,9 @@ from rag_pg.errors import (
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers.gemini import connection as gemini_client
 from rag_pg.providers.gemini.embedder import GeminiEmbedder, open_embedder
-from rag_pg.providers.gemini.llm import CUT, GeminiLLM
+from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.gemini.sdk import THOUGHTS, SdkChoice, choose_sdk
-from rag_pg.types import Generated
+from rag_pg.types import Completion, Message
 
 SDKS: list[SdkChoice] = ["genai", "generativeai"]
 
@@ -60,8 +60,12 @@ def llm(fake_gemini: FakeGemini, sdk: SdkChoice) -> GeminiLLM:
     return GeminiLLM(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk)
 
 
-def ask(llm: LLM, max_tokens: int = 50) -> Generated:
-    return llm.generate("Why?", system="Be brief.", max_tokens=max_tokens)
+def ask(llm: LLM, max_tokens: int = 50) -> Completion:
+    messages = [
+        Message(role="system", content="Be brief."),
+        Message(role="user", content="Why?"),
+    ]
+    return llm.complete(messages, max_tokens=max_tokens)
 
 
 # --- embeddings ------------------------------------------------------------------------------
@@ -212,7 +216,8 @@ def test_model_that_does_not_think_gets_the_plain_limit(
 
 def test_answer_cut_at_max_tokens_says_so(llm: GeminiLLM, fake_gemini: FakeGemini) -> None:
     fake_gemini.finish("MAX_TOKENS", "Because of")
-    assert ask(llm).text == "Because of" + CUT
+    got = ask(llm)
+    assert (got.text, got.finish) == ("Because of", "length")
 
 
 def test_max_tokens_used_up_without_a_word_is_an_error(

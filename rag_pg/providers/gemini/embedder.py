@@ -47,18 +47,18 @@ class GeminiEmbedder:
         self._connection = Connection(api_key, base_url, sdk, timeout)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), dimensions). Raises: as GeminiLLM.generate."""
+        """Return float32 (len(texts), dimensions). Raises: as GeminiLLM.complete."""
         batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
         vectors = [self._embed(batch, "RETRIEVAL_DOCUMENT") for batch in batches]
         return np.concatenate([np.empty((0, self.dimensions), np.float32), *vectors])
 
     def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dimensions,). Raises: as GeminiLLM.generate."""
+        """Return float32 (dimensions,). Raises: as GeminiLLM.complete."""
         query: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
         return query
 
     def check(self) -> None:
-        """Embed a word: the key, the model and its dimensions are right. Raises: as GeminiLLM.generate."""
+        """Embed a word: the key, the model and its dimensions are right. Raises: as GeminiLLM.complete."""
         self.embed_query("check")
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -7,16 +7,16 @@ Objects may be shared between threads.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rag_pg.errors import AnswerBlocked, ProviderError
 from rag_pg.providers.gemini.connection import Connection
-from rag_pg.providers.gemini.sdk import Reply, SdkChoice
-from rag_pg.types import Generated, Usage
-
-CUT = " […]"  # ends an answer that max_tokens cut short
+from rag_pg.providers.gemini.sdk import Reply, SdkChoice, Turn
+from rag_pg.types import Completion, Message, Usage
 
 
 class GeminiLLM:
-    """A Gemini model that answers prompts. `timeout`: seconds per request, above 0."""
+    """A Gemini model that writes text. `timeout`: seconds per request, above 0."""
 
     def __init__(
         self,
@@ -31,22 +31,38 @@ class GeminiLLM:
         self._model = model
         self._connection = Connection(api_key, base_url, sdk, timeout)
 
-    def generate(self, prompt: str, *, system: str, max_tokens: int) -> Generated:
-        """Return the model's answer to `prompt`; one that max_tokens cut short ends in " […]".
+    def complete(
+        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+    ) -> Completion:
+        """Return what the model says after `messages`.
 
         Args:
             max_tokens: of the visible answer; a model that thinks first may use more.
+            temperature: 0 to 2; None: 0 where the model is best at it.
         Raises: ProviderAuth, RateLimited, ProviderTimeout, AnswerBlocked, ProviderError,
             ModelUnavailable (no SDK installed).
         """
+        system = "\n\n".join(m.content for m in messages if m.role == "system")
+        turns: list[Turn] = [
+            ("model" if m.role == "assistant" else "user", m.content)
+            for m in messages
+            if m.role != "system"
+        ]
         reply = self._connection.call(
             lambda sdk: sdk.generate(
-                prompt, model=self._model, system=system, max_tokens=max_tokens
+                turns,
+                model=self._model,
+                system=system,
+                max_tokens=max_tokens,
+                temperature=temperature,
             )
         )
         answer_tokens = max(0, reply.total_tokens - reply.prompt_tokens)
-        usage = Usage(prompt_tokens=reply.prompt_tokens, answer_tokens=answer_tokens)
-        return Generated(text=_text(reply, self.name, max_tokens), usage=usage)
+        return Completion(
+            text=_text(reply, self.name, max_tokens),
+            finish="length" if reply.finish == "MAX_TOKENS" else "stop",
+            usage=Usage(prompt_tokens=reply.prompt_tokens, answer_tokens=answer_tokens),
+        )
 
 
 def _text(reply: Reply, name: str, max_tokens: int) -> str:
@@ -62,7 +78,7 @@ def _text(reply: Reply, name: str, max_tokens: int) -> str:
             raise ProviderError(
                 f"{name} used up max_tokens ({max_tokens}) before it wrote a word; raise max_tokens"
             )
-        return text + CUT
+        return text
     if reply.finish not in ("STOP", "FINISH_REASON_UNSPECIFIED", ""):
         raise AnswerBlocked(f"{name} stopped its answer ({reply.finish}); rephrase the question")
     if not text:

@@ -38,10 +38,25 @@ class Reply:
     total_tokens: int
 
 
+Turn = tuple[Literal["user", "model"], str]  # who speaks, and what
+
+
+def _contents(turns: Sequence[Turn]) -> Any:
+    return [{"role": role, "parts": [{"text": text}]} for role, text in turns]
+
+
 class Sdk(Protocol):
     """One SDK, bound to a key, an address and a time-out. Errors are the SDK's own."""
 
-    def generate(self, prompt: str, *, model: str, system: str, max_tokens: int) -> Reply: ...
+    def generate(
+        self,
+        turns: Sequence[Turn],
+        *,
+        model: str,
+        system: str,
+        max_tokens: int,
+        temperature: float | None,
+    ) -> Reply: ...
 
     def embed(
         self, texts: Sequence[str], *, model: str, task: str, dimensions: int
@@ -120,16 +135,26 @@ class _GenAI:
             ),
         )
 
-    def generate(self, prompt: str, *, model: str, system: str, max_tokens: int) -> Reply:
+    def generate(
+        self,
+        turns: Sequence[Turn],
+        *,
+        model: str,
+        system: str,
+        max_tokens: int,
+        temperature: float | None,
+    ) -> Reply:
         types, quick = self._types, _can_stop_thinking(model)
         config = types.GenerateContentConfig(
             system_instruction=system or None,
-            temperature=_temperature(model),
+            temperature=_temperature(model) if temperature is None else temperature,
             max_output_tokens=_output_limit(model, max_tokens, thinks=not quick),
             thinking_config=types.ThinkingConfig(thinking_budget=0) if quick else None,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
         )
-        got = self._client.models.generate_content(model=model, contents=prompt, config=config)
+        got = self._client.models.generate_content(
+            model=model, contents=_contents(turns), config=config
+        )
         candidate = got.candidates[0] if got.candidates else None
         content = candidate.content if candidate else None
         parts = (content.parts if content else None) or []
@@ -175,10 +200,18 @@ class _GenerativeAI:
         )
         self._options = {"retry": None, "timeout": timeout}
 
-    def generate(self, prompt: str, *, model: str, system: str, max_tokens: int) -> Reply:
+    def generate(
+        self,
+        turns: Sequence[Turn],
+        *,
+        model: str,
+        system: str,
+        max_tokens: int,
+        temperature: float | None,
+    ) -> Reply:
         config = {
             "max_output_tokens": _output_limit(model, max_tokens, thinks=True),
-            "temperature": _temperature(model),
+            "temperature": _temperature(model) if temperature is None else temperature,
         }
         chat = self._genai.GenerativeModel(
             model,
@@ -186,7 +219,7 @@ class _GenerativeAI:
             system_instruction=system or None,
         )
         chat._client = self._client  # the only way in, and the last release: it will not change
-        got = chat.generate_content(prompt, request_options=self._options)
+        got = chat.generate_content(_contents(turns), request_options=self._options)
         candidate = got.candidates[0] if got.candidates else None
         return Reply(
             text="".join(part.text for part in candidate.content.parts) if candidate else "",
