@@ -22,7 +22,7 @@ from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
 
-pytest_plugins = ("accounting", "fixtures")
+pytest_plugins = ("accounting", "serverless")  # "fixtures" is a plugin of pytest itself
 
 # Folders and files of tests that wait for processes and workers.
 WAITING = {
