@@ -75,12 +75,12 @@ def main() -> None:
     parser.add_argument("--dsn", help="default: RAG_PG_DSN, else the embedded server")
     parser.add_argument("--only", nargs="+", choices=STORES, default=list(STORES), metavar="STORE")
     parser.add_argument(
-        "--short", action="store_true", help="rag_pg, LanceDB and SQL by hand, 200 questions"
+        "--short", action="store_true", help="rag_pg, LanceDB, SQL by hand; no legs; 100 questions"
     )
     parser.add_argument("--questions", type=int, help="the first ones of each set; default: all")
     options = parser.parse_args()
     if options.short:
-        options.only, options.questions = SHORT, options.questions or 200
+        options.only, options.questions = SHORT, options.questions or 100
     evaluations = {name: data.read_part(name) for name in options.sets}
     for name, evaluation in evaluations.items():
         bare = len(evaluation.documents.keys() - evaluation.document_vectors.keys())
@@ -93,7 +93,9 @@ def main() -> None:
     report: dict[str, Any] = {"server": about(dsn), "sets": {}}
     for name, evaluation in evaluations.items():
         asked = list(evaluation.queries)[: options.questions]
-        report["sets"][name] = found = measure(name, asked, options.only, dsn, python)
+        report["sets"][name] = found = measure(
+            name, asked, options.only, dsn, python, legs=not options.short
+        )
         rows = [scored(row, evaluation, asked) for row in found["rows"]]
         compare(rows)
         Console(width=max(160, Console().width)).print(table(evaluation, asked, rows))
@@ -195,9 +197,12 @@ class Peer:
 
 
 def measure(
-    set_name: str, asked: list[str], stores: list[str], dsn: str, python: Path
+    set_name: str, asked: list[str], stores: list[str], dsn: str, python: Path, *, legs: bool
 ) -> dict[str, Any]:
-    """Fill the stores, ask all of them in turn; return a row for each search, and the load."""
+    """Fill the stores, ask all of them in turn; return a row for each search, and the load.
+
+    legs: whether the legs of the hybrid searches are asked alone, too.
+    """
     peers = []
     try:
         for number, store in enumerate(stores):
@@ -208,7 +213,7 @@ def measure(
             rows: dict[tuple[str, str], dict[str, Any]] = {}
             for limit in LIMITS:
                 print(f"{set_name}: asking for {limit} hits", file=sys.stderr)
-                ask_in_turn(peers, asked, limit, server, rows)
+                ask_in_turn(peers, asked, limit, server, rows, legs=legs)
             load.append(os.getloadavg())
     finally:
         for peer in peers:
@@ -222,6 +227,8 @@ def ask_in_turn(
     limit: int,
     server: psycopg.Connection[Any],
     rows: dict[tuple[str, str], dict[str, Any]],
+    *,
+    legs: bool,
 ) -> None:
     """Ask each question of every search; add ids, wall and CPU by limit and question to `rows`."""
     turns = []
@@ -233,6 +240,8 @@ def ask_in_turn(
             rows[peer.store, "-"] = facts | {"mode": "-", "error": reply["error"]}
             continue
         for mode in reply["modes"]:
+            if mode.endswith(" alone") and not legs:
+                continue
             rows.setdefault((peer.store, mode), facts | {"mode": mode, "answers": {}})
             turns.append((peer, mode))
     for number, key in enumerate(asked[:WARM_UP] + asked):
