@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, TextIO
 
 import typer
 
@@ -44,8 +46,14 @@ def options(
     """RAG inside PostgreSQL: add documents, search them, ask them."""
 
 
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
+
+
 def main() -> None:
     """Run the command line; a user's mistake ends in one line, not in a traceback."""
+    sys.stdout = sys.stdout or _nowhere()  # None: it was closed, as by >&-
+    sys.stderr = sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # what the terminal's encoding has not
@@ -58,6 +66,10 @@ def main() -> None:
         raise SystemExit(130) from None
     except BrokenPipeError:
         sys.stderr.close()
+        raise SystemExit(1) from None
+    except OSError as exc:  # a disk that is full
+        sys.stdout = _nowhere()  # what is left of the output could not be written at exit either
+        tell(("error:", "red"), f" {exc.strerror or exc}: {exc.filename or 'the output'}")
         raise SystemExit(1) from None
 
 

@@ -58,6 +58,11 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF step IS NULL OR subject IS NULL THEN
+        RAISE EXCEPTION 'a failure has a step and a subject, not % and %', quote_nullable(step),
+            coalesce(subject::text, 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'pass a row of rag.maintenance_steps()';
+    END IF;
     IF failure IS NULL THEN
         DELETE FROM rag.maintenance_failures AS f WHERE f.task = step AND f.target = subject;
         RETURN;

@@ -30,6 +30,10 @@ BEGIN
     loaded_documents := 0;
     loaded_chunks := 0;
     queued := '{}';
+    IF to_regclass('pg_temp.staged_chunks') IS NULL THEN
+        RAISE EXCEPTION 'there is no table pg_temp.staged_chunks' USING ERRCODE = 'RG001',
+        HINT = 'make it in this session: the comment of rag.load_staged tells its columns';
+    END IF;
     PERFORM rag._check_metadata(t.metadata, t.uri) FROM pg_temp.staged_chunks AS t
     WHERE jsonb_typeof(t.metadata) <> 'object' OR pg_column_size(t.metadata) > 262144;
     CREATE INDEX ON pg_temp.staged_chunks (uri);
@@ -46,7 +50,7 @@ BEGIN
     END IF;
     FOR _uris IN
         SELECT array_agg(g.uri)
-        FROM (SELECT t.uri, sum(count(*)) OVER (ORDER BY min(t.place)) AS upto
+        FROM (SELECT t.uri, sum(count(*)) OVER (ORDER BY t.uri COLLATE "C") AS upto
               FROM pg_temp.staged_chunks AS t GROUP BY t.uri) AS g
         GROUP BY ceil(g.upto / 5000)
         ORDER BY min(g.upto)
@@ -63,7 +67,7 @@ BEGIN
             FROM pg_temp.staged_chunks AS t
             WHERE t.uri = ANY (_uris)
             GROUP BY t.uri
-            ORDER BY t.uri
+            ORDER BY t.uri COLLATE "C"  -- as rag.put_documents locks them
         ) AS g;
 
         SELECT count(r.chunk_id) INTO _stored

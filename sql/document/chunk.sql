@@ -280,6 +280,25 @@ Returns the documents that the active space waits for. Other spaces come after t
 work.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._parse_embeddings(chunks jsonb)
+RETURNS {vector}.halfvec[]
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(SELECT (c.value ->> 'embedding')::{vector}.halfvec
+                 FROM jsonb_array_elements(chunks) WITH ORDINALITY AS c ORDER BY c.ordinality);
+EXCEPTION WHEN data_exception THEN
+    RAISE EXCEPTION 'the embedding of a chunk cannot be read: %', left(SQLERRM, 200)
+    USING ERRCODE = 'RG001', HINT = 'an embedding is an array of numbers, e.g. [0.1, 0.2, 0.3]';
+END
+$$;
+
+COMMENT ON FUNCTION rag._parse_embeddings(jsonb) IS
+$$The vectors of chunks given as JSON, in their order, NULL where one has none; error RG001 for
+what is no vector.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.put_chunks(
     collection text,
     uri text,
@@ -294,6 +313,7 @@ AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(put_chunks.collection);
     _content text;
+    _vectors {vector}.halfvec[];
     _id uuid;
 BEGIN
     IF jsonb_typeof(put_chunks.chunks) IS DISTINCT FROM 'array' THEN
@@ -305,6 +325,7 @@ BEGIN
         RAISE EXCEPTION 'a chunk of document ''%'' is empty', put_chunks.uri
         USING ERRCODE = 'RG001', HINT = 'every chunk needs content';
     END IF;
+    _vectors := rag._parse_embeddings(put_chunks.chunks);
     SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
     FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
     SELECT s.saved_id INTO _id
@@ -320,14 +341,11 @@ BEGIN
                array_agg(c.value ->> 'content' ORDER BY c.ordinality) AS contents,
                array_agg(nullif(rag._record_metadata(c.value,
                    ARRAY['content', 'heading', 'metadata', 'embedding']), '{}')
-                         ORDER BY c.ordinality) AS extras,
-               array_agg((c.value ->> 'embedding')::{vector}.halfvec ORDER BY c.ordinality) AS
-                   vectors
+                         ORDER BY c.ordinality) AS extras
         FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
     LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
-        a.headings,
-                               a.contents, a.extras, a.vectors);
+                               a.headings, a.contents, a.extras, _vectors);
     PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
     RETURN _id;
 END

@@ -209,7 +209,7 @@ BEGIN
             rag._record_metadata(_item,
                 ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language']),
             coalesce(_item ->> 'media_type', 'text/plain'),
-            (_item ->> 'language')::regconfig);
+            rag._find_language(_item ->> 'language'));
     END LOOP;
     RETURN QUERY SELECT u.id FROM unnest(_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place;
 END

@@ -49,6 +49,10 @@ DECLARE
     _id integer := (rag._require_collection(list_documents.collection)).collection_id;
     _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
+    IF result_limit < 0 THEN
+        RAISE EXCEPTION 'limit % is out of range', result_limit
+        USING ERRCODE = 'RG004', HINT = 'use 0 or more';
+    END IF;
     RETURN QUERY EXECUTE rag._document_query(
         'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri',
             only_uri IS NOT NULL)

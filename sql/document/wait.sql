@@ -43,7 +43,8 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag._require_collection(wait_until_searchable.collection)).collection_id;
-    _deadline timestamptz := clock_timestamp() + make_interval(secs => timeout_seconds);
+    _deadline timestamptz := clock_timestamp() + make_interval(
+        secs => CASE WHEN timeout_seconds BETWEEN 0 AND 86400 THEN timeout_seconds END);
     _pause double precision := 0.005;
     _ids uuid[];
     _versions integer[];

@@ -59,10 +59,31 @@ Sent when the transaction commits. uri is null where the payload would exceed th
 NOTIFY.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._parse_offsets(chunks jsonb, OUT starts integer[],
+                                              OUT stops integer[])
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    SELECT coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}'),
+           coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}')
+    INTO starts, stops
+    FROM jsonb_array_elements(chunks) WITH ORDINALITY AS c;
+EXCEPTION WHEN data_exception THEN
+    RAISE EXCEPTION 'start or stop of a chunk cannot be read: %', left(SQLERRM, 200)
+    USING ERRCODE = 'RG001',
+    HINT = 'both are whole numbers: the chunk''s place in the text, in characters';
+END
+$$;
+
+COMMENT ON FUNCTION rag._parse_offsets(jsonb) IS
+$$Where chunks given as JSON begin and end in the text, in their order; error RG001
+for what is no whole number.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer,
-    chunks jsonb,
-                                            embedded_space integer DEFAULT NULL,
-                                                vectors {vector}.halfvec[] DEFAULT NULL)
+                                            chunks jsonb, embedded_space integer DEFAULT NULL,
+                                            vectors {vector}.halfvec[] DEFAULT NULL)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -72,6 +93,8 @@ AS $$
 DECLARE
     _job rag.jobs;
     _version integer;
+    _offsets record;
+    _vectors {vector}.halfvec[];
 BEGIN
     -- The document first, then the job: the order in which delete_document locks them.
     SELECT j.* INTO _job FROM rag.jobs AS j WHERE j.job_id = store_chunks.job_id;
@@ -89,6 +112,8 @@ BEGIN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
         HINT = 'pass [{"content", "heading", "start", "stop", "embedding"}, …]';
     END IF;
+    _offsets := rag._parse_offsets(store_chunks.chunks);
+    _vectors := coalesce(store_chunks.vectors, rag._parse_embeddings(store_chunks.chunks));
     IF cardinality(store_chunks.vectors) <> jsonb_array_length(store_chunks.chunks) THEN
         RAISE EXCEPTION '% chunks and % vectors', jsonb_array_length(store_chunks.chunks),
             cardinality(store_chunks.vectors)
@@ -98,25 +123,18 @@ BEGIN
     PERFORM count(*)
     FROM (
         SELECT coalesce(array_agg(_job.document_id), '{}') AS ids,
-               coalesce(array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality), '{}') AS
-                   ordinals,
-               coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}') AS
-                   starts,
-               coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}') AS
-                   stops,
+               coalesce(array_agg((c.ordinality - 1)::integer ORDER BY c.ordinality), '{}')
+                   AS ordinals,
                coalesce(array_agg(coalesce(c.value ->> 'heading', '') ORDER BY c.ordinality), '{}')
                    AS headings,
                coalesce(array_agg(c.value ->> 'content' ORDER BY c.ordinality), '{}') AS contents,
                coalesce(array_agg(nullif(c.value -> 'metadata', 'null') ORDER BY c.ordinality),
-                   '{}') AS extras,
-               coalesce(store_chunks.vectors,
-                        array_agg((c.value ->> 'embedding')::{vector}.halfvec
-                            ORDER BY c.ordinality), '{}') AS vectors
+                   '{}') AS extras
         FROM jsonb_array_elements(store_chunks.chunks) WITH ORDINALITY AS c
     ) AS a,
-    LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, a.starts, a.stops,
-        a.headings,
-                               a.contents, a.extras, a.vectors, embedded_space);
+    LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, _offsets.starts,
+                               _offsets.stops, a.headings, a.contents, a.extras, _vectors,
+                               embedded_space);
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
@@ -152,6 +170,10 @@ AS $$
 DECLARE
     _job rag.jobs := rag._leased_job(chunks_to_embed.job_id, chunks_to_embed.lease);
 BEGIN
+    IF chunk_limit < 0 THEN
+        RAISE EXCEPTION 'chunk_limit % is out of range', chunk_limit
+        USING ERRCODE = 'RG001', HINT = 'use 0 or more';
+    END IF;
     RETURN QUERY
     SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)
     FROM rag.chunks AS c

@@ -97,10 +97,29 @@ $$A job that was lost by its workers as often as its max_attempts is dead: it ma
 them.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_seconds(named text, seconds double precision,
+                                              at_least double precision)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF seconds IS NULL OR seconds NOT BETWEEN at_least AND 31536000 THEN
+        RAISE EXCEPTION '% % is out of range', named, coalesce(seconds::text, 'NULL')
+        USING ERRCODE = 'RG001',
+        HINT = format('use %s to 31536000 seconds, which is a year', at_least);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_seconds(text, double precision, double precision) IS
+$$Error RG001 for a lease or a delay that is NULL, shorter than at_least, or longer than a year.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1,
-    lease_seconds double precision DEFAULT 60,
+                                         lease_seconds double precision DEFAULT 60,
                                          collections text[] DEFAULT NULL,
-                                             worker_name text DEFAULT NULL,
+                                         worker_name text DEFAULT NULL,
                                          kinds text[] DEFAULT NULL)
 RETURNS TABLE (job_id bigint, lease uuid, kind text, collection_id integer, collection_name text,
                document_id uuid, attempts integer, space_id integer)
@@ -127,10 +146,7 @@ BEGIN
         RAISE EXCEPTION 'job_limit % is out of range', coalesce(job_limit::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 1000';
     END IF;
-    IF lease_seconds IS NULL OR lease_seconds <= 0 THEN
-        RAISE EXCEPTION 'lease_seconds % is out of range', coalesce(lease_seconds::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use a positive number of seconds';
-    END IF;
+    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
     PERFORM rag._expire_leases();
     _open := ARRAY(
         SELECT c.collection_id FROM rag.collections AS c
@@ -292,6 +308,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
     UPDATE rag.jobs AS j
     SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
     WHERE j.job_id = extend_job.job_id AND j.lease = extend_job.lease
@@ -312,6 +329,7 @@ SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
 BEGIN
+    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
     -- A locked one is being stored or deleted just now.
     UPDATE rag.jobs AS j
     SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
@@ -413,6 +431,7 @@ AS $$
 DECLARE
     _job rag.jobs;
 BEGIN
+    PERFORM rag._check_seconds('retry_in', coalesce(retry_in, 0), 0);
     SELECT j.* INTO _job FROM rag.jobs AS j
     WHERE j.job_id = fail_job.job_id AND j.lease = fail_job.lease
     FOR UPDATE;
@@ -452,6 +471,7 @@ AS $$
 DECLARE
     _job rag.jobs;
 BEGIN
+    PERFORM rag._check_seconds('delay', coalesce(delay, 0), 0);
     SELECT j.* INTO _job FROM rag.jobs AS j
     WHERE j.job_id = release_job.job_id AND j.lease = release_job.lease
     FOR UPDATE;

@@ -156,6 +156,25 @@ COMMENT ON FUNCTION rag._lexeme_list(text[]) IS
 $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
 
 
+CREATE OR REPLACE FUNCTION rag._find_language(name text)
+RETURNS regconfig
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN name::regconfig;
+EXCEPTION WHEN undefined_object OR invalid_schema_name OR data_exception
+          OR syntax_error_or_access_rule_violation OR feature_not_supported THEN
+    RAISE EXCEPTION 'there is no text search configuration %', quote_literal(left(name, 200))
+    USING ERRCODE = 'RG001',
+    HINT = 'SELECT cfgname FROM pg_ts_config lists them; write schema.name for your own';
+END
+$$;
+
+COMMENT ON FUNCTION rag._find_language(text) IS
+$$The text search configuration of that name, or error RG001.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._language_name(language regconfig)
 RETURNS text
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE

@@ -138,6 +138,9 @@ BEGIN
         why_not.metadata_filter, why_not.options);
     _key := _request.collection_key;
     _space := rag._active_space(_key);
+    IF _request.query_embedding IS NOT NULL THEN
+        PERFORM rag._check_dimensions(_space, _request.query_embedding);
+    END IF;
     SELECT d.uri, c.content_hash, c.document_id INTO _chunk
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = _key AND d.document_id = c.document_id

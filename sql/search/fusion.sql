@@ -23,8 +23,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
     WHEN keyword_lead IS NULL THEN 1
     WHEN cosine_lead IS NULL THEN 0
-    ELSE vector_weight * rag._lead_weight(8 * cosine_lead) / (
-        vector_weight * rag._lead_weight(8 * cosine_lead)
+    ELSE vector_weight * rag._lead_weight(8 * least(greatest(cosine_lead, 0), 1e9)) / (
+        vector_weight * rag._lead_weight(8 * least(greatest(cosine_lead, 0), 1e9))
         + keyword_weight * rag._lead_weight(greatest(keyword_lead, 0.05))
     )
 END;

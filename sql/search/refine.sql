@@ -17,6 +17,7 @@ DECLARE
     _weight double precision;
     _half_life double precision;    -- seconds
 BEGIN
+    PERFORM rag._check_boosts(coalesce(boosts, '[]'));
     FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) WITH ORDINALITY AS b
         ORDER BY b.ordinality LOOP
         IF _boost ? 'recency' THEN
@@ -192,6 +193,11 @@ DECLARE
     _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
     _place integer;
 BEGIN
+    IF array_ndims(chunk_keys) > 1 OR array_position(chunk_keys, NULL) IS NOT NULL
+        OR cardinality(chunk_keys) <> cardinality(scores) THEN
+        RAISE EXCEPTION 'the chunks and their scores are no two lists of one length'
+        USING ERRCODE = 'RG004', HINT = 'pass two arrays in parallel, no chunk NULL';
+    END IF;
     SELECT array_agg(CASE WHEN r.most > r.least THEN (r.score - r.least) / (r.most - r.least)
         ELSE 1 END ORDER BY r.place),
            array_agg(e.embedding ORDER BY r.place), array_agg(0 ORDER BY r.place)

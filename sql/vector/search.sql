@@ -186,6 +186,26 @@ pass the filter, until it has found enough or seen so many vectors. NULL: one ro
 vectors, whatever is left of them.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_dimensions(space rag.spaces, query_embedding {vector}.halfvec)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF {vector}.vector_dims(query_embedding) <> space.dimensions THEN
+        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
+            {vector}.vector_dims(query_embedding),
+            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = space.collection_id),
+            space.dimensions, space.model
+        USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_dimensions(rag.spaces, {vector}.halfvec) IS
+$$Error RG004 for a query's embedding that has not as many dimensions as the space.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
@@ -206,14 +226,7 @@ DECLARE
     _ids bigint[];
     _distances double precision[];
 BEGIN
-    IF {vector}.vector_dims(query_embedding) <> _space.dimensions THEN
-        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model '
-            '%)',
-            {vector}.vector_dims(query_embedding),
-            (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = collection_key),
-            _space.dimensions, _space.model
-        USING ERRCODE = 'RG004', HINT = 'embed the query with the collection''s own model';
-    END IF;
+    PERFORM rag._check_dimensions(_space, query_embedding);
     _plan := rag._plan_vector(collection_key, _space, filter_sql, filter_indexed,
                              _rank_vector.exact_below);
     IF _plan.method IN ('index', 'iterative') THEN

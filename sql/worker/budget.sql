@@ -143,6 +143,11 @@ DECLARE
     _at timestamptz;
     _wait double precision;
 BEGIN
+    IF requests IS NULL OR requests < 0 OR tokens IS NULL OR tokens < 0 THEN
+        RAISE EXCEPTION 'requests % and tokens % are out of range',
+            coalesce(requests::text, 'NULL'), coalesce(tokens::text, 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 0 or more of each';
+    END IF;
     SELECT b.* INTO _budget FROM rag.budgets AS b
         WHERE b.provider = take_budget.provider FOR UPDATE;
     IF _budget.provider IS NULL THEN
@@ -180,6 +185,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF coalesce(block_provider.provider, '') = '' THEN
+        RAISE EXCEPTION 'the provider is missing'
+        USING ERRCODE = 'RG001', HINT = 'name it, e.g. gemini';
+    END IF;
     IF block_provider.seconds IS NULL OR block_provider.seconds NOT BETWEEN 0 AND 86400 THEN
         RAISE EXCEPTION 'seconds % is out of range', coalesce(block_provider.seconds::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 0 to 86400';

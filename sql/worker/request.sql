@@ -252,6 +252,11 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF jsonb_typeof(results) <> 'array'
+        OR jsonb_path_exists(results, 'strict $[*] ? (@.type() != "object")', '{}', true) THEN
+        RAISE EXCEPTION 'the results are no JSON array of objects' USING ERRCODE = 'RG001',
+        HINT = 'pass what rag.search_text or rag.ask gave';
+    END IF;
     RETURN QUERY SELECT h.* FROM jsonb_populate_recordset(NULL::rag.hit, results) AS h;
 END
 $$;

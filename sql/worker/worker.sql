@@ -12,6 +12,13 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF coalesce(worker_name, '') = '' OR worker_version IS NULL
+        OR worker_concurrency IS NULL OR held_jobs IS NULL
+        OR jsonb_typeof(job_rates) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'a worker tells its name, version, concurrency, held jobs and rates'
+        USING ERRCODE = 'RG001',
+        HINT = 'none may be NULL, and the rates are a JSON object; collections NULL: all';
+    END IF;
     INSERT INTO rag.workers AS w (worker, version, collections, concurrency, held, rates)
     VALUES (worker_name, worker_version, worker_collections, worker_concurrency, held_jobs,
         job_rates)

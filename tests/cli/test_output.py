@@ -1,6 +1,8 @@
 """Each command prints what is stored: text that looks like emoji, markup or a terminal's commands stays as it is."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,3 +102,21 @@ def test_a_uri_that_was_printed_can_be_deleted(run: Callable[..., Result]) -> No
     uris = [line.split("\t")[0] for line in run("documents", "-c", "odd").stdout.splitlines()]
     assert uris == sorted(uris) and len(uris) == 2
     assert run("delete", uris[1], "-c", "odd").stdout == "1 document deleted\n"
+
+
+@pytest.mark.parametrize(("output", "code"), [(">&-", 0), (">/dev/full", 1)])
+def test_an_output_that_is_closed_or_full_costs_no_traceback(
+    odd_dsn: str, output: str, code: int
+) -> None:
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            f"exec '{sys.executable}' -m rag_pg documents -c odd --dsn '{odd_dsn}' {output}",
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    expected = "" if code == 0 else "error: No space left on device: the output\n"
+    assert (done.returncode, done.stderr) == (code, expected)
