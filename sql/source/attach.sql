@@ -22,16 +22,19 @@ DECLARE
         attach_source.source_table, attach_source.content, attach_source.key, attach_source.title,
         attach_source.metadata, attach_source.condition, attach_source.uri, attach_source.language,
         attach_source.separator, attach_source.media_type);
-    _id integer := (
+    _id integer;
+    _member regclass;
+    _event record;
+BEGIN
+    -- Two that attach one table at once would make two sources of it.
+    PERFORM pg_advisory_xact_lock(hashtextextended('rag source', source_table::oid::bigint));
+    _id := (
         SELECT s.source_id FROM rag.sources AS s
         WHERE s.collection_id = _collection.collection_id AND s.phase <> 'remove'
             AND coalesce(rag._source_relation(s.source_id) = source_table,
                 s.table_name = rag._table_name(source_table))
         ORDER BY rag._source_relation(s.source_id) IS NULL, s.source_id
         LIMIT 1);
-    _member regclass;
-    _event record;
-BEGIN
     IF _id IS NULL THEN
         INSERT INTO rag.sources AS s (collection_id, table_name, definition)
         VALUES (_collection.collection_id, rag._table_name(source_table), _definition)

@@ -227,3 +227,14 @@ def test_the_last_of_two_documents_with_one_uri_counts(connection: Connection) -
     ids = connection.execute("SELECT rag.put_documents('c', %s)", [json.dumps(items)]).fetchall()
     assert contents(connection) == ["x", "two"]
     assert ids[0] == ids[2] != ids[1]
+
+
+def test_a_table_that_two_attach_at_once_is_one_source(
+    connection: Connection, first: Connection, second: Connection
+) -> None:
+    connection.execute("CREATE TABLE articles (id bigint PRIMARY KEY, body text)")
+    attach = "SELECT rag.attach_source('articles', 'c', '{body}')"
+    made = first.execute(attach).fetchone()
+    found = beside(connection, first, second, lambda: second.execute(attach).fetchone())
+    assert found == made
+    assert connection.execute("SELECT count(*) FROM rag.sources").fetchone() == (1,)
