@@ -53,6 +53,7 @@ PARAMETERS: dict[str, Any] = {
     "boosts": JSONB(),
     "duplicates": Boolean(),
     "ef_search": Integer(),
+    "expected_space": Integer(),
     "exact_below": Integer(),
     "scan_limit": Integer(),
     "match": Text(),
@@ -82,6 +83,7 @@ def search(
     duplicates: bool | Expression | None = None,
     ef_search: int | Expression | None = None,
     offset: int | Expression | None = None,
+    expected_space: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
 
@@ -90,6 +92,7 @@ def search(
 
     Args:
         query_embedding: a vector by the collection's model. limit, filter, offset: see Collection.search.
+        expected_space: the space it belongs to; an error when another is active by now.
     """
     return _table(
         "search",
@@ -109,6 +112,7 @@ def search(
         duplicates=duplicates,
         ef_search=ef_search,
         result_offset=offset,
+        expected_space=expected_space,
     )
 
 
