@@ -45,6 +45,7 @@ SAMPLES: dict[str, Any] = {
     "boosts": [{"filter": {"lang": "en"}, "multiply": 2.0}],
     "duplicates": True,
     "ef_search": 80,
+    "expected_space": 1,
     "exact_below": 500,
     "scan_limit": 20000,
     "match": "all",

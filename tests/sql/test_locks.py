@@ -150,6 +150,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "document_id": ("rag.document_id('own', 'd1')",),
     "version": ("rag.version()",),
     "api_version": ("rag.api_version()",),
+    "help": ("rag.help()",),
     "set_fingerprint": ("rag.set_fingerprint('own', 'f')",),
     "pending_indexes": ("rag.pending_indexes()",),
     "remove_dropped": ("rag.drop_collection('own'); SELECT * FROM rag.remove_dropped()",),
