@@ -193,7 +193,8 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF {vector}.vector_dims(query_embedding) <> space.dimensions THEN
-        RAISE EXCEPTION 'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
+        RAISE EXCEPTION
+            'the query''s embedding has % dimensions, collection ''%'' stores % (model %)',
             {vector}.vector_dims(query_embedding),
             (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = space.collection_id),
             space.dimensions, space.model

@@ -31,7 +31,7 @@ from rag_pg.cli.app import main
 
 embedder = HashEmbedder("hash:32")
 embedder.fail = lambda texts: time.sleep({pause} * len(texts))
-command.unopened = lambda dsn: Rag(
+command.make_client = lambda dsn: Rag(
     dsn, settings=Settings(home=Path({home!r})), embedders={{"hash": lambda name: embedder}}
 )
 sys.argv[1:] = {arguments!r}
