@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
-from rag_pg.types import Completion, Message, Scores, Vectors
+from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Vectors
 
 
 class Embedder(Protocol):
@@ -33,17 +33,42 @@ class LLM(Protocol):
     """A language model. `name` is shown with every answer."""
 
     name: str
+    capabilities: Capabilities
 
     def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
     ) -> Completion:
         """Return what follows the messages: at most one of system, which comes first; then user and
-        assistant in turn, the last of user.
+        assistant in turn, tool after the calls of an assistant.
 
         Args:
-            max_tokens: of the text. temperature: 0 and up; None: as suits the model.
-        Raises: ProviderError and its kinds, ModelUnavailable.
+            schema: a JSON schema that the text has to fit; only of a model that is capable of it
+                (`complete_json` serves the others as well).
+            tools: what the model may call instead of answering.
+            temperature: 0 to 2; not sent to models that take none.
+            max_tokens: of the text.
+        Raises: ProviderError and its kinds, ModelUnavailable. A blocked or truncated answer is none:
+            see `Completion.finish`.
         """
+        ...
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Iterator[str | Completion]:
+        """Yield the text in pieces as it comes, then the whole Completion. Closing the iterator ends
+        the request. Raises: as `complete`, also after some pieces."""
         ...
 
 

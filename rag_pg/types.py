@@ -251,30 +251,81 @@ class Hit:
 # --- answers --------------------------------------------------------------------------------------
 
 
+Finish = Literal["stop", "length", "blocked", "tool_calls"]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Usage:
-    """Tokens as the provider counts them."""
+    """Tokens as the provider counts them; usages add up."""
 
     prompt_tokens: int = 0
     answer_tokens: int = 0
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            answer_tokens=self.answer_tokens + other.answer_tokens,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """A function that a language model may call. parameters: a JSON schema of type object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """A call that a language model asks for. signature: opaque, to be sent back with the call (Gemini)."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    signature: bytes | None = None
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
-    """What a language model is told: system (the rules), user (the question), assistant (its own, earlier)."""
+    """A turn of a conversation with a language model.
 
-    role: Literal["system", "user", "assistant"]
+    role: system (the rules), user (the question), assistant (the model's own, with the tool_calls it asked
+    for) or tool (the result of the call `tool_call_id`).
+    """
+
+    role: Literal["system", "user", "assistant", "tool"]
     content: str
+    tool_calls: Sequence[ToolCall] = ()
+    tool_call_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Completion:
-    """What a language model returned. finish: stop (it came to its end), length (max_tokens cut it
-    short) or blocked (the provider withheld the rest)."""
+    """What a language model returned.
+
+    parsed: the value of a text that was asked for by a JSON schema; None where it is none that fits. finish: stop (it came
+    to its end), length (max_tokens cut it short; the text may be empty), blocked (the provider withheld the
+    rest; `reason` is its word for it) or tool_calls (it waits for their results).
+    """
 
     text: str
-    finish: Literal["stop", "length", "blocked"] = "stop"
+    parsed: Any = None
+    tool_calls: Sequence[ToolCall] = ()
+    finish: Finish = "stop"
     usage: Usage = field(default_factory=Usage)
+    reason: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Capabilities:
+    """What a language model can do by itself: answer by a JSON schema, call tools. context_tokens: the most
+    that prompt and answer may have together; None: not known."""
+
+    schema: bool = False
+    tools: bool = False
+    context_tokens: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,7 +11,7 @@ from rag_pg.answer.citations import (
 )
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens, Prompt, build_prompt
-from rag_pg.errors import AnswerBlocked
+from rag_pg.errors import AnswerBlocked, ProviderError
 from rag_pg.protocols import LLM
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Answer, Hit, Message, Usage
@@ -52,7 +52,12 @@ def answer_with_llm(
         max_tokens=max_tokens,
     )
     if got.finish == "blocked":
-        raise AnswerBlocked(f"{llm.name} stopped its answer; rephrase the question")
+        reason = f" ({got.reason})" if got.reason else ""
+        raise AnswerBlocked(f"{llm.name} stopped its answer{reason}; rephrase the question")
+    if got.finish == "length" and not got.text.strip():
+        raise ProviderError(
+            f"{llm.name} used up max_tokens ({max_tokens}) before it wrote a word; raise max_tokens"
+        )
     text, found = _strip_marker(got.text.strip())
     was_cut = got.finish == "length"
     if was_cut and text:

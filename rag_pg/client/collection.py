@@ -403,7 +403,7 @@ class Collection:
 
         Args:
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
-                object with `name` and `generate`.
+                object of the protocol `LLM`.
             options: as of `search`; limit, default 8: how many hits are shown to the model; rerank: llm is
                 the model that answers.
         Raises: as `search`, and ProviderError and its kinds when the model fails.

@@ -52,11 +52,13 @@ class LLMReranker:
                 Message(role="system", content=SYSTEM),
                 Message(role="user", content=build_prompt(query, texts)),
             ],
+            temperature=0.0,
             max_tokens=64 + 8 * len(texts),
         )
         if got.finish == "blocked":
             raise AnswerBlocked(
-                f"{self._llm.name} stopped its answer; leave out what gives offence"
+                f"{self._llm.name} stopped its answer{f' ({got.reason})' if got.reason else ''}; "
+                "leave out what gives offence"
             )
         named = read_order(got.text, len(texts), was_cut=got.finish == "length")
         if not named:

@@ -10,17 +10,18 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from fakes import ScriptedLLM
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import MARKER
 from rag_pg.answer.single_pass import answer_extractive, answer_with_llm, build_prompt
-from rag_pg.errors import AnswerBlocked, InvalidInput, ModelUnavailable, RateLimited
+from rag_pg.errors import AnswerBlocked, InvalidInput, ModelUnavailable, ProviderError, RateLimited
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.registry import open_llm
 from rag_pg.text.tokens import words
-from rag_pg.types import Answer, Completion, Hit, Message, Usage, Vectors
+from rag_pg.types import Answer, Completion, Hit, Usage, Vectors
 
 
 def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:
@@ -46,26 +47,6 @@ def hits(*contents: str) -> list[Hit]:
 
 def count_words(texts: Sequence[str]) -> list[int]:
     return [len(text.split()) for text in texts]
-
-
-class Says:
-    """A language model that gives one answer and keeps what it was asked."""
-
-    name = "says"
-
-    def __init__(self, text: str, finish: Literal["stop", "length", "blocked"] = "stop") -> None:
-        self.text = text
-        self.finish = finish
-        self.prompts: list[str] = []
-
-    def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
-    ) -> Completion:
-        prompt = messages[-1].content
-        self.prompts.append(prompt)
-        return Completion(
-            text=self.text, finish=self.finish, usage=Usage(prompt_tokens=9, answer_tokens=3)
-        )
 
 
 class WordEmbedder:
@@ -187,7 +168,9 @@ def answer(
     said: str, max_tokens: int = 100, finish: Literal["stop", "length", "blocked"] = "stop"
 ) -> Answer:
     found = hits(*(f"passage {number}" for number in range(1, 6)))
-    return answer_with_llm("Why?", found, Says(said, finish), max_tokens=max_tokens)
+    usage = Usage(prompt_tokens=9, answer_tokens=3)
+    llm = ScriptedLLM(Completion(text=said, finish=finish, usage=usage), name="says")
+    return answer_with_llm("Why?", found, llm, max_tokens=max_tokens)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +230,7 @@ def test_marker_after_an_answer_is_only_taken_out() -> None:
 
 
 def test_model_is_not_asked_without_hits() -> None:
-    llm = Says("Yes [1].")
+    llm = ScriptedLLM("Yes [1].", name="says")
     got = answer_with_llm("Why?", [], llm)
     assert (got.found, got.text, got.model, llm.prompts) == (False, NOT_FOUND, "says", [])
 
@@ -266,6 +249,11 @@ def test_a_mark_of_cutting_in_a_text_is_text() -> None:
 def test_an_answer_that_the_provider_blocked_is_an_error() -> None:
     with pytest.raises(AnswerBlocked, match="says stopped its answer"):
         answer("A is", finish="blocked")
+
+
+def test_an_answer_cut_before_its_first_word_is_an_error() -> None:
+    with pytest.raises(ProviderError, match=r"used up max_tokens \(7\)"):
+        answer("", max_tokens=7, finish="length")
 
 
 # --- extractive answers ------------------------------------------------------------------------
@@ -412,11 +400,5 @@ def test_unknown_model_is_told_what_there_is(name: str) -> None:
 
 
 def test_provider_errors_reach_the_caller() -> None:
-    class Fails(Says):
-        def complete(
-            self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
-        ) -> Completion:
-            raise ModelUnavailable("no library")
-
     with pytest.raises(ModelUnavailable):
-        answer_with_llm("Why?", hits("Text."), Fails(""))
+        answer_with_llm("Why?", hits("Text."), ScriptedLLM(ModelUnavailable("no library")))

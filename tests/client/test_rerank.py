@@ -13,11 +13,10 @@ from typing import Any
 import command_line
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
-from fakes import HashEmbedder, WordReranker
+from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
 
 from rag_pg import AsyncRag, InvalidInput, InvalidQuery, ProviderError, Rag, Settings
 from rag_pg.client.collection import Collection
-from rag_pg.types import Completion, Message
 
 BIRDS = [f"A blue bird flies over tree number {n}." for n in range(60)]
 FISH = "# Sea\n\n## Animals\n\nA red fish swims with a blue bird above."
@@ -162,20 +161,9 @@ def test_a_cross_encoder_that_is_not_there_is_noted(docs: Collection, tmp_path: 
 # --- answers
 
 
-class Model:
+def order_or_answer(call: Call) -> str:
     """Orders when it is shown passages, answers when it is shown sources."""
-
-    name = "model"
-
-    def __init__(self) -> None:
-        self.prompts: list[str] = []
-
-    def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
-    ) -> Completion:
-        prompt = messages[-1].content
-        self.prompts.append(prompt)
-        return Completion(text="40, 39" if prompt.startswith("Passages.") else "So it is [1].")
+    return "40, 39" if call.prompt.startswith("Passages.") else "So it is [1]."
 
 
 def test_an_answer_is_made_of_the_reranked_hits(docs: Collection) -> None:
@@ -185,7 +173,7 @@ def test_an_answer_is_made_of_the_reranked_hits(docs: Collection) -> None:
 
 
 def test_the_model_that_answers_also_orders(docs: Collection) -> None:
-    model = Model()
+    model = ScriptedLLM(order_or_answer)
     answer = docs.ask("Which blue bird?", limit=2, llm=model, rerank="llm")
     assert [prompt.split()[0] for prompt in model.prompts] == ["Passages.", "Sources."]
     assert answer.found and not answer.notes

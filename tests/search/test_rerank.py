@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
-from fakes import WordReranker
+from fakes import ScriptedLLM, WordReranker
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -32,29 +32,10 @@ from rag_pg.providers.llm_reranker import PASSAGE_CHARACTERS, LLMReranker, build
 from rag_pg.providers.registry import open_llm, open_reranker
 from rag_pg.providers.sentence_transformers import CrossEncoder
 from rag_pg.search.rerank import MAX_RUNNING, score_texts
-from rag_pg.types import Completion, Message, Scores
+from rag_pg.types import Scores
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 TEXTS = ["a cat", "how to build an index", "the dog"]
-
-
-class Says:
-    """A language model that gives one answer and keeps what it was asked."""
-
-    name = "says"
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.prompts: list[str] = []
-        self.limits: list[int] = []
-
-    def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
-    ) -> Completion:
-        prompt = messages[-1].content
-        self.prompts.append(prompt)
-        self.limits.append(max_tokens)
-        return Completion(text=self.text)
 
 
 # --- what is believed ------------------------------------------------------------------------
@@ -152,11 +133,11 @@ def test_a_timeout_of_the_rerankers_own_is_told_as_its_failure() -> None:
 def test_a_language_model_is_opened_by_name() -> None:
     asked: list[str] = []
 
-    def opener(name: str) -> Says:
+    def opener(name: str) -> ScriptedLLM:
         asked.append(name)
-        return Says("1")
+        return ScriptedLLM("1")
 
-    assert open_reranker("llm", llm="gemini", open_llm=opener).name == "llm:says"
+    assert open_reranker("llm", llm="gemini", open_llm=opener).name == "llm:scripted"
     open_reranker("llm:gemini:gemini-2.5-pro", llm="gemini", open_llm=opener)
     assert asked == ["gemini", "gemini:gemini-2.5-pro"]
 
@@ -226,15 +207,15 @@ def test_whatever_is_answered_names_each_text_once_at_most(answer: str) -> None:
 
 
 def test_texts_that_were_left_out_keep_their_order_behind() -> None:
-    scores = LLMReranker(Says("4, 2, 9, 4")).rerank("q", ["a", "b", "c", "d", "e"])
+    scores = LLMReranker(ScriptedLLM("4, 2, 9, 4")).rerank("q", ["a", "b", "c", "d", "e"])
     assert np.argsort(-scores).tolist() == [3, 1, 0, 2, 4]
     assert scores.tolist() == [3.0, 4.0, 2.0, 5.0, 1.0]
 
 
 @pytest.mark.parametrize("answer", ["I cannot say.", "", "7, 8, 9"])
 def test_an_answer_without_an_order_is_an_error(answer: str) -> None:
-    with pytest.raises(ProviderError, match="says answered with no list of passage numbers"):
-        LLMReranker(Says(answer)).rerank("q", TEXTS)
+    with pytest.raises(ProviderError, match="scripted answered with no list of passage numbers"):
+        LLMReranker(ScriptedLLM(answer)).rerank("q", TEXTS)
 
 
 def test_passages_are_numbered_and_fenced_by_a_mark_they_cannot_hold() -> None:
@@ -252,10 +233,10 @@ def test_passages_are_numbered_and_fenced_by_a_mark_they_cannot_hold() -> None:
 
 
 def test_long_texts_are_shown_in_part_and_many_are_given_room_for_an_answer() -> None:
-    llm = Says("1")
+    llm = ScriptedLLM("1")
     LLMReranker(llm).rerank("q", ["x" * 5000] * 50)
     assert llm.prompts[0].count("x") == 50 * PASSAGE_CHARACTERS
-    assert llm.limits[0] >= 50 * 6
+    assert llm.calls[0].max_tokens >= 50 * 6
 
 
 def gemini(fake: FakeGemini, timeout: float = 60.0) -> LLMReranker:

@@ -1,16 +1,106 @@
-"""Stand-ins that are handed over as arguments: an embedder and a reranker that need no model."""
+"""Stand-ins that are handed over as arguments: an embedder, a reranker and a language model."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from rag_pg.types import Scores, Vectors
+from rag_pg.providers.chat import parse_json
+from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Usage, Vectors
+
+Reply = str | Completion | BaseException
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """What a ScriptedLLM was asked."""
+
+    messages: list[Message]
+    schema: Mapping[str, Any] | None
+    tools: list[Tool]
+    temperature: float
+    max_tokens: int
+
+    @property
+    def prompt(self) -> str:
+        return self.messages[-1].content
+
+
+class ScriptedLLM:
+    """A language model that gives one reply after the other, and keeps what it was asked in `calls`.
+
+    replies: texts, Completions, errors to raise, or functions of a Call that return one of these; the last
+    is repeated for ever. A text comes with 9 and 3 tokens of usage, and `parsed` where a schema was given.
+    """
+
+    def __init__(
+        self,
+        *replies: Reply | Callable[[Call], Reply],
+        name: str = "scripted",
+        capabilities: Capabilities | None = None,
+    ) -> None:
+        self.name = name
+        self.capabilities = capabilities or Capabilities(schema=True, tools=True)
+        self.calls: list[Call] = []
+        self._replies = list(replies)
+        self._lock = threading.Lock()
+
+    @property
+    def prompts(self) -> list[str]:
+        """The last message of each call."""
+        return [call.prompt for call in self.calls]
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Completion:
+        call = Call(
+            messages=list(messages),
+            schema=schema,
+            tools=list(tools),
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        with self._lock:
+            self.calls.append(call)
+            reply = self._replies[0] if len(self._replies) == 1 else self._replies.pop(0)
+        if callable(reply):
+            reply = reply(call)
+        if isinstance(reply, BaseException):
+            raise reply
+        if isinstance(reply, Completion):
+            return reply
+        return Completion(
+            text=reply,
+            parsed=parse_json(reply) if schema is not None else None,
+            usage=Usage(prompt_tokens=9, answer_tokens=3),
+        )
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Iterator[str | Completion]:
+        whole = self.complete(
+            messages, schema=schema, tools=tools, temperature=temperature, max_tokens=max_tokens
+        )
+        yield from re.findall(r"\S+\s*|\s+", whole.text)
+        yield whole
 
 
 class HashEmbedder:

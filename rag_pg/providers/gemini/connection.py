@@ -6,9 +6,10 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import islice
 from typing import Any, TypeVar
 
 from rag_pg.errors import (
@@ -43,6 +44,24 @@ class Connection:
         self._lock = threading.Lock()
         self._sdk: Sdk | None = None
         self._key = self._url = ""
+
+    def stream(self, use: Callable[[Sdk], Iterator[_T]]) -> Generator[_T]:
+        """Yield what use(sdk) yields; the request is tried again as by `call` until the first came."""
+
+        def begin(sdk: Sdk) -> tuple[list[_T], Iterator[_T]]:
+            pieces = use(sdk)
+            return list(islice(pieces, 1)), pieces
+
+        first, rest = self.call(begin)
+        try:
+            yield from first
+            yield from rest
+        except Exception as exc:
+            raise self._translate(exc)[0] from (None if self._key in str(exc) else exc)
+        finally:
+            close = getattr(rest, "close", None)
+            if close:
+                close()
 
     def call(self, use: Callable[[Sdk], _T]) -> _T:
         """Return use(sdk), tried again after each of PAUSES while the provider answers 5xx."""

@@ -7,12 +7,15 @@ Objects may be shared between threads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any
 
-from rag_pg.errors import AnswerBlocked, ProviderError
+from rag_pg.errors import UnusableReply
+from rag_pg.providers.chat import ChatRequest, parse_json
 from rag_pg.providers.gemini.connection import Connection
-from rag_pg.providers.gemini.sdk import Reply, SdkChoice, Turn
-from rag_pg.types import Completion, Message, Usage
+from rag_pg.providers.gemini.sdk import Reply, SdkChoice
+from rag_pg.types import Capabilities, Completion, Finish, Message, Tool, ToolCall, Usage
 
 
 class GeminiLLM:
@@ -28,59 +31,88 @@ class GeminiLLM:
         timeout: float = 60.0,
     ) -> None:
         self.name = f"gemini:{model}"
+        self.capabilities = Capabilities(schema=True, tools=True)
         self._model = model
         self._connection = Connection(api_key, base_url, sdk, timeout)
 
     def complete(
-        self, messages: Sequence[Message], *, max_tokens: int, temperature: float | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
     ) -> Completion:
-        """Return what the model says after `messages`.
+        """As `LLM.complete`. A model that thinks first may use more than max_tokens.
 
-        Args:
-            max_tokens: of the visible answer; a model that thinks first may use more.
-            temperature: 0 to 2; None: 0 where the model is best at it.
-        Raises: ProviderAuth, RateLimited, ProviderTimeout, AnswerBlocked, ProviderError,
-            ModelUnavailable (no SDK installed).
+        Raises: ProviderAuth, RateLimited, ProviderTimeout, ProviderError, ModelUnavailable (no SDK installed).
         """
-        system = "\n\n".join(m.content for m in messages if m.role == "system")
-        turns: list[Turn] = [
-            ("model" if m.role == "assistant" else "user", m.content)
-            for m in messages
-            if m.role != "system"
-        ]
-        reply = self._connection.call(
-            lambda sdk: sdk.generate(
-                turns,
-                model=self._model,
-                system=system,
-                max_tokens=max_tokens,
-                temperature=temperature,
-            )
+        request = ChatRequest(
+            messages=messages,
+            schema=schema,
+            tools=tools,
+            temperature=temperature,
+            max_tokens=max_tokens,
         )
-        answer_tokens = max(0, reply.total_tokens - reply.prompt_tokens)
-        return Completion(
-            text=_text(reply, self.name, max_tokens),
-            finish="length" if reply.finish == "MAX_TOKENS" else "stop",
-            usage=Usage(prompt_tokens=reply.prompt_tokens, answer_tokens=answer_tokens),
+        replies = self._connection.call(
+            lambda sdk: list(sdk.generate(request, self._model, stream=False))
         )
+        return _completion(replies, request, self.name)
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Iterator[str | Completion]:
+        """As `LLM.stream`. Raises: as `complete`."""
+        request = ChatRequest(
+            messages=messages,
+            schema=schema,
+            tools=tools,
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        replies = []
+        pieces = self._connection.stream(
+            lambda sdk: sdk.generate(request, self._model, stream=True)
+        )
+        with closing(pieces):
+            for reply in pieces:
+                replies.append(reply)
+                if reply.text:
+                    yield reply.text
+        yield _completion(replies, request, self.name)
 
 
-def _text(reply: Reply, name: str, max_tokens: int) -> str:
-    """Return the reply's text. Raises: AnswerBlocked, ProviderError (no text)."""
-    if reply.blocked:
-        raise AnswerBlocked(
-            f"{name} refused the prompt ({reply.blocked}); "
-            "rephrase the question, or filter out the document that gives offence"
-        )
-    text = reply.text.strip()
-    if reply.finish == "MAX_TOKENS":
-        if not text:
-            raise ProviderError(
-                f"{name} used up max_tokens ({max_tokens}) before it wrote a word; raise max_tokens"
-            )
-        return text
-    if reply.finish not in ("STOP", "FINISH_REASON_UNSPECIFIED", ""):
-        raise AnswerBlocked(f"{name} stopped its answer ({reply.finish}); rephrase the question")
-    if not text:
-        raise ProviderError(f"{name} gave an empty answer; ask again")
-    return text
+def _completion(replies: Sequence[Reply], request: ChatRequest, name: str) -> Completion:
+    """Put the pieces together. Raises: UnusableReply (nothing in it)."""
+    text = "".join(reply.text for reply in replies)
+    found = [call for reply in replies for call in reply.calls]
+    calls = [
+        ToolCall(id=c.id or f"call-{n}", name=c.name, arguments=c.arguments, signature=c.signature)
+        for n, c in enumerate(found, 1)
+    ]
+    blocked = next((reply.blocked for reply in replies if reply.blocked), "")
+    reason = next((reply.finish for reply in reversed(replies) if reply.finish), "")
+    finish: Finish = "tool_calls" if calls else "stop"
+    if blocked or reason not in ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED", ""):
+        finish = "blocked"
+    elif reason == "MAX_TOKENS":
+        finish = "length"
+    elif not (text.strip() or calls):
+        raise UnusableReply(f"{name} gave an empty answer; ask again")
+    prompt = max((reply.prompt_tokens for reply in replies), default=0)
+    total = max((reply.total_tokens for reply in replies), default=0)
+    return Completion(
+        text=text.strip(),
+        parsed=parse_json(text) if request.schema is not None else None,
+        tool_calls=calls,
+        finish=finish,
+        usage=Usage(prompt_tokens=prompt, answer_tokens=max(0, total - prompt)),
+        reason=(blocked or reason) if finish == "blocked" else "",
+    )
