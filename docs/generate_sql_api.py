@@ -72,6 +72,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "search",
             "search_keyword",
             "search_vector",
+            "search_variants",
             "more_like",
             "expand",
             "snippet",

@@ -88,6 +88,10 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.search_vector('own', '[1, 0.5, 0]', exact_below => 0)",
         "rag.search_vector('own', '[1, 0.5, 0]', 10, '{\"half\": 1}', exact_below => 0)",
     ),
+    "search_variants": (
+        f"""rag.search_variants('own', '{{alpha w7, w9}}', ARRAY['[1, 0.5, 0]', NULL]::halfvec[], metadata_filter => {FILTER},
+            options => '{{"diversity": 0.5, "per_document": 1}}')""",
+    ),
     "more_like": (f"rag.more_like('own', {ONE_CHUNK})", f"rag.more_like('own', {ONE_CHUNK}, same_document => false)"),
     "expand": (f"rag.expand('own', ARRAY[{ONE_CHUNK}])", f"rag.expand('own', ARRAY[{ONE_CHUNK}], upto => 'document')"),
     "explain_search": (f"rag.explain_search({ALL_SEARCH}, metadata_filter => {FILTER})",),

@@ -29,6 +29,7 @@ SEARCHES = {
     "hybrid, few pass": f"rag.search('large', 'w7 common', '{VECTOR}', 10, '{{\"few\": 7}}')",
     "hybrid, refined": f"""rag.search('large', 'w7 common', '{VECTOR}', diversity => 0.5, per_document => 1,
         boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}]')""",
+    "variants": f"rag.search_variants('large', '{{w7,common}}', ARRAY['{VECTOR}', NULL]::halfvec[])",
     "more_like": "rag.more_like('large', (SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1))",
     "count, declared range": "rag.count_documents('large', '{\"number\": {\"$gte\": 19900}}')",
     "facets, declared range": "rag.facets('large', 'few', '{\"number\": {\"$gte\": 19900}}')",

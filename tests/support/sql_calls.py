@@ -51,6 +51,10 @@ CALLS: dict[str, tuple[str, str]] = {
         "reader",
         f"SELECT * FROM rag.search_vector('docs', {VECTOR}, exact_below => 0)",
     ),
+    "search_variants": (
+        "reader",
+        f"SELECT * FROM rag.search_variants('docs', '{{word7 fish,bird}}', ARRAY[{VECTOR}, NULL]::public.halfvec[])",
+    ),
     "more_like": ("reader", f"SELECT * FROM rag.more_like('docs', {CHUNK})"),
     "snippet": ("reader", f"SELECT rag.snippet('docs', {CHUNK}, 'word7 fish')"),
     "expand": ("reader", f"SELECT * FROM rag.expand('docs', ARRAY[{CHUNK}])"),
