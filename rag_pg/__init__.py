@@ -17,11 +17,11 @@ from rag_pg.errors import *  # noqa: F403
 from rag_pg.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from rag_pg.answer import AnswerContext, Strategy, register_strategy
     from rag_pg.client import AsyncCollection, AsyncRag, Collection, Rag
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
     from rag_pg.protocols import LLM, Embedder, Reranker
-    from rag_pg.search import Hits
     from rag_pg.types import (
         AddReport,
         AdoptReport,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Facet,
         Finding,
         Hit,
+        Hits,
         JobCounts,
         Loaded,
         LoadFailure,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         Progress,
         Space,
         SpaceComparison,
+        Step,
         SyncReport,
         Tool,
         ToolCall,
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 
 _LAZY = {
     "Answer": "rag_pg.types",
+    "AnswerContext": "rag_pg.answer",
     "AsyncCollection": "rag_pg.client",
     "AsyncRag": "rag_pg.client",
     "Citation": "rag_pg.types",
@@ -57,7 +60,7 @@ _LAZY = {
     "Document": "rag_pg.types",
     "Facet": "rag_pg.types",
     "Hit": "rag_pg.types",
-    "Hits": "rag_pg.search",
+    "Hits": "rag_pg.types",
     "Loaded": "rag_pg.types",
     "Progress": "rag_pg.types",
     "load_bytes": "rag_pg.load",
@@ -73,6 +76,9 @@ _LAZY = {
     "JobCounts": "rag_pg.types",
     "LoadFailure": "rag_pg.types",
     "Space": "rag_pg.types",
+    "Step": "rag_pg.types",
+    "Strategy": "rag_pg.answer",
+    "register_strategy": "rag_pg.answer",
     "SpaceComparison": "rag_pg.types",
     "SyncReport": "rag_pg.types",
     "Capabilities": "rag_pg.types",
@@ -88,6 +94,7 @@ __all__ = [
     "AdoptReport",
     "Answer",
     "Capabilities",
+    "AnswerContext",
     "AsyncCollection",
     "AsyncRag",
     "Citation",
@@ -112,12 +119,15 @@ __all__ = [
     "Settings",
     "Space",
     "SpaceComparison",
+    "Step",
+    "Strategy",
     "SyncReport",
     "Tool",
     "ToolCall",
     "Usage",
     *errors.__all__,
     "load_bytes",
+    "register_strategy",
 ]
 
 

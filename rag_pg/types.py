@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float64]
+
+_MARKUP = re.compile(r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
 
 
 # --- protocols: what a plug-in has to offer ------------------------------------------------
@@ -248,6 +251,40 @@ class Hit:
     rerank_score: float | None = None
 
 
+Leg = Literal["vector", "rerank"]
+
+
+class Hits(list[Hit]):
+    """Search results, best first.
+
+    skipped: the steps that a provider's failure left out: "vector" (keywords alone answered), "rerank"
+    (the fused order stands). notes: why, for people. method: hybrid, vector or keyword: the legs that
+    searched. seconds: the whole search.
+    """
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        notes: Sequence[str] = (),
+        skipped: Iterable[Leg] = (),
+        *,
+        method: Literal["hybrid", "vector", "keyword"] = "hybrid",
+        count_tokens: Callable[[Sequence[str]], Sequence[int]] = lambda texts: [0] * len(texts),
+        seconds: float = 0.0,
+    ) -> None:
+        super().__init__(hits)
+        self.notes = tuple(notes)
+        self.skipped: frozenset[Leg] = frozenset(skipped)
+        self.method = method
+        self.seconds = seconds
+        self._count_tokens = count_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of all contents, estimated."""
+        return sum(self._count_tokens([hit.content for hit in self]))
+
+
 # --- answers --------------------------------------------------------------------------------------
 
 
@@ -341,16 +378,56 @@ class Citation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """What was done for an answer: kind is search, llm, tool, or what a strategy calls it. `detail` is
+    JSON: the query and the hits of a search, the purpose and the end of a model's call.
+    `seconds`: how long it took."""
+
+    kind: str
+    detail: Mapping[str, Any]
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """An answer with its sources. `found` is False when the documents do not answer;
-    `notes` say what was degraded (a leg that was skipped, a citation that was dropped)."""
+    """An answer with its sources.
+
+    found: False when the documents do not answer. sufficient: whether what was found was judged enough
+    for a whole answer; None where nobody judged. reason: why it is not found, or not whole. strategy: what
+    made it, after fallbacks. model: what wrote the text. notes: what was degraded (a leg that was skipped,
+    a citation that was dropped, a fallback). steps: what was done, in order. usage: tokens of all calls.
+    cost: US dollars; None where a model's price is not known. seconds: all of it. trace_id: 32 hexadecimal
+    digits, as in W3C trace contexts.
+    """
 
     text: str
     found: bool
-    citations: Sequence[Citation]
-    model: str
-    usage: Usage
+    citations: Sequence[Citation] = ()
+    sufficient: bool | None = None
+    reason: str = ""
+    strategy: str = ""
+    model: str = ""
     notes: Sequence[str] = ()
+    steps: Sequence[Step] = ()
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    seconds: float = 0.0
+    trace_id: str = ""
+
+    def markdown(self) -> str:
+        """Return the text, and a section that names its sources by their numbers."""
+        if not self.citations:
+            return self.text
+        lines = [f"- [{c.number}] {_source_line(c)}" for c in self.citations]
+        return "\n".join([self.text, "", "## Sources", "", *lines])
+
+
+def _source_line(citation: Citation) -> str:
+    """Return title, heading and uri of a source as a line of Markdown."""
+    names = [citation.title, citation.heading, citation.uri]
+    shown = [_MARKUP.sub(r"\\\g<0>", " ".join(name.split())) for name in names]
+    return " · ".join(dict.fromkeys(filter(None, shown)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

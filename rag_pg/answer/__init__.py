@@ -1,11 +1,22 @@
-"""Hits -> Answer.
+"""A question and its search -> Answer.
 
-An answer with citations is written, or quoted, from what was found.
+An answer with citations is written, or quoted, from what was found: by a strategy.
 """
 
-from rag_pg.answer.single_pass import answer_extractive, answer_with_llm
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.strategy import (
+    Strategy,
+    answer_question,
+    find_strategy,
+    import_strategy,
+    register_strategy,
+)
 
 __all__ = [
-    "answer_extractive",
-    "answer_with_llm",
+    "AnswerContext",
+    "Strategy",
+    "answer_question",
+    "find_strategy",
+    "import_strategy",
+    "register_strategy",
 ]

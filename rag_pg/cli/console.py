@@ -73,15 +73,17 @@ def _beginning(content: str, room: int) -> str:
 
 def print_answer(answer: Answer) -> None:
     """Print an answer, its sources and how it was made."""
-    write(answer.text)
-    if answer.citations:
-        write()
-    for c in answer.citations:
-        where = c.uri + (f" · {c.heading}" if c.heading else "")
-        write((f"  [{c.number}] {where}", "dim"))
+    if is_terminal(sys.stdout):
+        write(answer.markdown())
+    else:
+        write(answer.text)
+        if answer.citations:
+            write()
+        for c in answer.citations:
+            write(f"  [{c.number}] {c.uri}" + (f" · {c.heading}" if c.heading else ""))
     for remark in answer.notes:
         note(remark)
-    tell((f"answered by {answer.model}", "dim"))
+    tell((f"answered by {answer.model}, strategy {answer.strategy}", "dim"))
 
 
 def print_adopted(report: AdoptReport) -> None:

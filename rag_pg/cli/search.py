@@ -78,15 +78,30 @@ def ask(
     llm: Annotated[
         str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
     ] = None,
+    helper_llm: Annotated[
+        str | None, typer.Option(help="What checks and extracts; default: as --llm.")
+    ] = None,
+    strategy: Annotated[
+        str,
+        typer.Option(help="How: auto, single, extractive; or module:function of your own."),
+    ] = "auto",
     rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
+    from rag_pg.answer import import_strategy
+
     where = parsed_filter(filter)
     with open_client(dsn) as rag:
         answer = open_collection(rag, collection).ask(
-            question, limit=limit, filter=where, llm=llm, rerank=rerank
+            question,
+            limit=limit,
+            filter=where,
+            llm=llm,
+            helper_llm=helper_llm,
+            strategy=import_strategy(strategy),
+            rerank=rerank,
         )
     if json_:
         print_json(answer)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
-from rag_pg.answer import answer_extractive, answer_with_llm
+from rag_pg.answer import answer_question
+from rag_pg.client.ask import AskOptions, make_context
 from rag_pg.errors import (
     NotFound,
     RagError,
@@ -32,9 +32,8 @@ from rag_pg.ingest import (
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import LLMReranker
-from rag_pg.search import Hits, Searcher, SearchOptions
+from rag_pg.protocols import Embedder
+from rag_pg.search import Searcher, SearchOptions
 from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
@@ -45,6 +44,7 @@ from rag_pg.types import (
     Document,
     Facet,
     Hit,
+    Hits,
     Space,
     SpaceComparison,
     SyncReport,
@@ -392,35 +392,22 @@ class Collection:
         )  # fmt: skip
         return [text or "" for text in found]
 
-    def ask(
-        self,
-        question: str,
-        *,
-        llm: str | LLM | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Answer:
+    def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
 
         Args:
+            strategy: how; see docs/guides/answers.md. auto (the default) chooses; single, extractive, or a name given to
+                `register_strategy`, or a function of a question and an `AnswerContext`.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
                 object of the protocol `LLM`.
+            helper_llm: what checks and extracts; default: llm.
             options: as of `search`; limit, default 8: how many hits are shown to the model; rerank: llm is
                 the model that answers.
-        Raises: as `search`, and ProviderError and its kinds when the model fails.
+        Returns: the answer; when the strategy or its model fails, that of a simpler one, which `notes` say.
+        Raises: as `search`, and InvalidInput (unknown strategy or model).
         """
-        model = self.rag.models.llm(llm) if isinstance(llm, str | None) else llm
-        if options.get("rerank") == "llm" and model is not None:
-            options["rerank"] = LLMReranker(model)
-        options.setdefault("limit", 8)
-        hits = self.search(question, **options)
-        if model is None:
-            working = None if "vector" in hits.skipped else self.embedder
-            answer = answer_extractive(question, hits, embedder=working)
-        else:
-            answer = answer_with_llm(question, hits, model)
-        if not hits.notes:
-            return answer
-        return replace(answer, notes=(*hits.notes, *answer.notes))
+        strategy = options.get("strategy", "auto")
+        return answer_question(question, make_context(self, options), strategy=strategy)
 
     def documents(
         self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None

@@ -3,11 +3,11 @@
 A question is embedded, searched for and its hits are reranked.
 """
 
-from rag_pg.search.options import SearchOptions
-from rag_pg.search.search import Hits, Searcher
+from rag_pg.search.options import SearchOptions, check_names
+from rag_pg.search.search import Searcher
 
 __all__ = [
-    "Hits",
     "SearchOptions",
     "Searcher",
+    "check_names",
 ]

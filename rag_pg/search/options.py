@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
@@ -36,11 +36,15 @@ class SearchOptions(StatementOptions, total=False):
     rerank_timeout: float | None  # seconds
 
 
-def check_names(options: Mapping[str, object]) -> None:
-    """Raises InvalidInput naming the options that there are none of."""
-    known = SearchOptions.__optional_keys__
+def check_names(
+    options: Mapping[str, object],
+    *,
+    known: Collection[str] = SearchOptions.__optional_keys__,
+    call: str = "search",
+) -> None:
+    """Raises InvalidInput naming the options of a call that there are none of."""
     for name in options:
         if name not in known:
             near = get_close_matches(name, known, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(sorted(known))}"
-            raise InvalidInput(f"search has no option {name!r}; {hint}")
+            raise InvalidInput(f"{call} has no option {name!r}; {hint}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, Unpack
 
@@ -12,24 +12,11 @@ from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceCh
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
-from rag_pg.text import clean_text
-from rag_pg.types import CollectionInfo, Hit, Vectors
+from rag_pg.text import clean_text, estimate_tokens
+from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Vectors
 
 QUERIES_CACHED = 1024
 LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many bytes
-Step = Literal["vector", "rerank"]
-
-
-class Hits(list[Hit]):
-    """Search results, best first. `skipped` are the steps that a provider's failure left out: "vector"
-    (keywords alone answered), "rerank" (the fused order stands). `notes` says why, for people."""
-
-    def __init__(
-        self, hits: Iterable[Hit] = (), notes: Sequence[str] = (), skipped: Iterable[Step] = ()
-    ) -> None:
-        super().__init__(hits)
-        self.notes = tuple(notes)
-        self.skipped: frozenset[Step] = frozenset(skipped)
 
 
 class Searcher:
@@ -74,6 +61,7 @@ class Searcher:
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits:
         """See `Collection.search`."""
+        started = time.perf_counter()
         check_names(options)
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)
@@ -96,7 +84,7 @@ class Searcher:
                 )
             options["limit"] = options["candidate_limit"] = count
         notes: list[str] = []
-        skipped: set[Step] = set()
+        skipped: set[Leg] = set()
         hits = self._ask_database(query, options, notes, skipped)
         if rerank is not None:
             try:
@@ -107,10 +95,17 @@ class Searcher:
                 notes.append(f"reranking was skipped: {exc}")
         if note := self._waiting(len(hits) < options["limit"]):
             notes.append(note)
-        return Hits(hits[page], notes, skipped)
+        return Hits(
+            hits[page],
+            notes,
+            skipped,
+            method=_method(query, options, skipped),
+            count_tokens=estimate_tokens,
+            seconds=time.perf_counter() - started,
+        )
 
     def _ask_database(
-        self, query: str, options: StatementOptions, notes: list[str], skipped: set[Step]
+        self, query: str, options: StatementOptions, notes: list[str], skipped: set[Leg]
     ) -> list[Hit]:
         """Search with the query's vector; anew by another model when another space was activated meanwhile."""
         for attempt in range(3):
@@ -157,3 +152,12 @@ class Searcher:
         if now - self._status_at > (1 if short else 10):
             self._status, self._status_at = self.database.search_note(self.info.name), now
         return self._status
+
+
+def _method(
+    query: str, options: StatementOptions, skipped: set[Leg]
+) -> Literal["hybrid", "vector", "keyword"]:
+    """Return which legs searched."""
+    if "vector" in skipped or options.get("vector_weight") == 0 or len(query) > LONGEST_QUERY:
+        return "keyword"
+    return "vector" if options.get("keyword_weight") == 0 else "hybrid"

@@ -14,14 +14,15 @@ from fakes import ScriptedLLM
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.prompt import MARKER
-from rag_pg.answer.single_pass import answer_extractive, answer_with_llm, build_prompt
-from rag_pg.errors import AnswerBlocked, InvalidInput, ModelUnavailable, ProviderError, RateLimited
+from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
+from rag_pg.answer.prompt import MARKER, build_prompt
+from rag_pg.errors import InvalidInput, ModelUnavailable, RateLimited
+from rag_pg.protocols import LLM
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.registry import open_llm
 from rag_pg.text.tokens import words
-from rag_pg.types import Answer, Completion, Hit, Usage, Vectors
+from rag_pg.types import Answer, Completion, Hit, Hits, Usage, Vectors
 
 
 def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:
@@ -167,10 +168,16 @@ def test_budget_is_positive() -> None:
 def answer(
     said: str, max_tokens: int = 100, finish: Literal["stop", "length", "blocked"] = "stop"
 ) -> Answer:
-    found = hits(*(f"passage {number}" for number in range(1, 6)))
     usage = Usage(prompt_tokens=9, answer_tokens=3)
     llm = ScriptedLLM(Completion(text=said, finish=finish, usage=usage), name="says")
-    return answer_with_llm("Why?", found, llm, max_tokens=max_tokens)
+    return ask(llm, *(f"passage {n}" for n in range(1, 6)), max_tokens=max_tokens)
+
+
+def ask(llm: LLM, *passages: str, max_tokens: int = 100) -> Answer:
+    context = AnswerContext(
+        find=lambda query, **options: Hits(hits(*passages)), llm=llm, answer_tokens=max_tokens
+    )
+    return answer_question("Why?", context, strategy="single")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +214,7 @@ def test_citation_carries_the_passage_shown() -> None:
 
 
 def test_answer_without_a_citation_is_noted() -> None:
-    assert answer("Yes.").notes == ["the answer cites no source"]
+    assert answer("Yes.").notes == ("the answer cites no source",)
 
 
 @pytest.mark.parametrize(
@@ -231,13 +238,14 @@ def test_marker_after_an_answer_is_only_taken_out() -> None:
 
 def test_model_is_not_asked_without_hits() -> None:
     llm = ScriptedLLM("Yes [1].", name="says")
-    got = answer_with_llm("Why?", [], llm)
+    got = ask(llm)
     assert (got.found, got.text, got.model, llm.prompts) == (False, NOT_FOUND, "says", [])
 
 
 def test_answer_cut_by_max_tokens_is_noted_and_loses_its_half_citation() -> None:
     got = answer("A is B [1]. C is D [2", max_tokens=7, finish="length")
-    assert got.text == "A is B [1]. C is D […]"
+    assert got.text == "A is B [1]. C is D"
+    assert got.reason == "the answer was cut short"
     assert list(got.notes) == ["the answer was cut at max_tokens (7)"]
 
 
@@ -246,14 +254,18 @@ def test_a_mark_of_cutting_in_a_text_is_text() -> None:
     assert got.text == "A is B [1]. He wrote […]" and not got.notes
 
 
-def test_an_answer_that_the_provider_blocked_is_an_error() -> None:
-    with pytest.raises(AnswerBlocked, match="says stopped its answer"):
-        answer("A is", finish="blocked")
+def test_a_blocked_answer_falls_back_to_the_documents_own_sentences() -> None:
+    got = answer("A is", finish="blocked")
+    assert (got.strategy, got.model) == ("extractive", "extractive")
+    assert list(got.notes) == [
+        "single failed: says stopped its answer; rephrase the question; answered by extractive"
+    ]
+    assert got.usage.prompt_tokens == 9
 
 
-def test_an_answer_cut_before_its_first_word_is_an_error() -> None:
-    with pytest.raises(ProviderError, match=r"used up max_tokens \(7\)"):
-        answer("", max_tokens=7, finish="length")
+def test_an_answer_cut_before_its_first_word_falls_back() -> None:
+    got = answer("", max_tokens=7, finish="length")
+    assert got.strategy == "extractive" and "used up max_tokens (7)" in got.notes[0]
 
 
 # --- extractive answers ------------------------------------------------------------------------
@@ -399,6 +411,7 @@ def test_unknown_model_is_told_what_there_is(name: str) -> None:
         open_llm(name)
 
 
-def test_provider_errors_reach_the_caller() -> None:
-    with pytest.raises(ModelUnavailable):
-        answer_with_llm("Why?", hits("Text."), ScriptedLLM(ModelUnavailable("no library")))
+def test_a_model_that_fails_is_noted_and_the_documents_own_sentences_answer() -> None:
+    got = ask(ScriptedLLM(ModelUnavailable("no library")), "Why? Because fish swim.")
+    assert got.strategy == "extractive"
+    assert list(got.notes) == ["single failed: no library; answered by extractive"]

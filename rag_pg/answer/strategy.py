@@ -1,0 +1,97 @@
+"""Strategies by name, and the run of one of them with what it falls back to."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from importlib import import_module
+
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.strategies import BUILT_IN
+from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
+from rag_pg.types import Answer
+
+Strategy = Callable[[str, AnswerContext], Answer]
+
+_strategies: dict[str, Strategy] = dict(BUILT_IN)
+
+
+def register_strategy(name: str, function: Strategy) -> None:
+    """Name a strategy, for `ask`, the command line and the workers of this process.
+
+    Args:
+        function: called with the question and its `AnswerContext`; returns the `Answer`.
+    Raises: InvalidInput (a name that is none, or taken).
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):
+        raise InvalidInput(
+            f"{name!r} is no name for a strategy; use up to 63 of a-z, 0-9 and _, first a letter"
+        )
+    if _strategies.get(name, function) is not function:
+        raise InvalidInput(f"there is a strategy {name!r} already; use another name")
+    _strategies[name] = function
+
+
+def find_strategy(strategy: str | Strategy) -> tuple[str, Strategy]:
+    """Return a strategy with its name. Raises: InvalidInput naming those that there are."""
+    if callable(strategy):
+        return getattr(strategy, "__name__", type(strategy).__name__), strategy
+    if strategy not in _strategies:
+        near = get_close_matches(strategy, _strategies, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(sorted(_strategies))}"
+        raise InvalidInput(f"there is no strategy {strategy!r:.100}; {hint}")
+    return strategy, _strategies[strategy]
+
+
+def import_strategy(name: str) -> str | Strategy:
+    """Return the function that module:function names, another name as it is.
+
+    Raises: InvalidInput (it cannot be imported, or is no function).
+    """
+    module, colon, attribute = name.partition(":")
+    if not colon:
+        return name
+    try:
+        found = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError) as exc:
+        raise InvalidInput(f"cannot import the strategy {name!r}: {exc}") from exc
+    if not callable(found):
+        raise InvalidInput(f"{name!r} is no function; name one that takes a question and a context")
+    function: Strategy = found
+    return function
+
+
+def answer_question(
+    question: str, context: AnswerContext, *, strategy: str | Strategy = "auto"
+) -> Answer:
+    """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model does.
+
+    Raises: InvalidInput (unknown strategy, no language model where one is needed), and what a search
+        raises.
+    """
+    started = time.perf_counter()
+    name, function = find_strategy(strategy)
+    answer: Answer | None = None
+    while answer is None:
+        try:
+            answer = function(question, context)
+        except (ProviderError, ModelUnavailable) as exc:
+            if name == "extractive":
+                raise
+            model_failed = context.llm is None or context.llm.name in context.failed
+            following = "extractive" if model_failed or name == "single" else "single"
+            context.note(f"{name} failed: {exc}; answered by {following}")
+            name, function = find_strategy(following)
+    return replace(
+        answer,
+        strategy=answer.strategy or name,
+        notes=tuple(dict.fromkeys([*context.notes, *answer.notes])),
+        steps=tuple(context.steps),
+        usage=context.usage,
+        seconds=time.perf_counter() - started,
+        trace_id=secrets.token_hex(16),
+    )
