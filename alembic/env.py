@@ -1,4 +1,5 @@
-"""Alembic's entry point. `rag_pg.db.schema.upgrade` opens the transaction and hands over its connection."""
+"""Alembic's entry point. `rag_pg.db.schema.upgrade` opens the transaction
+and hands over its connection."""
 
 from alembic import context
 

@@ -32,21 +32,6 @@ STATEMENTS: tuple[str, ...] = (
     """,
     "ALTER TYPE rag.request ADD ATTRIBUTE result_offset integer",
     """
-    COMMENT ON TABLE rag.keyword_slots IS
-$$The merged chunks by slot: the dense number by which postings name a chunk.
-
-Block n holds the slots 16000 n to 16000 n + 15999. A deleted chunk keeps its slot until compaction takes
-its block apart; the block is then free and used again, so slot numbers do not run out.$$
-    """,
-    """
-    COMMENT ON TABLE rag.keyword_totals IS
-$$Live merged chunks of a collection, the sum of their lengths, and the next slot of the block that grows
-(at the beginning of a block, none does: the next merge takes a free one).
-
-One row per collection, updated by merges only (never by writers). Live N = chunk_count + fresh
-changes.$$
-    """,
-    """
     CREATE TABLE rag.maintenance_failures (
         task text NOT NULL,
         target integer NOT NULL,
@@ -55,11 +40,8 @@ changes.$$
         CONSTRAINT maintenance_failures_pkey PRIMARY KEY (task, target)
     )
     """,
-    """
-    COMMENT ON TABLE rag.maintenance_failures IS
-    'Steps of maintenance that failed when they were last tried: which, of what (a collection or source), and why.'
-    """,
-    # Names of text search configurations were stored as pgvector's schema and rag on the search path showed them.
+    # Names of text search configurations were stored as pgvector's schema
+    # and rag on the search path showed them.
     *(
         f"""
         UPDATE rag.{table} AS t

@@ -5,7 +5,8 @@ from alembic import op
 revision = "0003"
 down_revision = "0002"
 
-# What depends on a function (indexes, triggers) keeps it when it is renamed; its body comes from sql/ afterwards.
+# What depends on a function (indexes, triggers) keeps it when it is renamed;
+# its body comes from sql/ afterwards.
 RENAMED = """
 active_space _active_space
 add_error _add_error
