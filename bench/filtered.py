@@ -1,12 +1,14 @@
-"""Does a filter cost recall or time? rag.search_vector beside plain pgvector, post-filtering and iterative.
+"""Does a filter cost recall or time? rag.search_vector beside plain pgvector,
+post-filtering and iterative.
 
     python bench/filtered.py [--sizes 10000 100000] [--queries 50]
 
-Vectors: the ready MiniLM vectors of arxiv-100k under RAG_PG_EVAL_DATA; beyond 40,000 they are synthesised (two of
-them mixed, with noise). Filters pass 50, 10, 1, 0.1 and 0.01 %: independent of the vectors (a random number), and
-correlated (a slice along a direction in the vector space: most slices lie far from a query).
-recall@10 is against numpy over all matches. Plain pgvector: one table with HNSW and GIN, default settings, the filter
-in WHERE; "iterative" adds hnsw.iterative_scan = strict_order. Leaves its databases (bench_filtered_N) in place.
+Vectors: the ready MiniLM vectors of arxiv-100k under RAG_PG_EVAL_DATA; beyond 40,000 they are
+synthesised (two of them mixed, with noise). Filters pass 50, 10, 1, 0.1 and 0.01 %: independent of
+the vectors (a random number), and correlated (a slice along a direction in the vector space: most
+slices lie far from a query). recall@10 is against numpy over all matches. Plain pgvector: one table
+with HNSW and GIN, default settings, the filter in WHERE; "iterative" adds hnsw.iterative_scan =
+strict_order. Leaves its databases (bench_filtered_N) in place.
 """
 
 from __future__ import annotations
@@ -49,7 +51,8 @@ def vectors(size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def places(found: np.ndarray) -> dict[str, np.ndarray]:
-    """Per kind of filter each vector's place: slice s of n holds the places with place * n // size = s."""
+    """Per kind of filter each vector's place: slice s of n holds the places
+    with place * n // size = s."""
     random = np.random.default_rng(3)
     direction = random.normal(size=found.shape[1])
     along = found.astype(np.float32) @ direction
@@ -69,7 +72,8 @@ def build(connection: Connection, found: np.ndarray, where: dict[str, np.ndarray
     connection.execute("SELECT rag.create_collection('bench', 'none', %s)", [found.shape[1]])
     connection.execute("DROP INDEX rag.embeddings_1_hnsw")
     connection.execute(
-        "CREATE TABLE items (id bigint PRIMARY KEY, metadata jsonb NOT NULL, embedding halfvec(384) NOT NULL)"
+        "CREATE TABLE items (id bigint PRIMARY KEY, metadata jsonb NOT NULL, embedding halfvec(384)"
+        " NOT NULL)"
     )
     with connection.cursor().copy("COPY items FROM STDIN WITH (FORMAT BINARY)") as copy:
         copy.set_types(["int8", "jsonb", "halfvec"])
@@ -77,12 +81,14 @@ def build(connection: Connection, found: np.ndarray, where: dict[str, np.ndarray
             row = {kind: int(place[i]) for kind, place in where.items()}
             copy.write_row((i, Jsonb(metadata(row, size)), HalfVector(vector)))
     connection.execute(  # one document of chunks without words
-        """INSERT INTO rag.documents (collection_id, document_id, uri, title, content, media_type, metadata, content_hash)
+        """INSERT INTO rag.documents (collection_id, document_id, uri, title, content, media_type,
+           metadata, content_hash)
            VALUES (1, %s, 'all', '', '', 'text/plain', '{}', '')""",
         [UUID(int=0)],
     )
     connection.execute(
-        """INSERT INTO rag.chunks (collection_id, chunk_id, document_id, ordinal, heading, content, content_hash,
+        """INSERT INTO rag.chunks (collection_id, chunk_id, document_id, ordinal, heading, content,
+                                   content_hash,
                                    metadata, lexemes, lexeme_count)
            SELECT 1, i.id, %s, i.id, '', 'text', '', i.metadata, '', 0 FROM items AS i""",
         [UUID(int=0)],
@@ -92,7 +98,8 @@ def build(connection: Connection, found: np.ndarray, where: dict[str, np.ndarray
     connection.execute("INSERT INTO rag.keyword_totals VALUES (1, %s, 0, %s)", [size, size])
     connection.execute("SET maintenance_work_mem = '2GB'")
     connection.execute(
-        "CREATE INDEX ON items USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)"
+        "CREATE INDEX ON items USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16,"
+        " ef_construction = 64)"
     )
     connection.execute("CREATE INDEX ON items USING gin (metadata jsonb_path_ops)")
     connection.execute(
@@ -152,11 +159,19 @@ def measure(
                     least = min(least, len(ids) - len(near) + 10)
                 rows.append(
                     {
-                        "size": size, "filter": kind if n > 1 else "none", "passes": 1 / n, "method": method,
-                        "recall": float(np.mean(recall)), "least": least,
-                        **{f"{name}_p{p}": percentile(values, p / 100) for name, values in (("cpu", cpu), ("wall", wall)) for p in (50, 95)},
+                        "size": size,
+                        "filter": kind if n > 1 else "none",
+                        "passes": 1 / n,
+                        "method": method,
+                        "recall": float(np.mean(recall)),
+                        "least": least,
+                        **{
+                            f"{name}_p{p}": percentile(values, p / 100)
+                            for name, values in (("cpu", cpu), ("wall", wall))
+                            for p in (50, 95)
+                        },
                     }
-                )  # fmt: skip
+                )
     return rows
 
 
@@ -201,8 +216,15 @@ def main() -> None:
         "p95",
     )
     for row in rows:
-        table.add_row(f"{row['size']:,}", row["filter"], f"{row['passes']:.2%}", row["method"], f"{row['recall']:.3f}",
-                      str(row["least"]), *(f"{row[k]:.1f}" for k in ("cpu_p50", "cpu_p95", "wall_p50", "wall_p95")))  # fmt: skip
+        table.add_row(
+            f"{row['size']:,}",
+            row["filter"],
+            f"{row['passes']:.2%}",
+            row["method"],
+            f"{row['recall']:.3f}",
+            str(row["least"]),
+            *(f"{row[k]:.1f}" for k in ("cpu_p50", "cpu_p95", "wall_p50", "wall_p95")),
+        )
     Console(width=140).print(table)
     data.keep("filtered", rows)
 

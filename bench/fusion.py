@@ -1,11 +1,13 @@
-"""What does fusing gain? nDCG@10 of keyword, vector, rrf, weighted (0.7) and auto on evaluation sets.
+"""What does fusing gain? nDCG@10 of keyword, vector, rrf,
+weighted (0.7) and auto on evaluation sets.
 
     python bench/fusion.py [SET …] [--queries N] [--candidates N]      default: scifact
 
-Each leg gives its best chunks through rag.search_keyword and rag.search_vector, every one of them gets its exact score
-in the other leg, and the formulas of tests/support/fusion_oracle.py fuse them. The last column is auto's mean gain over the
-better leg with its 95 % interval over queries. Vectors: the set's own, otherwise embedded once and kept.
-arxiv-100k is asked about its first 40,000 documents, for which it brings vectors.
+Each leg gives its best chunks through rag.search_keyword and rag.search_vector, every one of them
+gets its exact score in the other leg, and the formulas of tests/support/fusion_oracle.py fuse them.
+The last column is auto's mean gain over the better leg with its 95 % interval over queries.
+Vectors: the set's own, otherwise embedded once and kept. arxiv-100k is asked about its first 40,000
+documents, for which it brings vectors.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Does an ingest keep the embedder busy? Wall time of `add` against embedding the same chunks alone.
+"""Does an ingest keep the embedder busy? Wall time
+of `add` against embedding the same chunks alone.
 
     python bench/ingest.py [FOLDER]      default: docs-fastapi-en of RAG_PG_EVAL_DATA
 
-Both are timed in one run, in turns, so that a noisy machine treats them alike. CPU seconds of this process are
-given beside the wall time. A ratio of 1 means that chunking, the queue and the database cost no time of their own.
+Both are timed in one run, in turns, so that a noisy machine treats them alike. CPU seconds of this
+process are given beside the wall time. A ratio of 1 means that chunking,
+the queue and the database cost no time of their own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,13 @@
 """How fast is the queue? Enqueue, claim + finish, and the time from a put to its first hit.
 
-    python bench/jobs.py [DSN]      default: a temporary embedded server; a DSN's database gets schema rag
+    python bench/jobs.py [DSN]
 
-No-op jobs, beside those of procrastinate (in a virtual environment of its own, bench/out/procrastinate) on the same
-server, in turns. The latency is that of one small document on an idle system: from before `put_document` until a
-search finds it, with a worker process whose embedder takes no time.
+Without a DSN on a temporary embedded server; a DSN's database gets schema rag.
+
+No-op jobs, beside those of procrastinate (in a virtual environment of its own,
+bench/out/procrastinate) on the same server, in turns. The latency is that of one small document on
+an idle system: from before `put_document` until a search finds it,
+with a worker process whose embedder takes no time.
 """
 
 from __future__ import annotations
@@ -78,7 +81,8 @@ def our_rates(dsn: str) -> dict[str, float]:
         def queue(batch: int, times: int) -> None:
             for _ in range(times):
                 connection.execute(
-                    "SELECT rag._queue_jobs(%s, ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest')",
+                    "SELECT rag._queue_jobs(%s, ARRAY(SELECT gen_random_uuid() FROM"
+                    " generate_series(1, %s)), 'ingest')",
                     (key, batch),
                 )
 

@@ -1,13 +1,17 @@
-"""Keyword search benchmark: rag._rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank, tantivy and bm25s.
+"""Keyword search benchmark: rag._rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank,
+tantivy and bm25s.
 
-    make bench-keyword        or: python bench/keyword_search.py [--dsn postgresql://…] --sizes 10000 100000
+    make bench-keyword
+    python bench/keyword_search.py [--dsn postgresql://…] --sizes 10000 100000
 
-Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are synthesised: the
-first half of one abstract, the second half of another, and two pseudo-words drawn from a Zipf-like tail.
-Queries: 2-3 words ("short") or 8-15 words ("long") of one sentence of the corpus, stop words left out.
-Time is the backend's on-CPU time (/proc/PID/schedstat) where the server is local, and wall time.
-tantivy and bm25s run in process when they are installed; their times are wall times of one thread.
-Prints a table; writes OUT.json and, with matplotlib, OUT.png. Leaves its databases (bench_keyword_N) in place.
+Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are
+synthesised: the first half of one abstract, the second half of another,
+and two pseudo-words drawn from a Zipf-like tail.
+Queries: 2-3 words ("short") or 8-15 words ("long") of one sentence of the corpus, stop words left
+out. Time is the backend's on-CPU time (/proc/PID/schedstat) where the server is local, and wall
+time. tantivy and bm25s run in process when they are installed; their times are wall times of one
+thread. Prints a table; writes OUT.json and, with matplotlib, OUT.png.
+Leaves its databases (bench_keyword_N) in place.
 """
 
 import argparse
@@ -36,7 +40,8 @@ def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
         "build_us_per_chunk": index.cpu * 1e3 / size,
         "gin_build_us_per_chunk": gin.cpu * 1e3 / size,
         "index_bytes": size_of(
-            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND relname ~ '^keyword_.*_1$'"
+            "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class WHERE relkind = 'r' AND"
+            " relname ~ '^keyword_.*_1$'"
         ),
         "gin_bytes": size_of("SELECT pg_relation_size('rag.bench_gin')"),
         "tsvector_bytes": size_of("SELECT sum(pg_column_size(lexemes))::bigint FROM rag.chunks"),
@@ -77,7 +82,8 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
         either = [
             (
                 db.execute(
-                    "SELECT string_agg(rag._term_query(word)::text, ' | ') FROM rag._query_terms(1, %s)",
+                    "SELECT string_agg(rag._term_query(word)::text, ' | ') FROM"
+                    " rag._query_terms(1, %s)",
                     (t,),
                 ).fetchone()[0],
             )
@@ -87,8 +93,9 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
         for rank in ("ts_rank_cd", "ts_rank") if has_gin else ():
             results[f"{kind} top-10, GIN + {rank}"] = run(
                 db,
-                f"WITH q AS (SELECT %s::tsquery AS q) SELECT c.chunk_id, {rank}(c.lexemes, q) FROM rag.chunks AS c, q"
-                " WHERE c.collection_id = 1 AND c.lexemes @@ q ORDER BY 2 DESC, 1 LIMIT 10",
+                f"WITH q AS (SELECT %s::tsquery AS q) SELECT c.chunk_id, {rank}(c.lexemes, q) FROM"
+                " rag.chunks AS c, q WHERE c.collection_id = 1 AND c.lexemes @@ q ORDER BY 2 DESC,"
+                " 1 LIMIT 10",
                 either,
             )
     return results
@@ -98,7 +105,8 @@ TUNED = {"shared_buffers": "2GB", "work_mem": "64MB"}
 
 
 def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]]) -> dict:
-    """The unfiltered searches once more with TUNED settings; the server is restarted before and after."""
+    """The unfiltered searches once more with TUNED settings;
+    the server is restarted before and after."""
 
     def restart(command: str) -> str:
         with psycopg.connect(server.start(), autocommit=True) as db:
@@ -124,12 +132,14 @@ def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]
 
 
 def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
-    """Cost per chunk of writing `chunks` more in statements of `batch`: with GIN(tsvector), and with this index."""
+    """Cost per chunk of writing `chunks` more in statements of `batch`:
+    with GIN(tsvector), and with this index."""
     result = {}
     db.execute("DROP INDEX IF EXISTS rag.bench_gin")
     db.execute(
-        "CREATE TABLE bench_plain (LIKE rag.chunks INCLUDING DEFAULTS INCLUDING STORAGE); CREATE INDEX ON bench_plain USING gin (lexemes);"
-        "ALTER TABLE bench_plain ADD PRIMARY KEY (collection_id, chunk_id)"
+        "CREATE TABLE bench_plain (LIKE rag.chunks INCLUDING DEFAULTS INCLUDING STORAGE); CREATE"
+        " INDEX ON bench_plain USING gin (lexemes);ALTER TABLE bench_plain ADD PRIMARY KEY"
+        " (collection_id, chunk_id)"
     )
     db.execute("INSERT INTO bench_plain SELECT * FROM rag.chunks")
     db.execute("VACUUM bench_plain")
@@ -278,8 +288,8 @@ def main() -> None:
             report["server"] = db.execute("SELECT version()").fetchone()[0]
             report["settings"] = dict(
                 db.execute(
-                    "SELECT name, current_setting(name) FROM pg_settings"
-                    " WHERE name IN ('shared_buffers', 'work_mem', 'jit', 'max_parallel_workers_per_gather')"
+                    "SELECT name, current_setting(name) FROM pg_settings WHERE name IN"
+                    " ('shared_buffers', 'work_mem', 'jit', 'max_parallel_workers_per_gather')"
                 ).fetchall()
             )
             if not (options.reuse and exists):

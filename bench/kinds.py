@@ -1,9 +1,11 @@
-"""What does each kind of vector index cost? Recall, size, build time and latency of hnsw, binary and exact.
+"""What does each kind of vector index cost? Recall, size, build time and latency of hnsw,
+binary and exact.
 
     python bench/kinds.py [--size 40000] [--queries 100]
 
-Vectors as in bench/filtered.py: the ready ones of arxiv-100k, synthesised beyond 40,000. The index is built over vectors
-that are there (bulk mode). recall@10 is against numpy; CPU is the backend's. Leaves its database (bench_kinds) in place.
+Vectors as in bench/filtered.py: the ready ones of arxiv-100k, synthesised beyond 40,000. The index
+is built over vectors that are there (bulk mode). recall@10 is against numpy; CPU is the backend's.
+Leaves its database (bench_kinds) in place.
 """
 
 from __future__ import annotations
@@ -99,8 +101,14 @@ def main() -> None:
         rows.append(row)
     table = Table("kind", "build s", "index MB", "recall@10", "cpu p50 ms", "cpu p95 ms")
     for row in rows:
-        table.add_row(row["kind"], f"{row['seconds']:.1f}", f"{row['megabytes']:.0f}", f"{row['recall']:.3f}",
-                      f"{row['cpu_p50']:.1f}", f"{row['cpu_p95']:.1f}")  # fmt: skip
+        table.add_row(
+            row["kind"],
+            f"{row['seconds']:.1f}",
+            f"{row['megabytes']:.0f}",
+            f"{row['recall']:.3f}",
+            f"{row['cpu_p50']:.1f}",
+            f"{row['cpu_p95']:.1f}",
+        )
     Console().print(table)
     data.keep("kinds", rows)
 

@@ -2,12 +2,14 @@
 
     python bench/load.py [--size 100000] [--per-document 1] [--rounds 1]
 
-Text: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them. By hand: one plain
-table with a primary key, COPY of id, content, metadata and halfvec(384), then an HNSW index, and a GIN index on
-to_tsvector. That answers a hybrid search by ts_rank, so no less would be comparable; it keeps no documents, no
-hashes, no index of the metadata and no BM25 statistics. Both go over the same driver in the same binary format, with the
-same maintenance_work_mem and parallel workers, into tables that are new, in turns. CPU is that of the whole server
-(parallel workers included) and of this process. Functions: where add_chunks spends the server's time (track_functions).
+Text: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them.
+By hand: one plain table with a primary key, COPY of id, content, metadata and halfvec(384), then an
+HNSW index, and a GIN index on to_tsvector. That answers a hybrid search by ts_rank, so no less
+would be comparable; it keeps no documents, no hashes, no index of the metadata and no BM25
+statistics. Both go over the same driver in the same binary format, with the same
+maintenance_work_mem and parallel workers, into tables that are new, in turns. CPU is that of the
+whole server (parallel workers included) and of this process. Functions: where add_chunks spends the
+server's time (track_functions).
 """
 
 from __future__ import annotations
@@ -36,7 +38,10 @@ from rag_pg.db.embedded import EmbeddedServer
 DATABASE = "bench_load"
 TARGET = 0.7  # of the rate by hand
 BY_HAND = {
-    "hnsw": "CREATE INDEX ON items USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16, ef_construction = 64)",
+    "hnsw": (
+        "CREATE INDEX ON items USING hnsw (embedding halfvec_cosine_ops) WITH (m = 16,"
+        " ef_construction = 64)"
+    ),
     "gin": "CREATE INDEX ON items USING gin (to_tsvector('english', content))",
 }
 
@@ -64,7 +69,8 @@ def by_hand(dsn: str, chunks: list[dict[str, Any]]) -> Iterator[tuple[str, Calla
         register_vector(connection)
         connection.execute("DROP TABLE IF EXISTS items")
         connection.execute(
-            "CREATE TABLE items (id bigint PRIMARY KEY, content text NOT NULL, metadata jsonb NOT NULL, embedding halfvec(384) NOT NULL)"
+            "CREATE TABLE items (id bigint PRIMARY KEY, content text NOT NULL, metadata jsonb NOT"
+            " NULL, embedding halfvec(384) NOT NULL)"
         )
 
         def copy() -> None:
@@ -72,8 +78,13 @@ def by_hand(dsn: str, chunks: list[dict[str, Any]]) -> Iterator[tuple[str, Calla
                 stream.set_types(["int8", "text", "jsonb", "halfvec"])
                 for number, chunk in enumerate(chunks):
                     stream.write_row(
-                        (number, chunk["content"], Jsonb(chunk["metadata"]), HalfVector(chunk["embedding"]))
-                    )  # fmt: skip
+                        (
+                            number,
+                            chunk["content"],
+                            Jsonb(chunk["metadata"]),
+                            HalfVector(chunk["embedding"]),
+                        )
+                    )
 
         yield "copy", copy
         for name, statement in BY_HAND.items():
@@ -106,9 +117,11 @@ def measure(
 
 
 def functions(connection: psycopg.Connection[Any]) -> dict[str, float]:
-    """Seconds in each SQL function itself, those with the most first; build_index is the HNSW index."""
+    """Seconds in each SQL function itself, those with the most first;
+    build_index is the HNSW index."""
     found = connection.execute(
-        "SELECT funcname, self_time / 1e3 FROM pg_stat_user_functions WHERE self_time > 100 ORDER BY 2 DESC"
+        "SELECT funcname, self_time / 1e3 FROM pg_stat_user_functions WHERE self_time > 100 ORDER"
+        " BY 2 DESC"
     ).fetchall()
     connection.execute("SELECT pg_stat_reset()")
     return dict(found)
@@ -132,7 +145,9 @@ def main() -> None:
         admin.execute(f"CREATE DATABASE {DATABASE}")
     settings = {"maintenance_work_mem": arguments.memory, "track_functions": "pl",
                 "max_parallel_maintenance_workers": arguments.workers}  # fmt: skip
-    dsn = make_conninfo(server, dbname=DATABASE, options=" ".join(f"-c {k}={v}" for k, v in settings.items()))  # fmt: skip
+    dsn = make_conninfo(
+        server, dbname=DATABASE, options=" ".join(f"-c {k}={v}" for k, v in settings.items())
+    )
     schema.upgrade(dsn)
     chunks = rows(arguments.size, arguments.per_document)
     rounds = []
@@ -147,8 +162,12 @@ def main() -> None:
     for number, found in enumerate(rounds, 1):
         for name in ("by hand", "rag_pg"):
             for step, seconds in found[name].items():
-                table.add_row(str(number), f"{name}: {step}", *(f"{x:.1f}" for x in seconds.values()),
-                              f"{arguments.size / seconds['wall']:,.0f}")  # fmt: skip
+                table.add_row(
+                    str(number),
+                    f"{name}: {step}",
+                    *(f"{x:.1f}" for x in seconds.values()),
+                    f"{arguments.size / seconds['wall']:,.0f}",
+                )
         for function, seconds in list(found["functions"].items())[:12]:
             table.add_row(str(number), f"  of which {function}", f"{seconds:.1f}")
         hand, load = found["by hand"], found["rag_pg"]

@@ -1,12 +1,13 @@
-"""A million chunks with words and vectors: what does the hybrid cost beside its legs, and a filter beside none?
+"""A million chunks with words and vectors: what does the hybrid cost beside its legs,
+and a filter beside none?
 
     make bench-million        or: python bench/million.py [--size 1000000] [--queries 60]
 
-Chunks: as bench/keyword_search.py synthesises them from arxiv-100k under RAG_PG_EVAL_DATA. Vectors: the set's ready MiniLM
-vectors; beyond those two of them mixed, with noise. A chunk's words and its vector are of different texts, so the legs
-agree less than in real corpora. Queries: the set's own, with their vectors.
-Times are the backend's CPU (see clock.py). recall@10 is against exact search by the same function. Leaves its
-database (bench_million_N) in place, and takes it where it is there.
+Chunks: as bench/keyword_search.py synthesises them from arxiv-100k under RAG_PG_EVAL_DATA. Vectors:
+the set's ready MiniLM vectors; beyond those two of them mixed, with noise. A chunk's words and its
+vector are of different texts, so the legs agree less than in real corpora. Queries: the set's own,
+with their vectors. Times are the backend's CPU (see clock.py). recall@10 is against exact search by
+the same function. Leaves its database (bench_million_N) in place, and takes it where it is there.
 """
 
 from __future__ import annotations
@@ -43,8 +44,10 @@ def build(connection: Connection, size: int) -> dict[str, float]:
         fill(connection, abstracts(), size, found.shape[1])
         connection.execute("SELECT rag.drop_vector_index('bench')")
         connection.execute(
-            """INSERT INTO rag.documents (collection_id, document_id, uri, title, content, media_type, metadata, content_hash)
-               SELECT 1, c.document_id, c.chunk_id::text, '', '', 'text/plain', '{}', '' FROM rag.chunks AS c"""
+            """INSERT INTO rag.documents (collection_id, document_id, uri, title, content,
+               media_type, metadata, content_hash)
+               SELECT 1, c.document_id, c.chunk_id::text, '', '', 'text/plain', '{}', ''
+               FROM rag.chunks AS c"""
         )
     seconds["chunks"] = timer.wall / 1e3
     with Timer(connection) as timer:
@@ -103,7 +106,8 @@ def measure(connection: Connection, asked: list[tuple[str, HalfVector]]) -> list
             [
                 i
                 for (i,) in connection.execute(
-                    "SELECT chunk_id FROM rag.search_vector('bench', %(v)s, 10, %(f)s, exact_below => 10000000)",
+                    "SELECT chunk_id FROM rag.search_vector('bench', %(v)s, 10, %(f)s, exact_below"
+                    " => 10000000)",
                     row,
                 )
             ]
@@ -114,7 +118,9 @@ def measure(connection: Connection, asked: list[tuple[str, HalfVector]]) -> list
             "keyword": "SELECT chunk_id FROM rag.search_keyword('bench', %(t)s, 10, %(f)s)",
             "vector, 40": "SELECT chunk_id FROM rag.search_vector('bench', %(v)s, 40, %(f)s)",
             "keyword, 40": "SELECT chunk_id FROM rag.search_keyword('bench', %(t)s, 40, %(f)s)",
-            "hybrid (rrf)": "SELECT chunk_id FROM rag.search('bench', %(t)s, %(v)s, 10, %(f)s, fusion => 'rrf')",
+            "hybrid (rrf)": (
+                "SELECT chunk_id FROM rag.search('bench', %(t)s, %(v)s, 10, %(f)s, fusion => 'rrf')"
+            ),
             "hybrid (auto)": "SELECT chunk_id FROM rag.search('bench', %(t)s, %(v)s, 10, %(f)s)",
         }
         for name, statement in searches.items():

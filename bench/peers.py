@@ -1,4 +1,5 @@
-"""How good and how fast is the hybrid search beside others'? The same vectors, server and questions.
+"""How good and how fast is the hybrid search beside others'? The same vectors,
+server and questions.
 
     make bench-peers             or: python bench/peers.py [SET[:N] …] [--only STORE …]
     make bench-peers-short       without the libraries: less than 8 minutes on a quiet machine
@@ -7,10 +8,10 @@ SET:N is the first N documents of a set (default: scifact). Needed is a ready ve
 scifact, anthropic-docs, squad2-dev, xquad-en, arxiv-100k:40000 have them.
 
 The peers are installed into a virtual environment of their own, bench/out/peers-venv;
-bench/lib/peer_stores/ says how each is set up. Each store has a process and a fresh database, dropped
-afterwards. When all are filled, each question is asked of every search of every store in turn,
-first for 10 hits, then for 100, so that all of them meet the same load. A store or search that
-fails is listed with its error.
+bench/lib/peer_stores/ says how each is set up. Each store has a process and a fresh database,
+dropped afterwards. When all are filled, each question is asked of every search of every store in
+turn, first for 10 hits, then for 100, so that all of them meet the same load. A store or search
+that fails is listed with its error.
 
 wall: the median of a call. CPU: the median of what the call took of the processors: in the
 process that asks, all its threads, plus in the server processes of the store's database (where the
@@ -110,7 +111,8 @@ def main() -> None:
 
 
 def install() -> Path:
-    """Return the Python of the peers' environment, made or made anew when what it should hold has changed."""
+    """Return the Python of the peers' environment,
+    made or made anew when what it should hold has changed."""
     folder = OUT / "peers-venv"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     done = folder / "requirements.txt"
@@ -127,7 +129,8 @@ def about(dsn: str) -> dict[str, str]:
     with psycopg.connect(dsn) as db:
         rows = db.execute(
             """SELECT 'postgresql', current_setting('server_version') UNION ALL
-               SELECT 'pgvector', default_version FROM pg_available_extensions WHERE name = 'vector' UNION ALL
+               SELECT 'pgvector', default_version FROM pg_available_extensions WHERE name = 'vector'
+               UNION ALL
                SELECT 'shared_buffers', current_setting('shared_buffers')"""
         )
         return dict(rows.fetchall())
@@ -178,7 +181,10 @@ class Peer:
         """Return the milliseconds of CPU of each server process of the store's database."""
         if not self.database:
             return {}
-        statement = "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client backend'"
+        statement = (
+            "SELECT pid FROM pg_stat_activity WHERE datname = %s AND backend_type = 'client"
+            " backend'"
+        )
         return {pid: cpu_ms(pid) for (pid,) in server.execute(statement, [self.database])}
 
     def parallel_workers(self, server: psycopg.Connection[Any]) -> int:

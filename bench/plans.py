@@ -1,11 +1,13 @@
-"""What planning costs: searches and writes of this checkout beside those of another commit, in turn.
+"""What planning costs: searches and writes of this checkout beside those of another commit,
+in turn.
 
     python bench/plans.py [COMMIT] [--sizes 5000 40000 100000] [--others 99] [--rounds 8]
 
-Two databases of one embedded server hold the same chunks: one has the schema of COMMIT (default: the parent of HEAD), the
-other this one's. `others` more collections hold one chunk each. Each round asks 25 hybrid searches of 10 hits of each,
-then writes: 60 documents of three chunks, each in a transaction of its own; as many in one; edits of 60. Once: a document
-of 8,000 chunks, and the load itself. CPU is the backend's (with its parallel workers' for the load: the server's). Text:
+Two databases of one embedded server hold the same chunks: one has the schema of COMMIT (default:
+the parent of HEAD), the other this one's. `others` more collections hold one chunk each. Each round
+asks 25 hybrid searches of 10 hits of each, then writes: 60 documents of three chunks, each in a
+transaction of its own; as many in one; edits of 60. Once: a document of 8,000 chunks, and the load
+itself. CPU is the backend's (with its parallel workers' for the load: the server's). Text:
 arxiv-100k under RAG_PG_EVAL_DATA; vectors: as bench/filtered.py makes them.
 """
 
@@ -36,7 +38,8 @@ from rag_pg.db.embedded import EmbeddedServer
 
 ROOT = Path(__file__).parents[1]
 Connection = psycopg.Connection[Any]
-STAGED = """CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+STAGED = """CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text,
+            content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP"""
 
 
@@ -44,7 +47,9 @@ STAGED = """CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title 
 def checkout(commit: str) -> Iterator[str]:
     """Unpack a commit for as long as the context lasts."""
     with tempfile.TemporaryDirectory() as folder:
-        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True)  # fmt: skip
+        archive = subprocess.run(
+            ["git", "archive", commit], cwd=ROOT, capture_output=True, check=True
+        )
         subprocess.run(["tar", "x"], cwd=folder, input=archive.stdout, check=True)
         yield folder
 
@@ -65,7 +70,9 @@ def load(connection: Connection, texts: list[str], found: Any) -> None:
         with connection.cursor().copy("COPY staged_chunks FROM STDIN") as copy:
             for number, text in enumerate(texts):
                 vector = str(found[number].tolist())
-                copy.write_row((number, str(number), "", "", text, json.dumps({"n": number}), vector))  # fmt: skip
+                copy.write_row(
+                    (number, str(number), "", "", text, json.dumps({"n": number}), vector)
+                )
         connection.execute("SELECT * FROM rag.load_staged('bench')")
 
 
@@ -82,10 +89,16 @@ def searches(connection: Connection, queries: list[tuple[str, str]]) -> None:
 
 def writes(connection: Connection, name: str, version: int = 0) -> None:
     for number in range(60):
-        put(connection, f"{name}{number}", [f"{name} {number} {i} {version * (i == 2)}" for i in range(3)])  # fmt: skip
+        put(
+            connection,
+            f"{name}{number}",
+            [f"{name} {number} {i} {version * (i == 2)}" for i in range(3)],
+        )
 
 
-def measure(sides: dict[str, Connection], queries: list[tuple[str, str]], rounds: int) -> dict[str, Any]:  # fmt: skip
+def measure(
+    sides: dict[str, Connection], queries: list[tuple[str, str]], rounds: int
+) -> dict[str, Any]:
     found: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
 
     def timed(step: str, side: str, count: int, call: Any, *arguments: object) -> None:
@@ -144,11 +157,17 @@ def main() -> None:
                     with psycopg.connect(dsn, autocommit=True) as connection:
                         connection.execute(f"CREATE DATABASE {name}".encode())
                     install(make_conninfo(dsn, dbname=name), folder)
-                    sides[side] = opened = psycopg.connect(make_conninfo(dsn, dbname=name), autocommit=True)  # fmt: skip
-                    opened.execute("SELECT rag.create_collection('bench', 'none', 384), rag.create_collection('small', 'none', 2)")  # fmt: skip
+                    sides[side] = opened = psycopg.connect(
+                        make_conninfo(dsn, dbname=name), autocommit=True
+                    )
+                    opened.execute(
+                        "SELECT rag.create_collection('bench', 'none', 384),"
+                        " rag.create_collection('small', 'none', 2)"
+                    )
                     opened.execute(
                         """SELECT rag.create_collection('c' || g, 'none', 2),
-                                  rag.put_chunks('c' || g, 'a', '[{"content": "x", "embedding": [1, 1]}]')
+                                  rag.put_chunks('c' || g, 'a',
+                                      '[{"content": "x", "embedding": [1, 1]}]')
                            FROM generate_series(1, %s) AS g""",
                         [options.others],
                     )
@@ -175,8 +194,8 @@ def show(size: int, others: int, found: dict[str, Any]) -> None:
     for step, sides in found.items():
         before, now = sides["before"], sides["now"]
         print(
-            f"  {step:26} {before['cpu']:10.2f} ({before['wall']:.2f}) -> {now['cpu']:10.2f} ({now['wall']:.2f})"
-            f"  {100 * (now['cpu'] / before['cpu'] - 1):+.0f} %",
+            f"  {step:26} {before['cpu']:10.2f} ({before['wall']:.2f}) -> {now['cpu']:10.2f}"
+            f" ({now['wall']:.2f})  {100 * (now['cpu'] / before['cpu'] - 1):+.0f} %",
             flush=True,
         )
 

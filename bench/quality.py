@@ -1,8 +1,10 @@
-"""How good are the rankings? nDCG@10 and recall of keyword, vector and hybrid search on evaluation sets.
+"""How good are the rankings? nDCG@10 and recall of keyword,
+vector and hybrid search on evaluation sets.
 
     python bench/quality.py [SET …] [--ready]      default: scifact
 
-A set is embedded once and kept in its collection: a second run only asks. --ready takes the set's own vectors.
+A set is embedded once and kept in its collection: a second run only asks.
+--ready takes the set's own vectors.
 """
 
 from __future__ import annotations
@@ -38,7 +40,18 @@ def main() -> None:
             for mode, weights in MODES.items():
                 row = measure(docs, evaluation, weights)
                 results.append({"set": name, "mode": mode, **row})
-                table.add_row(name, mode, *(f"{v:.4f}" if isinstance(v, float) and k != "ms" else f"{v:.1f}" if k == "ms" else str(v) for k, v in row.items()))  # fmt: skip
+                table.add_row(
+                    name,
+                    mode,
+                    *(
+                        f"{v:.4f}"
+                        if isinstance(v, float) and k != "ms"
+                        else f"{v:.1f}"
+                        if k == "ms"
+                        else str(v)
+                        for k, v in row.items()
+                    ),
+                )
     Console().print(table)
     data.keep("quality", results)
 

@@ -1,11 +1,13 @@
-"""What does following a table cost? The backfill, its transactions, the writers beside it, the triggers.
+"""What does following a table cost? The backfill, its transactions, the writers beside it,
+the triggers.
 
     python bench/source.py [--rows 1000000] [DSN]      default: a temporary embedded server
 
-A table of articles (about 600 characters each) is attached to a collection, and `rag.follow_sources` is called until
-every row is a queued document, as a worker does it: nothing is embedded. Meanwhile another session inserts and updates
-rows five times a second; its statements are timed, and how long each change waits until its document is there. The
-triggers' cost is the time of single statements with and without a source on the table, in turns.
+A table of articles (about 600 characters each) is attached to a collection, and
+`rag.follow_sources` is called until every row is a queued document, as a worker does it: nothing is
+embedded. Meanwhile another session inserts and updates rows five times a second; its statements are
+timed, and how long each change waits until its document is there. The triggers' cost is the time of
+single statements with and without a source on the table, in turns.
 """
 
 from __future__ import annotations
@@ -28,12 +30,15 @@ ROWS_PER_BATCH = 500  # what a worker asks for
 REPEATS = 200
 PAUSE = 0.2
 ATTACH = (
-    "SELECT rag.attach_source('{}', collection => 'bench', content => '{{body}}', title => '{{title}}', "
-    "metadata => '{{author}}', condition => 'published')"
+    "SELECT rag.attach_source('{}', collection => 'bench', content => '{{body}}', title =>"
+    " '{{title}}', metadata => '{{author}}', condition => 'published')"
 )
 STATEMENTS = {
     "insert 1 row": "INSERT INTO {} (title, body) VALUES ('new', 'text of a new article')",
-    "insert 1,000 rows": "INSERT INTO {} (title, body) SELECT 'new', 'article ' || n FROM generate_series(1, 1000) AS n",
+    "insert 1,000 rows": (
+        "INSERT INTO {} (title, body) SELECT 'new', 'article ' || n FROM generate_series(1, 1000)"
+        " AS n"
+    ),
     "update 1 row": "UPDATE {} SET body = body || '.' WHERE id = 77",
     "update 1 row, nothing that is read": "UPDATE {} SET views = views + 1 WHERE id = 77",
     "update 1,000 rows": "UPDATE {} SET body = body || '.' WHERE id <= 1000",
@@ -45,11 +50,13 @@ Connection = psycopg.Connection[Any]
 def make_table(connection: Connection, name: str, rows: int) -> None:
     connection.execute(f"""
         CREATE TABLE {name} (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, title text NOT NULL, body text, author text,
+            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, title text NOT NULL, body text,
+            author text,
             views integer NOT NULL DEFAULT 0, published boolean NOT NULL DEFAULT true)""")
     connection.execute(
         f"""INSERT INTO {name} (title, body, author)
-            SELECT 'Article ' || n, (SELECT string_agg(md5(n || ' ' || k), ' ') FROM generate_series(1, 18) AS k),
+            SELECT 'Article ' || n, (SELECT string_agg(md5(n || ' ' || k), ' ')
+                   FROM generate_series(1, 18) AS k),
                    'author ' || n %% 100
             FROM generate_series(1, %s) AS n""",
         [rows],
@@ -86,7 +93,8 @@ def triggers(dsn: str) -> list[dict[str, Any]]:
 
 
 class Writer(threading.Thread):
-    """Writes to the table until stopped; how long its statements take, and until they are followed."""
+    """Writes to the table until stopped; how long its statements take,
+    and until they are followed."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__()
@@ -106,18 +114,30 @@ class Writer(threading.Thread):
                     text = f"written meanwhile, {number}"
                     began = time.perf_counter()
                     if number % 2:
-                        row = connection.execute("INSERT INTO articles (title, body) VALUES ('new', %s) RETURNING id", [text]).fetchone()  # fmt: skip
+                        row = connection.execute(
+                            "INSERT INTO articles (title, body) VALUES ('new', %s) RETURNING id",
+                            [text],
+                        ).fetchone()
                     else:
-                        row = connection.execute("UPDATE articles SET body = %s WHERE id = %s RETURNING id", [text, number]).fetchone()  # fmt: skip
+                        row = connection.execute(
+                            "UPDATE articles SET body = %s WHERE id = %s RETURNING id",
+                            [text, number],
+                        ).fetchone()
                     assert row is not None
                     self.statements.append((time.perf_counter() - began) * 1e3)
                     waiting.append((f"public.articles/{row[0]}", text, time.perf_counter()))
                     due += PAUSE
-                there = dict(connection.execute(
-                    "SELECT d.uri, d.content FROM rag.documents AS d JOIN rag.collections AS c USING (collection_id) "
-                    "WHERE c.name = 'bench' AND d.uri = ANY (%s)", [[uri for uri, *_ in waiting]]).fetchall())  # fmt: skip
+                there = dict(
+                    connection.execute(
+                        "SELECT d.uri, d.content FROM rag.documents AS d JOIN rag.collections AS c"
+                        " USING (collection_id) WHERE c.name = 'bench' AND d.uri = ANY (%s)",
+                        [[uri for uri, *_ in waiting]],
+                    ).fetchall()
+                )
                 now = time.perf_counter()
-                self.lags += [(now - since) * 1e3 for uri, text, since in waiting if there.get(uri) == text]  # fmt: skip
+                self.lags += [
+                    (now - since) * 1e3 for uri, text, since in waiting if there.get(uri) == text
+                ]
                 waiting = [w for w in waiting if there.get(w[0]) != w[1]]
                 time.sleep(0.01)
 
@@ -136,7 +156,9 @@ def backfill(dsn: str, rows: int) -> dict[str, Any]:
         with Timer(connection) as timer:
             while True:
                 with Timer(connection) as one:
-                    (done,) = connection.execute("SELECT rag.follow_sources(%s)", [ROWS_PER_BATCH]).fetchone()  # type: ignore[misc]  # fmt: skip
+                    (done,) = connection.execute(
+                        "SELECT rag.follow_sources(%s)", [ROWS_PER_BATCH]
+                    ).fetchone()  # type: ignore[misc]
                 batches.append(one)
                 (phase,) = connection.execute("SELECT phase FROM rag.sources").fetchone()  # type: ignore[misc]
                 if phase != "backfill" or not done:
@@ -165,7 +187,11 @@ def backfill(dsn: str, rows: int) -> dict[str, Any]:
 
 
 def _spread(name: str, values: list[float]) -> dict[str, float]:
-    return {f"{name}_p50": percentile(values, 0.5), f"{name}_p95": percentile(values, 0.95), f"{name}_max": max(values)}  # fmt: skip
+    return {
+        f"{name}_p50": percentile(values, 0.5),
+        f"{name}_p95": percentile(values, 0.95),
+        f"{name}_max": max(values),
+    }
 
 
 def main() -> None:

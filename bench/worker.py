@@ -2,12 +2,13 @@
 
     python bench/worker.py [FOLDER]     default: docs-fastapi-en of RAG_PG_EVAL_DATA
 
-Time: the documents are queued; then a worker (one pipeline, in this process) chunks, embeds and stores them, and the
-bare embedder embeds the very same batches of texts, in turns. The overhead is what the worker takes longer. Its CPU is
-given for this process and for the database server beside it: where cores are few, both take time from the model.
+Time: the documents are queued; then a worker (one pipeline, in this process) chunks, embeds and
+stores them, and the bare embedder embeds the very same batches of texts, in turns. The overhead is
+what the worker takes longer. Its CPU is given for this process and for the database server beside
+it: where cores are few, both take time from the model.
 
-Memory: the peak (VmHWM) of `rag-pg worker --once` on abstracts of arxiv-100k, minus that of a process that loads the
-model and embeds the same batches.
+Memory: the peak (VmHWM) of `rag-pg worker --once` on abstracts of arxiv-100k, minus that of a
+process that loads the model and embeds the same batches.
 """
 
 from __future__ import annotations
@@ -107,7 +108,14 @@ def peak_mb(command: Sequence[str]) -> float:
     peak = 0.0
     while process.poll() is None:
         status = Path(f"/proc/{process.pid}/status").read_text()
-        peak = next((int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")), peak)  # fmt: skip
+        peak = next(
+            (
+                int(line.split()[1]) / 1024
+                for line in status.splitlines()
+                if line.startswith("VmHWM")
+            ),
+            peak,
+        )
         time.sleep(0.05)
     assert process.stderr is not None
     if process.returncode:
@@ -143,7 +151,9 @@ def _instantly(docs: Collection, action: Callable[[], object]) -> Callable[[], o
     """Return `action` with the collection's embedder replaced by zeros that take no time."""
     import numpy as np
 
-    docs.embedder.embed_documents = lambda texts: np.eye(1, 384, dtype=np.float32).repeat(len(texts), 0)  # type: ignore[method-assign]  # fmt: skip
+    docs.embedder.embed_documents = lambda texts: np.eye(1, 384, dtype=np.float32).repeat(
+        len(texts), 0
+    )  # type: ignore[method-assign]
     return action
 
 
@@ -169,8 +179,18 @@ def main() -> None:
         alone(arguments.alone)
         return
     rounds = times(arguments.folder or data.folder("docs-fastapi-en") / "files", arguments.rounds)
-    table = Table("round", "chunks", "worker wall s", "CPU s", "server CPU s", "embedder wall s", "CPU s",
-                  "wall", "CPU", "CPU with server")  # fmt: skip
+    table = Table(
+        "round",
+        "chunks",
+        "worker wall s",
+        "CPU s",
+        "server CPU s",
+        "embedder wall s",
+        "CPU s",
+        "wall",
+        "CPU",
+        "CPU with server",
+    )
     for number, row in enumerate(rounds, 1):
         worker, bare = row["worker"], row["alone"]
         row["overhead"] = {
@@ -178,8 +198,13 @@ def main() -> None:
             "cpu": worker["cpu"] / bare["cpu"] - 1,
             "all": (worker["cpu"] + worker["server"]) / bare["cpu"] - 1,
         }
-        table.add_row(str(number), str(row["chunks"]), *(f"{worker[k]:.1f}" for k in ("wall", "cpu", "server")),
-                      *(f"{bare[k]:.1f}" for k in ("wall", "cpu")), *(f"{x:+.1%}" for x in row["overhead"].values()))  # fmt: skip
+        table.add_row(
+            str(number),
+            str(row["chunks"]),
+            *(f"{worker[k]:.1f}" for k in ("wall", "cpu", "server")),
+            *(f"{bare[k]:.1f}" for k in ("wall", "cpu")),
+            *(f"{x:+.1%}" for x in row["overhead"].values()),
+        )
     middle = {k: median(row["overhead"][k] for row in rounds) for k in ("wall", "cpu", "all")}
     table.add_row("median", *[""] * 6, *(f"{x:+.1%}" for x in middle.values()))
     console = Console(width=130)
@@ -187,8 +212,9 @@ def main() -> None:
     console.print(f"overhead: target at most {OVERHEAD:.0%}, on {os.cpu_count()} cores")
     peaks = memory(arguments.documents)
     console.print(
-        f"memory: worker {peaks['worker']:.0f} MB, model alone {peaks['alone']:.0f} MB, beyond it "
-        f"{peaks['worker'] - peaks['alone']:.0f} MB (target at most {MEGABYTES:.0f}), {peaks['documents']} documents"
+        f"memory: worker {peaks['worker']:.0f} MB, model alone {peaks['alone']:.0f} MB, beyond it"
+        f" {peaks['worker'] - peaks['alone']:.0f} MB (target at most {MEGABYTES:.0f}),"
+        f" {peaks['documents']} documents"
     )
     data.keep("worker", {"rounds": rounds, "median": middle, "memory": peaks})
 

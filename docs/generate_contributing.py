@@ -1,4 +1,5 @@
-"""Write the table of CONTRIBUTING.md that shows where ten public SQL functions are, in SQL, in Python and in the tests.
+"""Write the table of CONTRIBUTING.md that shows where ten public SQL functions are, in SQL,
+in Python and in the tests.
 
 python docs/generate_contributing.py    `make docs` runs it; a test compares what it would write
 """
@@ -27,7 +28,8 @@ TABLE = re.compile(r"(?<=<!-- written by make docs -->\n).*?(?=<!-- end -->)", r
 
 
 def table() -> str:
-    """One row per function: the file that creates it, the file that calls it, the file that tests it."""
+    """One row per function: the file that creates it, the file that calls it,
+    the file that tests it."""
     rows = ["| function | SQL | Python | tests |", "| --- | --- | --- | --- |"]
     for name in FUNCTIONS:
         created = re.compile(rf"CREATE OR REPLACE (FUNCTION|PROCEDURE) rag\.{name}\(")

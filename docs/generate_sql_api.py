@@ -1,6 +1,7 @@
 """Write docs/reference/sql-api.md from the comments of schema rag, as PostgreSQL itself keeps them.
 
-The table at the end of sql/README.md is written, too: each file, its first line, its public functions.
+The table at the end of sql/README.md is written, too:
+each file, its first line, its public functions.
 
 python docs/generate_sql_api.py [DSN]    without a DSN: on a temporary embedded server
 """
@@ -40,7 +41,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Embedding spaces": (
-        "A space holds one model's vectors of a collection. Another model's are built beside the active ones.",
+        (
+            "A space holds one model's vectors of a collection. Another model's are built beside"
+            " the active ones."
+        ),
         (
             "create_space",
             "list_spaces",
@@ -52,7 +56,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Documents": (
-        "A document is a text with a uri, a title and metadata. Putting it queues the work that makes it searchable.",
+        (
+            "A document is a text with a uri, a title and metadata. Putting it queues the work that"
+            " makes it searchable."
+        ),
         (
             "put_document",
             "put_documents",
@@ -63,7 +70,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Chunks": (
-        "Chunks that were made elsewhere, with or without their embeddings, can be stored directly.",
+        (
+            "Chunks that were made elsewhere, with or without their embeddings, can be stored"
+            " directly."
+        ),
         ("put_chunks", "load_staged"),
     ),
     "Search": (
@@ -90,7 +100,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ("count_documents", "facets", "select_documents"),
     ),
     "Filters": (
-        "A filter is a JSON object over metadata, the same in every search; filters.md describes the language.",
+        (
+            "A filter is a JSON object over metadata, the same in every search; filters.md"
+            " describes the language."
+        ),
         ("index_field", "unindex_field", "list_fields", "field_index_statement", "compile_filter"),
     ),
     "Jobs": (
@@ -122,12 +135,17 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ("attach_source", "list_sources", "sync_source", "detach_source"),
     ),
     "Requests": (
-        "With these procedures psql and other programs search and ask with a worker's model. Workers in any language "
-        "take and answer requests.",
+        (
+            "With these procedures psql and other programs search and ask with a worker's model."
+            " Workers in any language take and answer requests."
+        ),
         ("search_text", "hits", "ask", "embed_query", "take_request", "answer_request"),
     ),
     "Workers and budgets": (
-        "Workers say that they live. A budget limits what all of them together ask of a provider of models.",
+        (
+            "Workers say that they live. A budget limits what all of them together ask of a"
+            " provider of models."
+        ),
         (
             "heartbeat",
             "forget_worker",
@@ -172,8 +190,9 @@ INTRODUCTION = """\
 
 This page lists every function of schema `rag`. It is generated from the comments in the database
 by `make docs`; edit the comments in `sql/`, not this page. In psql,
-`SELECT * FROM rag.help();` gives each public function with an example (`\\x auto` fits it to the window),
-`\\df rag.[a-z]*` their arguments without the internal functions, and `\\df+ rag.search` a whole text.
+`SELECT * FROM rag.help();` gives each public function with an example (`\\x auto` fits it to the
+window), `\\df rag.[a-z]*` their arguments without the internal functions, and `\\df+ rag.search` a
+whole text.
 
 The public functions are the contract of rag_pg. Call them by name and pass optional arguments by
 name, for example `rag.search('docs', 'backup', result_limit => 5)`. The tables are private: their
@@ -181,8 +200,8 @@ columns may change with any release.
 
 ## Error codes
 
-A wrong argument is an error with a code of its own. Its message says what was wrong, and its hint says how to
-mend it. Python raises the class that stands beside the code.
+A wrong argument is an error with a code of its own. Its message says what was wrong, and its hint
+says how to mend it. Python raises the class that stands beside the code.
 """
 
 
@@ -198,8 +217,9 @@ def render(dsn: str) -> str:
     """Return the page for the schema that is installed at `dsn`."""
     with psycopg.connect(dsn) as connection:
         connection.execute(
-            "SELECT set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true) "
-            "FROM pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'vector'"
+            "SELECT set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true) FROM"
+            " pg_extension AS e JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname ="
+            " 'vector'"
         )
         routines = {r.name: r for r in _routines(connection)}
         types = [_type(connection, name) for name in TYPES]
@@ -213,7 +233,8 @@ def render(dsn: str) -> str:
     parts.append("## Types\n\nThe search and document functions return rows of these types.\n")
     parts += types
     parts.append(
-        "## Internal functions\n\nThe public functions are made of these. They may change with any release.\n"
+        "## Internal functions\n\nThe public functions are made of these. They may change with any"
+        " release.\n"
     )
     parts += (_section(routines[name]) for name in sorted(routines.keys() - public))
     return "\n".join(parts)
@@ -222,7 +243,8 @@ def render(dsn: str) -> str:
 def _routines(connection: psycopg.Connection[Any]) -> Iterator[Routine]:
     rows = connection.execute(
         """
-        SELECT p.proname, p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+        SELECT p.proname, p.prokind, pg_get_function_arguments(p.oid),
+            pg_get_function_result(p.oid),
                obj_description(p.oid, 'pg_proc')
         FROM pg_proc AS p
         WHERE p.pronamespace = 'rag'::regnamespace
@@ -305,7 +327,8 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def render_map(page: str) -> str:
-    """Return sql/README.md with the table of the files that are there: what follows its last heading."""
+    """Return sql/README.md with the table of the files that are there:
+    what follows its last heading."""
     rows = []
     for path in schema.sql_files():
         text = path.read_text(encoding="utf-8")
@@ -313,8 +336,10 @@ def render_map(page: str) -> str:
         name = path.relative_to(MAP.parent).as_posix()
         about = text.partition("\n")[0].removeprefix("-- ")
         rows.append((f"`{name}`", about, ", ".join(f"`{function}`" for function in created)))
-    written = page[: page.index("## The map")] + (
-        "## The map\n\n`make docs` writes this table: a file's first line, and the public functions in it.\n\n"
+    written = (
+        page[: page.index("## The map")]
+        + "## The map\n\n`make docs` writes this table: a file's first line, and the public"
+        " functions in it.\n\n"
     )
     return written + _table(("file", "what is in it", "public functions"), rows) + "\n"
 

@@ -17,7 +17,8 @@ OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA")
 
 
 def default_home() -> Path:
-    """The user's data folder; root's own is closed to the user that PostgreSQL runs as under root."""
+    """The user's data folder; root's own is closed to the user that PostgreSQL runs
+    as under root."""
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         return Path("/var/lib/rag_pg")
     return platformdirs.user_data_path("rag_pg", appauthor=False)
@@ -32,7 +33,8 @@ class Settings:
     max_file_bytes: larger files are refused.
     minilm_path: a folder with the default model's weights.
     llm: what answers questions: extractive, gemini or gemini:<model>.
-    pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once; a worker has more.
+    pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once;
+    a worker has more.
     """
 
     dsn: str | None = None

@@ -9,7 +9,8 @@
     │   └── SpaceChanged        another embedding space was activated meanwhile
     ├── NotReady                documents not searchable in time, an embedding space not complete
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
-    ├── DatabaseUnavailable     cannot connect, connection lost, no writes now, server too old, pgvector missing
+    ├── DatabaseUnavailable     cannot connect, connection lost, no writes now, server too old,
+    │                           pgvector missing
     ├── StatementCanceled       by statement_timeout, or by an administrator
     ├── LeaseLost               a job's lease expired or its document changed meanwhile
     ├── NoAnswer                no worker answered a request in time, or it could not
@@ -103,7 +104,8 @@ class DatabaseUnavailable(RagError, ConnectionError):
 
 
 class StatementCanceled(RagError):
-    """The database cancelled a statement: by statement_timeout, or because an administrator asked it to."""
+    """The database cancelled a statement: by statement_timeout,
+    or because an administrator asked it to."""
 
 
 class LeaseLost(RagError):

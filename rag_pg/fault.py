@@ -1,7 +1,7 @@
 """Whose fault an error is, and what it costs the job that met it.
 
-This is the one table; docs/guides/reliability.md tells the same in words. Errors of the database are looked up by their
-SQLSTATE, then by its class (the first two characters); others by their type.
+This is the one table; docs/guides/reliability.md tells the same in words. Errors of the database
+are looked up by their SQLSTATE, then by its class (the first two characters); others by their type.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ OF_ERROR: tuple[tuple[type[Exception], Fault], ...] = (  # the first that fits
 
 
 def fault_of_sqlstate(state: str) -> Fault:
-    """The fault of an error of the database; PROGRAM where the table names neither it nor its class."""
+    """The fault of an error of the database; PROGRAM
+    where the table names neither it nor its class."""
     return OF_SQLSTATE.get(state) or OF_SQLSTATE.get(state[:2]) or Fault.PROGRAM
 
 

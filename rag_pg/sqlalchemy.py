@@ -1,10 +1,14 @@
 """Searches as tables of a SQLAlchemy statement, to join with an application's own models.
 
     hits = search("docs", query_text="reset my password", limit=20)
-    statement = select(Page, hits.c.score).join(hits, hits.c.uri == Page.slug).order_by(hits.c.score.desc())
+    statement = (
+        select(Page, hits.c.score)
+        .join(hits, hits.c.uri == Page.slug)
+        .order_by(hits.c.score.desc())
+    )
 
-They take texts and ready vectors; nothing is embedded here. A statement is the application's: it runs on
-its own engine, synchronous or asynchronous, in its own transaction.
+They take texts and ready vectors; nothing is embedded here. A statement is the application's: it
+runs on its own engine, synchronous or asynchronous, in its own transaction.
 """
 
 from __future__ import annotations
@@ -87,11 +91,13 @@ def search(
 ) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
 
-    What is None is left to the function's default. Rows of a join have no order of their own: sort by
-    score, then chunk_id. `alias("name")` names the table, `lateral()` lets it see the tables before it.
+    What is None is left to the function's default. Rows of a join have no order of their own: sort
+    by score, then chunk_id. `alias("name")` names the table,
+    `lateral()` lets it see the tables before it.
 
     Args:
-        query_embedding: a vector by the collection's model. limit, filter, offset: see Collection.search.
+        query_embedding: a vector by the collection's model.
+        limit, filter, offset: see Collection.search.
         expected_space: the space it belongs to; an error when another is active by now.
     """
     return _table(
@@ -171,7 +177,8 @@ def put_document(
     metadata: Mapping[str, Any] | Expression | None = None,
     media_type: str | Expression | None = None,
 ) -> Function[Any]:
-    """Return rag.put_document(…), in the application's own transaction: `session.scalar(put_document(…))`."""
+    """Return rag.put_document(…), in the application's own transaction:
+    `session.scalar(put_document(…))`."""
     return _call(
         "put_document",
         Uuid(),
@@ -190,7 +197,8 @@ def delete_document(collection: str | Expression, uri: str | Expression) -> Func
 
 
 def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | None]) -> bool:
-    """Keep schema rag out of an application's Alembic revisions: context.configure(include_name=…)."""
+    """Keep schema rag out of an application's Alembic revisions:
+    context.configure(include_name=…)."""
     schema = name if type_ == "schema" else parent_names.get("schema_name")
     return schema != SCHEMA
 

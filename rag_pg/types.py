@@ -126,8 +126,8 @@ class AddReport:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """How far a call is: documents done of those to do (0 of 0 where chunks alone count), chunks embedded
-    of about so many; how many there are is known when the last document is cut."""
+    """How far a call is: documents done of those to do (0 of 0 where chunks alone count), chunks
+    embedded of about so many; how many there are is known when the last document is cut."""
 
     documents: int = 0
     of_documents: int = 0
@@ -155,9 +155,9 @@ class CollectionInfo:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Space:
-    """An embedding space: state building, active or retired; `embedded` of `chunks` have their vector,
-    `share` of them; `waiting` and `failed` are its embed jobs; index_state is ready, building, missing,
-    invalid or none."""
+    """An embedding space: state building, active or retired; `embedded` of `chunks` have their
+    vector, `share` of them; `waiting` and `failed` are its embed jobs; index_state is ready,
+    building, missing, invalid or none."""
 
     space_id: int
     collection_name: str
@@ -179,9 +179,9 @@ class Space:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SpaceComparison:
-    """What one space finds for a set of queries, on average: `overlap` with the active space's first hits,
-    `rank_difference` of those that both have; `recall` and `ndcg` where queries have judgements.
-    `hits` are the chunk ids by query, in the order asked."""
+    """What one space finds for a set of queries, on average: `overlap` with the active space's
+    first hits, `rank_difference` of those that both have; `recall` and `ndcg` where queries have
+    judgements. `hits` are the chunk ids by query, in the order asked."""
 
     space_id: int
     model: str
@@ -257,9 +257,9 @@ Leg = Literal["vector", "rerank"]
 class Hits(list[Hit]):
     """Search results, best first.
 
-    skipped: the steps that a provider's failure left out: "vector" (keywords alone answered), "rerank"
-    (the fused order stands). notes: why, for people. method: hybrid, vector or keyword: the legs that
-    searched. seconds: the whole search.
+    skipped: the steps that a provider's failure left out: "vector" (keywords alone answered),
+    "rerank" (the fused order stands). notes: why, for people. method: hybrid, vector or keyword:
+    the legs that searched. seconds: the whole search.
     """
 
     def __init__(
@@ -316,7 +316,8 @@ class Tool:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ToolCall:
-    """A call that a language model asks for. signature: opaque, to be sent back with the call (Gemini)."""
+    """A call that a language model asks for. signature:
+    opaque, to be sent back with the call (Gemini)."""
 
     id: str
     name: str
@@ -328,8 +329,8 @@ class ToolCall:
 class Message:
     """A turn of a conversation with a language model.
 
-    role: system (the rules), user (the question), assistant (the model's own, with the tool_calls it asked
-    for) or tool (the result of the call `tool_call_id`).
+    role: system (the rules), user (the question), assistant (the model's own, with the tool_calls
+    it asked for) or tool (the result of the call `tool_call_id`).
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -342,9 +343,10 @@ class Message:
 class Completion:
     """What a language model returned.
 
-    parsed: the value of a text that was asked for by a JSON schema; None where it is none that fits. finish: stop (it came
-    to its end), length (max_tokens cut it short; the text may be empty), blocked (the provider withheld the
-    rest; `reason` is its word for it) or tool_calls (it waits for their results).
+    parsed: the value of a text that was asked for by a JSON schema; None where it is none that
+    fits. finish: stop (it came to its end), length (max_tokens cut it short; the text may be
+    empty), blocked (the provider withheld the rest;
+    `reason` is its word for it) or tool_calls (it waits for their results).
     """
 
     text: str
@@ -357,8 +359,8 @@ class Completion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
-    """What a language model can do by itself: answer by a JSON schema, call tools. context_tokens: the most
-    that prompt and answer may have together; None: not known."""
+    """What a language model can do by itself: answer by a JSON schema, call tools. context_tokens:
+    the most that prompt and answer may have together; None: not known."""
 
     schema: bool = False
     tools: bool = False
@@ -379,7 +381,8 @@ class Citation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
-    """What was done for an answer: kind is search, llm, tool, or what a strategy calls it. `detail` is
+    """What was done for an answer: kind is search, llm, tool, or what a strategy calls it.
+    `detail` is
     JSON: the query and the hits of a search, the purpose and the end of a model's call.
     `seconds`: how long it took."""
 
@@ -393,12 +396,13 @@ class Step:
 class Answer:
     """An answer with its sources.
 
-    found: False when the documents do not answer. sufficient: whether what was found was judged enough
-    for a whole answer; None where nobody judged. reason: why it is not found, or not whole. strategy: what
-    made it, after fallbacks. model: what wrote the text. notes: what was degraded (a leg that was skipped,
-    a citation that was dropped, a fallback). steps: what was done, in order. usage: tokens of all calls.
-    cost: US dollars; None where a model's price is not known. seconds: all of it. trace_id: 32 hexadecimal
-    digits, as in W3C trace contexts.
+    found: False when the documents do not answer. sufficient: whether what was found was judged
+    enough for a whole answer; None where nobody judged. reason: why it is not found, or not whole.
+    strategy: what made it, after fallbacks. model: what wrote the text. notes: what was degraded (a
+    leg that was skipped, a citation that was dropped, a fallback). steps: what was done, in order.
+    usage: tokens of all calls.
+    cost: US dollars; None where a model's price is not known. seconds: all of it. trace_id: 32
+    hexadecimal digits, as in W3C trace contexts.
     """
 
     text: str
@@ -447,9 +451,10 @@ class SyncReport:
 class AdoptReport:
     """What was found in the table, and what became of it.
 
-    skipped: how many rows were left out, by reason. vectors: chunks that came with their vector; without_vector:
-    those that did not; queued: documents that wait for a worker to embed such chunks. overlap: of the ten nearest rows of `sampled` stored vectors, the part that is
-    among the ten nearest chunks too; None when nothing was compared.
+    skipped: how many rows were left out, by reason. vectors: chunks that came with their vector;
+    without_vector: those that did not; queued: documents that wait for a worker to embed such
+    chunks. overlap: of the ten nearest rows of `sampled` stored vectors, the part that is among the
+    ten nearest chunks too; None when nothing was compared.
     """
 
     layout: str
@@ -471,7 +476,8 @@ class AdoptReport:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobCounts:
     """Jobs of a collection; lag: seconds since the oldest unfinished one was due; delayed: waiting
-    and not due yet; reason: why none is taken; rate: jobs a second of late; eta: seconds to the end."""
+    and not due yet; reason: why none is taken; rate: jobs a second of late;
+    eta: seconds to the end."""
 
     collection_name: str
     waiting: int
@@ -486,7 +492,8 @@ class JobCounts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A row of rag.doctor: status is ok, warn or fail; remedy says what to do where it is not ok."""
+    """A row of rag.doctor: status is ok, warn or fail;
+    remedy says what to do where it is not ok."""
 
     check_name: str
     status: str

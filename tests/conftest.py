@@ -104,7 +104,8 @@ def template(new_database: Callable[..., str]) -> str:
 
 @pytest.fixture(scope="session")
 def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
-    """A database with collections 1 and 2 (english) and 3 (simple), for tests of the keyword index alone.
+    """A database with collections 1 and 2 (english) and 3 (simple),
+    for tests of the keyword index alone.
 
     Their chunks need nothing but lexemes: the other columns have defaults.
     """
@@ -117,7 +118,8 @@ def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
             )
         connection.execute(
             """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(),
-               ALTER ordinal SET DEFAULT 0, ALTER heading SET DEFAULT '', ALTER content_hash SET DEFAULT '',
+               ALTER ordinal SET DEFAULT 0, ALTER heading SET DEFAULT '', ALTER content_hash
+               SET DEFAULT '',
                ALTER metadata SET DEFAULT '{}'"""
         )
     return dsn
@@ -160,7 +162,8 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the processes, which wait most; what takes minutes is for make test-quality and test-matrix."""
+    """Begin with the processes, which wait most;
+    what takes minutes is for make test-quality and test-matrix."""
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
     if os.environ.get("RAG_PG_TEST_SLOW") or os.environ.get("RAG_PG_TEST_MATRIX"):
         return

@@ -20,7 +20,8 @@ def cpu_ms(pid: int) -> float:
 
 
 def server_cpu_ms(backend: int) -> float:
-    """Return the milliseconds a backend's whole server has run, all processes that it has and had."""
+    """Return the milliseconds a backend's whole server has run,
+    all processes that it has and had."""
     try:
         postmaster = _stat(backend)[1]
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()

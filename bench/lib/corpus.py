@@ -1,8 +1,8 @@
 """A corpus of any size from the abstracts of arxiv-100k, and questions to it.
 
-More than 100,000 chunks are synthesised: the first half of one abstract, the second half of another, and two
-pseudo-words drawn from a Zipf-like tail. Queries are 2-3 words ("short") or 8-15 words ("long") of one sentence of the
-corpus, stop words left out.
+More than 100,000 chunks are synthesised: the first half of one abstract, the second half of
+another, and two pseudo-words drawn from a Zipf-like tail. Queries are 2-3 words ("short") or 8-15
+words ("long") of one sentence of the corpus, stop words left out.
 """
 
 from __future__ import annotations
@@ -30,16 +30,20 @@ def abstracts() -> list[str]:
 
 
 def fill(db: Connection, texts: list[str], size: int, dimensions: int = 3) -> None:
-    """Make collection `bench` of `size` chunks with lexemes; neither documents, keyword index nor vectors.
+    """Make collection `bench` of `size` chunks with lexemes;
+    neither documents, keyword index nor vectors.
 
     Metadata fields p10, p100 and p1000 are the chunk's number modulo that.
     """
     schema.upgrade(psycopg.conninfo.make_conninfo(db.info.dsn, dbname=db.info.dbname))
     db.execute("SELECT rag.create_collection('bench', 'none', %s)", [dimensions])
-    # Chunks without documents, and without the look-up of a document's chunks: this measures one index.
+    # Chunks without documents, and without the look-up of a document's chunks:
+    # this measures one index.
     db.execute(
-        """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(), ALTER ordinal SET DEFAULT 0,
-           ALTER heading SET DEFAULT '', ALTER content_hash SET DEFAULT '', ALTER metadata SET DEFAULT '{}'"""
+        """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(), ALTER ordinal
+           SET DEFAULT 0,
+           ALTER heading SET DEFAULT '', ALTER content_hash SET DEFAULT '', ALTER metadata
+           SET DEFAULT '{}'"""
     )
     db.execute("DROP INDEX rag.chunks_document")
     db.execute("CREATE TABLE half (i int PRIMARY KEY, a text, b text, la tsvector, lb tsvector)")
@@ -52,13 +56,16 @@ def fill(db: Connection, texts: list[str], size: int, dimensions: int = 3) -> No
     db.execute("SELECT setseed(0.42)")
     db.execute(
         """
-        INSERT INTO rag.chunks (collection_id, chunk_id, content, content_hash, metadata, lexemes, lexeme_count)
+        INSERT INTO rag.chunks (collection_id, chunk_id, content, content_hash, metadata, lexemes,
+            lexeme_count)
         SELECT 1, g.id, x.a || y.b, int8send(g.id::bigint),
-               jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000), l.l,
+               jsonb_build_object('p10', g.id %% 10, 'p100', g.id %% 100, 'p1000', g.id %% 1000),
+               l.l,
                (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l.l))
         FROM (
             SELECT id, (id * 7919::bigint) %% %(n)s AS i,
-                   CASE WHEN id < %(n)s THEN (id * 7919::bigint) %% %(n)s ELSE floor(random() * %(n)s) END::int AS j,
+                   CASE WHEN id < %(n)s THEN (id * 7919::bigint) %% %(n)s
+                   ELSE floor(random() * %(n)s) END::int AS j,
                    CASE WHEN id >= %(n)s THEN floor(exp(random() * 15))::int END AS w1,
                    CASE WHEN id >= %(n)s THEN floor(exp(random() * 15))::int END AS w2
             FROM generate_series(0, %(size)s - 1) AS id
@@ -66,7 +73,8 @@ def fill(db: Connection, texts: list[str], size: int, dimensions: int = 3) -> No
         JOIN half AS x ON x.i = g.i
         JOIN half AS y ON y.i = g.j
         CROSS JOIN LATERAL (
-            SELECT x.la || y.lb || coalesce(('w' || g.w1 || ':1 w' || g.w2 || ':2')::tsvector, '') AS l OFFSET 0
+            SELECT x.la || y.lb || coalesce(('w' || g.w1 || ':1 w' || g.w2 || ':2')::tsvector,
+                '') AS l OFFSET 0
         ) AS l
         """,
         {"n": len(texts), "size": size},

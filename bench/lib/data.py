@@ -1,4 +1,5 @@
-"""The evaluation sets: one layout, read through RAG_PG_EVAL_DATA and never copied; and where figures are kept."""
+"""The evaluation sets: one layout, read through RAG_PG_EVAL_DATA and never copied;
+and where figures are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""procrastinate's part of bench/jobs.py, run in a virtual environment of its own: rates as JSON on stdout.
+"""procrastinate's part of bench/jobs.py, run in a virtual environment of its own:
+rates as JSON on stdout.
 
 python bench/lib/rival_procrastinate.py DSN SINGLE JOBS
 """

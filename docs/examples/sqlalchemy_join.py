@@ -3,7 +3,8 @@
 RAG_PG_DSN=postgresql://… python sqlalchemy_join.py
 
 Needs a database with schema rag ("rag-pg db upgrade"), and for the asynchronous half
-pip install "sqlalchemy[asyncio]". It writes a collection "example-catalogue" and a table example_product.
+pip install "sqlalchemy[asyncio]". It writes a collection "example-catalogue"
+and a table example_product.
 """
 
 import asyncio

@@ -171,8 +171,8 @@ def _parser(media_type: str) -> Parser:
         grammar: Any = importlib.import_module(package)
     except ImportError as exc:
         raise InvalidInput(
-            f'code is cut by function with the extra code, which is not installed: pip install "rag-pg[code]", '
-            f"or take another chunking method ({package}: {exc})"
+            "code is cut by function with the extra code, which is not installed: pip install"
+            f' "rag-pg[code]", or take another chunking method ({package}: {exc})'
         ) from exc
     return Parser(Language(getattr(grammar, function)()))
 
@@ -219,7 +219,8 @@ def _last_row(node: Node) -> int:
 
 
 def _assigned(node: Node) -> Node | None:
-    """Return the part of JavaScript that names a function: `f = () => …` in a statement or class."""
+    """Return the part of JavaScript that names a function:
+    `f = () => …` in a statement or class."""
     for child in (node, *node.named_children[:1]):
         if child.type in _ASSIGNMENTS:
             value = child.child_by_field_name("value") or child.child_by_field_name("right")

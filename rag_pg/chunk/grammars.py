@@ -21,7 +21,8 @@ CUT_BY_FUNCTION = {*GRAMMARS, "text/x-sql"}
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, a class and the like: rows first to last; path: the names around it, and its own."""
+    """A function, a class and the like: rows first to last;
+    path: the names around it, and its own."""
 
     first: int
     last: int

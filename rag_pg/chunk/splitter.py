@@ -238,7 +238,8 @@ def _announce(media_type: str, reason: str) -> None:
 
 
 def check_chunking(settings: Mapping[str, object], embedder: Embedder) -> None:
-    """Raise InvalidInput for settings that are wrong, or for more tokens than the embedder reads."""
+    """Raise InvalidInput for settings that are wrong,
+    or for more tokens than the embedder reads."""
     chunking = Chunking.read(settings, embedder.max_tokens)
     Splitter(embedder.count_tokens, chunking, embed=embedder.embed_documents)
     if chunking.max_tokens > embedder.max_tokens:

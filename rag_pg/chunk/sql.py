@@ -1,7 +1,7 @@
 """The statements of SQL, as PostgreSQL ends them; what they create names them.
 
-Read by a scanner of its own: it needs no grammar, and bodies in dollar quotes, in any language, stay
-whole.
+Read by a scanner of its own: it needs no grammar, and bodies in dollar quotes, in any language,
+stay whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _TOKEN = re.compile(
 )
 _NAMED = re.compile(
     r"""(?: CREATE \s+ (?:OR\s+REPLACE\s+)?
-            (?: (?:TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|RECURSIVE|UNIQUE|CONSTRAINT|FOREIGN|EVENT) \s+ )*
+            (?: (?:TEMP|TEMPORARY|UNLOGGED|MATERIALIZED|RECURSIVE|UNIQUE|CONSTRAINT|FOREIGN|EVENT)
+                \s+ )*
             (?:AGGREGATE|DOMAIN|FUNCTION|INDEX|MACRO|PACKAGE|POLICY|PROCEDURE|ROLE|SCHEMA|SEQUENCE|TABLE
               |TRIGGER|TYPE|VIEW)
         |   ALTER \s+ (?:FUNCTION|MATERIALIZED\s+VIEW|PROCEDURE|SCHEMA|SEQUENCE|TABLE|TYPE|VIEW)

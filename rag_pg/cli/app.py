@@ -1,4 +1,5 @@
-"""The command line: data on stdout, messages and progress on stderr, exit 0 ok, 1 failed, 2 usage."""
+"""The command line: data on stdout, messages and progress on stderr, exit 0 ok, 1 failed,
+2 usage."""
 
 from __future__ import annotations
 

@@ -95,7 +95,10 @@ def print_adopted(report: AdoptReport) -> None:
         "skipped": skipped or "none",
         "documents": report.documents,
         "chunks": report.chunks,
-        "vectors": f"{report.vectors} of {report.dimensions} dimensions, {count_of(report.without_vector, 'chunk')} without",
+        "vectors": (
+            f"{report.vectors} of {report.dimensions} dimensions,"
+            f" {count_of(report.without_vector, 'chunk')} without"
+        ),
     }
     if report.overlap is not None:
         lines["overlap@10"] = f"{report.overlap:.3f}, of {count_of(report.sampled, 'vector')}"
@@ -141,7 +144,8 @@ class Told:
 
 @contextmanager
 def show_progress() -> Iterator[Callable[[Progress], None]]:
-    """Tell progress on stderr: a bar on a terminal, else a line a minute; yields what the calls take."""
+    """Tell progress on stderr: a bar on a terminal, else a line a minute;
+    yields what the calls take."""
     told = Told()
     if not is_terminal(sys.stderr):
 

@@ -243,7 +243,10 @@ def show(
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
-    """Print a document's text; what else is known of it goes to stderr, or with --json into one object."""
+    """Print a document's text, and what else is known of it on stderr.
+
+    With --json both are one object.
+    """
     with open_client(dsn) as rag:
         found = open_collection(rag, collection).document(uri)
     if json_:

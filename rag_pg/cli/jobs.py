@@ -127,7 +127,8 @@ def _live(rag: Rag) -> Text:
 
 
 def write_findings(findings: Sequence[Finding]) -> None:
-    """Write what doctor() found: in a pipe as a table; for people a paragraph each, with its remedy whole."""
+    """Write what doctor() found: in a pipe as a table;
+    for people a paragraph each, with its remedy whole."""
     if not is_terminal(sys.stdout):
         write_table([], [(one.status, one.check_name, one.detail, one.remedy) for one in findings])
         return

@@ -34,7 +34,10 @@ Filter = Annotated[
 Rerank = Annotated[
     str | None,
     typer.Option(
-        help="What orders the best candidates anew: cross-encoder:<model or folder>, llm or llm:<model>."
+        help=(
+            "What orders the best candidates anew: cross-encoder:<model or folder>, llm or"
+            " llm:<model>."
+        )
     ),
 ]
 
@@ -101,7 +104,8 @@ def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
 
 @contextmanager
 def interruptible(rag: Rag, collection: str) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the work on a collection's queue with a line that says how to go on."""
+    """Ctrl-C and SIGTERM end the work on a collection's queue with a line that says how
+    to go on."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -111,7 +115,8 @@ def interruptible(rag: Rag, collection: str) -> Iterator[None]:
             waiting = sum(queue.waiting + queue.running for queue in queues)
             tell(
                 ("interrupted:", "yellow"),
-                f" {count_of(waiting, 'document')} in the queue; to go on: rag-pg worker --once -c {collection}",
+                f" {count_of(waiting, 'document')} in the queue; to go on: rag-pg worker --once -c"
+                f" {collection}",
             )
         raise
 

@@ -66,7 +66,10 @@ def rechunk(
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
-    """Cut the documents of a collection anew; they stay searchable, and unchanged chunks keep their vectors."""
+    """Cut the documents of a collection anew.
+
+    They stay searchable meanwhile, and unchanged chunks keep their vectors.
+    """
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
     with open_client(dsn) as rag, show_progress() as progress:
         count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)

@@ -1,9 +1,9 @@
 """Printing: data as it is stored, on stdout; messages on stderr.
 
-A pipe gets what is stored, character by character. A terminal gets the same, but for control characters, which are
-made visible (\\x1b), so that no text can move the cursor or hide another. A table is aligned where it fits on a
-terminal, else it is a paragraph for each row; in a pipe it is a line for each row, without a head, its fields parted
-by tabs and escaped as PostgreSQL's COPY does.
+A pipe gets what is stored, character by character. A terminal gets the same, but for control
+characters, which are made visible (\\x1b), so that no text can move the cursor or hide another. A
+table is aligned where it fits on a terminal, else it is a paragraph for each row; in a pipe it is a
+line for each row, without a head, its fields parted by tabs and escaped as PostgreSQL's COPY does.
 """
 
 from __future__ import annotations
@@ -18,8 +18,12 @@ from dataclasses import dataclass
 from typing import Any, TextIO
 
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "mark": "1;33"}
-# Controls but for tab and line end; marks that turn the direction of the text; line and paragraph separators.
-_HIDDEN = "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff"
+# Controls but for tab and line end; marks that turn the direction of the text;
+# line and paragraph separators.
+_HIDDEN = (
+    "\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f"
+    "\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff"
+)
 _UNSEEN = re.compile(f"[{_HIDDEN}]")
 _UNSEEN_IN_A_CELL = re.compile(f"[{_HIDDEN}\t\n]")
 _COPY = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -77,7 +81,8 @@ def failed(text: str) -> None:
 
 
 def write_json(value: Any) -> None:
-    """Write a value as a line of JSON; what a terminal would act on is escaped in JSON's own way."""
+    """Write a value as a line of JSON; what a terminal would act on is escaped
+    in JSON's own way."""
     line = json.dumps(_finite(value), default=str, ensure_ascii=False)
     sys.stdout.write(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", line) + "\n")
     sys.stdout.flush()
@@ -128,7 +133,8 @@ def copy_field(value: Any) -> str:
 def table_lines(
     columns: Sequence[Column], rows: Sequence[Sequence[Any]], room: int
 ) -> Iterator[list[Part]]:
-    """Yield the lines of a table of at most `room` columns: aligned, or a paragraph for each row."""
+    """Yield the lines of a table of at most `room` columns:
+    aligned, or a paragraph for each row."""
     kept = list(range(len(columns)))
     cells = [[_cell(columns[i], row[i]) for i in kept] for row in rows]
     widths = [max(map(_cells, [columns[i].name, *(row[i] for row in cells)])) for i in kept]
@@ -158,7 +164,8 @@ def table_lines(
 
 
 def _paragraph(names: Sequence[str], cells: Sequence[str], room: int) -> Iterator[list[Part]]:
-    """Yield a row: its first field on a line of its own, then the others, filled; no field is cut."""
+    """Yield a row: its first field on a line of its own, then the others, filled;
+    no field is cut."""
     yield [(cells[0], "bold")]
     filled = ""
     for name, cell in zip(names[1:], cells[1:], strict=True):

@@ -64,7 +64,8 @@ def worker(
             tell(f"worker {runner.name} is waiting for jobs")
             runner.run()
     say(
-        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')} embedded",
+        f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')}"
+        " embedded",
         json_,
         **done,
     )

@@ -1,6 +1,8 @@
-"""The client for asyncio: the same calls, run in threads, as many at once as the pool has connections.
+"""The client for asyncio: the same calls, run in threads,
+as many at once as the pool has connections.
 
-A call is one statement and an embedding that is bound by the processor, so threads are the right tool.
+A call is one statement and an embedding that is bound by the processor,
+so threads are the right tool.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ class Threaded(Generic[S, P, T]):
 
 
 class AsyncRag:
-    """As `Rag`, with the same arguments: `async with AsyncRag(dsn) as rag:`. `run` takes any other call."""
+    """As `Rag`, with the same arguments: `async with AsyncRag(dsn) as rag:`.
+    `run` takes any other call."""
 
     def __init__(self, dsn: str | None = None, **options: Any) -> None:
         self._sync = Rag(dsn, **options)
@@ -118,7 +121,8 @@ class AsyncRag:
 
 
 class AsyncCollection:
-    """As `Collection`. Made by `AsyncRag.collection`. `progress=` is called in the thread that works."""
+    """As `Collection`. Made by `AsyncRag.collection`.
+    `progress=` is called in the thread that works."""
 
     def __init__(self, rag: AsyncRag, collection: Collection) -> None:
         self.run = rag.run
@@ -133,7 +137,8 @@ class AsyncCollection:
 
     @property
     def embedder(self) -> Embedder:
-        """See Collection.embedder. Its first use opens the model: `await docs.run(lambda: docs.embedder)`."""
+        """See Collection.embedder. Its first use opens the model: `await docs.run(lambda:
+        docs.embedder)`."""
         return self._sync.embedder
 
     async def documents(

@@ -78,7 +78,8 @@ class Collection:
 
     @property
     def embedder(self) -> Embedder:
-        """What embeds this collection's documents and queries. Raises CollectionMismatch, ModelUnavailable."""
+        """What embeds this collection's documents and queries.
+        Raises CollectionMismatch, ModelUnavailable."""
         return self._searcher.embedder
 
     def refresh(self) -> None:
@@ -100,13 +101,16 @@ class Collection:
         """Put documents and work the queue until they are searchable.
 
         Args:
-            sources: paths of files and folders, patterns, and documents as mappings with the keys uri, content
-                and optionally title, metadata, media_type, language; other keys are metadata. What `load_bytes` returns.
+            sources: paths of files and folders, patterns, and documents as mappings with the keys
+                uri, content and optionally title, metadata, media_type, language; other keys are
+                metadata. What `load_bytes` returns.
             wait: False only queues them, for a worker.
-            progress: called with a `Progress`: documents searchable of those to do, chunks embedded of about so many.
+            progress: called with a `Progress`: documents searchable of those to do,
+                chunks embedded of about so many.
             metadata: of every document, beside its own, which goes first.
             exclude: what to leave out of folders and patterns, as in a .gitignore.
-            keys: what records in JSON, CSV and TSV files call the keys above, e.g. {"id": "uri", "text": "content"}.
+            keys: what records in JSON, CSV and TSV files call the keys above, e.g.
+                {"id": "uri", "text": "content"}.
             dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
@@ -172,9 +176,11 @@ class Collection:
         """Bulk-load chunks that are ready-made, by COPY, in one transaction.
 
         Args:
-            chunks: mappings with uri, content and optionally embedding (dimensions of the collection), title,
-                heading, metadata. Rows with the same uri make one document, in the order given.
-            wait: embed those that came without an embedding before returning; False leaves them to a worker.
+            chunks: mappings with uri, content and optionally embedding (dimensions of the
+                collection), title, heading, metadata. Rows with the same uri make one document,
+                in the order given.
+            wait: embed those that came without an embedding before returning;
+                False leaves them to a worker.
         Returns: the number of chunks loaded.
         Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
         """
@@ -185,8 +191,8 @@ class Collection:
             failures = work_queue(database, self.rag.worker, self.name, set(counts.queued))
             if failures:
                 raise RagError(
-                    f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could not be "
-                    f"embedded; {failures[0]}"
+                    f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could"
+                    f" not be embedded; {failures[0]}"
                 )
         return counts.loaded_chunks
 
@@ -231,15 +237,16 @@ class Collection:
         activate: bool = False,
         progress: Report | None = None,
     ) -> Space:
-        """Build the vectors of another model in a space beside the active one, which is searched meanwhile.
+        """Build the vectors of another model in a space beside the active one,
+        which is searched meanwhile.
 
         Args:
             distance: as the active space's by default.
             wait: work the queue until the space is complete; False leaves it to workers.
             activate: then search with it, see `activate_space`; implies waiting.
             progress: called with a `Progress`: chunks embedded, of all.
-        Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active one),
-            NotReady when chunks cannot be embedded.
+        Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active
+            one), NotReady when chunks cannot be embedded.
         """
         space_id = create_space(
             self.rag.database,
@@ -258,7 +265,8 @@ class Collection:
     def rechunk(
         self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
     ) -> int:
-        """Cut the documents anew; unchanged chunks keep their vectors, and all stay searchable meanwhile.
+        """Cut the documents anew; unchanged chunks keep their vectors,
+        and all stay searchable meanwhile.
 
         Returns: how many documents there are, 0 when they are cut like this already.
         """
@@ -286,7 +294,8 @@ class Collection:
         return missing
 
     def rollback_space(self, *, forced: bool = False) -> int:
-        """Search with the space that was active before; return its id. Raises: NotFound, NotReady."""
+        """Search with the space that was active before; return its id.
+        Raises: NotFound, NotReady."""
         space_id = self.rag.database.rollback_space(self.name, forced=forced)
         self.refresh()
         return space_id
@@ -334,33 +343,38 @@ class Collection:
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
 
-        Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder does not
-        answer, keywords alone do; when the reranker fails or is late, the fused order stands. `notes` and
-        `skipped` say so.
+        Vector and keyword rankings are fused in rag.search, in one round trip. When the embedder
+        does not answer, keywords alone do; when the reranker fails or is late, the fused order
+        stands. `notes` and `skipped` say so.
 
         Args:
             limit: 1 to 1000 hits, default 10.
-            offset: how many hits to leave out, as the pages before had; limit + offset is at most 10,000, with rerank at
-                most the candidate_limit.
-            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}}; values may
-                be dates, decimals, UUIDs and sets. See docs/guides/filters.md.
+            offset: how many hits to leave out, as the pages before had; limit + offset is at most
+                10,000, with rerank at most the candidate_limit.
+            filter: keep chunks whose metadata pass it, e.g. {"lang": "en", "year": {"$gte": 2024}};
+                values may be dates, decimals, UUIDs and sets. See docs/guides/filters.md.
             vector_weight, keyword_weight: 0 leaves a leg out; the defaults are those of the fusion.
-            fusion: "auto" (weights chosen for the query; the default), "weighted" or "rrf" (with rrf_k).
-            candidate_limit: how many each leg contributes, and how many are reranked; default the larger of
-                4 * limit and 40.
+            fusion: "auto" (weights chosen for the query;
+                the default), "weighted" or "rrf" (with rrf_k).
+            candidate_limit: how many each leg contributes, and how many are reranked; default the
+                larger of 4 * limit and 40.
             diversity: 0 to 1; prefer chunks unlike those before them (maximal marginal relevance).
             per_document: at most so many chunks of a document.
-            boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency": "date", "half_life": "90 days"}].
+            boosts: e.g. [{"filter": {"lang": "en"}, "multiply": 1.2}, {"recency":
+                "date", "half_life": "90 days"}].
             duplicates: keep chunks whose text was found before.
-            ef_search: 1 to 1000, how widely the vector index is searched; the default follows the limit.
-            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>, llm,
-                llm:<language model>, or an object with `name` and `rerank`.
-            rerank_timeout: seconds, without loading the model, default 10; None: as long as it takes.
+            ef_search: 1 to 1000, how widely the vector index is searched;
+                the default follows the limit.
+            rerank: what puts the candidates into a better order: cross-encoder:<model or folder>,
+                llm, llm:<language model>, or an object with `name` and `rerank`.
+            rerank_timeout: seconds, without loading the model, default 10;
+                None: as long as it takes.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
-        Returns: at most `limit` hits; `Hit.score` is larger-is-better, comparable within one call only.
-        Raises: InvalidQuery, InvalidInput (unknown option, unknown reranker), NotFound, NotReady, SchemaMismatch,
-            DatabaseUnavailable.
+        Returns: at most `limit` hits; `Hit.score` is larger-is-better,
+            comparable within one call only.
+        Raises: InvalidQuery, InvalidInput (unknown option, unknown reranker), NotFound, NotReady,
+            SchemaMismatch, DatabaseUnavailable.
         """
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
@@ -376,14 +390,17 @@ class Collection:
         stop_mark: str = "</b>",
         ellipsis: str = "…",
     ) -> list[str]:
-        """Return the passage of each hit that best matches the query's words, which stand between marks.
+        """Return the passage of each hit that best matches the query's words,
+        which stand between marks.
 
-        The text is as it is stored: for HTML pass marks that no text holds, escape, then replace them.
+        The text is as it is stored: for HTML pass marks that no text holds, escape,
+        then replace them.
 
         Args:
-            max_length: 10 to 10,000 characters of the chunk, cut between words; `ellipsis` stands where it was cut.
-        Returns: a text for each hit; the chunk's beginning, unmarked, where no word matches, and "" where the
-            chunk was deleted meanwhile. Raises: InvalidQuery.
+            max_length: 10 to 10,000 characters of the chunk, cut between words;
+                `ellipsis` stands where it was cut.
+        Returns: a text for each hit; the chunk's beginning, unmarked, where no word matches, and ""
+            where the chunk was deleted meanwhile. Raises: InvalidQuery.
         """
         query, _ = clean_text(query)
         found = self.rag.database.snippets(
@@ -396,14 +413,16 @@ class Collection:
         """Answer from the documents, with citations, or say that they do not answer.
 
         Args:
-            strategy: how; see docs/guides/answers.md. auto (the default) chooses; single, extractive, or a name given to
-                `register_strategy`, or a function of a question and an `AnswerContext`.
-            llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise), gemini[:model], or an
-                object of the protocol `LLM`.
+            strategy: how; see docs/guides/answers.md. auto (the default) chooses; single,
+                extractive, or a name given to `register_strategy`,
+                or a function of a question and an `AnswerContext`.
+            llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
+                gemini[:model], or an object of the protocol `LLM`.
             helper_llm: what checks and extracts; default: llm.
-            options: as of `search`; limit, default 8: how many hits are shown to the model; rerank: llm is
-                the model that answers.
-        Returns: the answer; when the strategy or its model fails, that of a simpler one, which `notes` say.
+            options: as of `search`; limit, default 8: how many hits are shown to the model; rerank:
+                llm is the model that answers.
+        Returns: the answer; when the strategy or its model fails, that of a simpler one,
+            which `notes` say.
         Raises: as `search`, and InvalidInput (unknown strategy or model).
         """
         strategy = options.get("strategy", "auto")
@@ -437,11 +456,13 @@ class Collection:
         limit: int = 20,
         offset: int = 0,
     ) -> list[Document]:
-        """Return the first documents in some order, without their content; `documents` yields them all.
+        """Return the first documents in some order, without their content;
+        `documents` yields them all.
 
         Args:
-            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by value, ISO dates
-                by time, texts by code point; documents without the field come last, descending or not.
+            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by
+                value, ISO dates by time, texts by code point;
+                documents without the field come last, descending or not.
             limit: 1 to 1000 documents.
             offset: how many to leave out, as the pages before had.
         """

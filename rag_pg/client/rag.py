@@ -96,14 +96,16 @@ class Rag:
 
         Args:
             model: what makes the vectors: minilm (the default of a new collection),
-                sentence-transformers:<model>, gemini:<model>, or a name of your own when you bring vectors.
-            language: text search configuration, default english. distance: cosine (default), l2 or ip.
-            dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the model gives it,
-                and a new collection's model is asked once whether it answers.
+                sentence-transformers:<model>, gemini:<model>,
+                or a name of your own when you bring vectors.
+            language: text search configuration, default english.
+                distance: cosine (default), l2 or ip.
+            dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the
+                model gives it, and a new collection's model is asked once whether it answers.
             chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.
             index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.
-        Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth and
-            ProviderError for a new one whose model does not answer.
+        Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth
+            and ProviderError for a new one whose model does not answer.
         """
         info = open_collection(
             self.database,
@@ -142,20 +144,24 @@ class Rag:
     ) -> AdoptReport:
         """Take over a table that another program filled, with its embeddings; it is only read.
 
-        Rows of the same source document become the chunks of one document. Nothing is embedded: rows without a
-        vector are queued for a worker. Taken over again, what has not changed stays as it is.
+        Rows of the same source document become the chunks of one document. Nothing is embedded:
+        rows without a vector are queued for a worker.
+        Taken over again, what has not changed stays as it is.
 
         Args:
             table: a table or view, named as in SQL.
             into: the collection; it is created where it does not exist, with the dimensions found.
             layout: pgai, langchain, llamaindex or haystack.
-            model: what made the vectors, so that queries are embedded alike; a new collection needs it.
+            model: what made the vectors, so that queries are embedded alike;
+                a new collection needs it.
             source_dsn: the table's database, where it is another.
             distance, language: of a new collection.
             langchain_collection: which, in a langchain_pg_embedding that holds several.
             uri_key: the metadata that tells a row's document, where the layout's own rules do not.
-            sample: for so many vectors the nearest rows and the nearest chunks are compared; 0: for none.
-        Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound. Then nothing is loaded.
+            sample: for so many vectors the nearest rows and the nearest chunks are compared;
+                0: for none.
+        Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound.
+            Then nothing is loaded.
         """
         database = self.database
         assert self.dsn is not None  # of an open Rag
@@ -201,7 +207,8 @@ class Rag:
         return self.models.embedder(model)
 
     def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
-        """The embedder of a collection's space (None: the active one), checked against what it stores."""
+        """The embedder of a collection's space (None:
+        the active one), checked against what it stores."""
         return self.models.embedder_of(self.database, collection, space_id)
 
     def reranker(self, name: str) -> Reranker:

@@ -11,11 +11,16 @@ from typing import Any
 
 from rag_pg.errors import InvalidInput
 
-WHOLE = ("limit", "offset", "rrf_k", "candidate_limit", "per_document", "max_length", "space_id", "expected_space", "ef_search", "dimensions")  # fmt: skip
+WHOLE = (
+    "limit", "offset", "rrf_k", "candidate_limit", "per_document", "max_length", "space_id",
+    "expected_space", "ef_search", "dimensions",
+)  # fmt: skip
 NUMBERS = ("vector_weight", "keyword_weight", "diversity")
 TRUTHS = ("duplicates", "descending", "forced")
-TEXTS = ("collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title", "distance", "type",
-         "start_mark", "stop_mark", "ellipsis")  # fmt: skip
+TEXTS = (
+    "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
+    "distance", "type", "start_mark", "stop_mark", "ellipsis",
+)  # fmt: skip
 
 
 def plain_arguments(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """How every connection to a database is opened.
 
-A transaction pooler gives one server connection to many clients in turn. So nothing stays on it: no prepared
-statement, no setting of the session, no LISTEN. Texts travel as UTF-8, whatever the environment says.
+A transaction pooler gives one server connection to many clients in turn. So nothing stays on it: no
+prepared statement, no setting of the session, no LISTEN.
+Texts travel as UTF-8, whatever the environment says.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import psycopg
 from rag_pg.errors import DatabaseUnavailable
 
 CONNECT_SECONDS = 10
-# A network that swallows everything is noticed within a minute, not in a quarter of an hour or never.
+# A network that swallows everything is noticed within a minute,
+# not in a quarter of an hour or never.
 KEEPALIVES = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
@@ -43,7 +45,8 @@ def connect(
 
 
 def settle_dates(connection: psycopg.Connection[Any]) -> None:
-    """Have points of time in ISO format, the only one that psycopg reads, where the database has set another.
+    """Have points of time in ISO format, the only one that psycopg reads,
+    where the database has set another.
 
     Of all settings this is one that PgBouncer keeps for each client by itself.
     """
@@ -56,6 +59,6 @@ def check_encoding(connection: psycopg.Connection[Any]) -> None:
     encoding = connection.info.parameter_status("server_encoding")
     if encoding not in (None, "UTF8"):
         raise DatabaseUnavailable(
-            f"database {connection.info.dbname} has the encoding {encoding}; rag_pg needs UTF8: make another with "
-            "CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+            f"database {connection.info.dbname} has the encoding {encoding}; rag_pg needs UTF8:"
+            " make another with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
         )

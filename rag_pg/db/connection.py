@@ -1,8 +1,9 @@
 """Connections to the database, and what their errors mean.
 
-They come from a pool, are in autocommit mode and keep no session state, so transaction poolers work. So they have no
-search_path of their own either: each statement names the schema of what it calls, for a function or operator of another
-role's that fits better would run with the rights of this one.
+They come from a pool, are in autocommit mode and keep no session state, so transaction poolers
+work. So they have no search_path of their own either: each statement names the schema of what it
+calls, for a function or operator of another role's that fits better would run with the rights
+of this one.
 """
 
 from __future__ import annotations
@@ -104,14 +105,16 @@ class Connected:
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
         """A connection of its own that hears of new jobs, or of other channels.
 
-        Behind a pooler it hears nothing: NOTIFY does not pass, and LISTEN would stay with a connection of others.
+        Behind a pooler it hears nothing: NOTIFY does not pass,
+        and LISTEN would stay with a connection of others.
         """
         channels = channels or ("rag_jobs",)
         with database_errors(), connect(self.dsn, autocommit=True) as connection:
             if is_pooled(connection):
                 log.warning(
-                    "a pooler stands before the database, which passes no NOTIFY: %s is looked for every few "
-                    "seconds instead; give workers a direct connection when that is too slow",
+                    "a pooler stands before the database, which passes no NOTIFY: %s is looked for"
+                    " every few seconds instead; give workers a direct connection when that is too"
+                    " slow",
                     ", ".join(channels),
                 )
             else:
@@ -199,7 +202,8 @@ def database_errors() -> Iterator[None]:
         yield
     except PoolTimeout as exc:
         raise DatabaseUnavailable(
-            "no database connection became free in time; check that the server runs and accepts connections"
+            "no database connection became free in time; check that the server runs and accepts"
+            " connections"
         ) from exc
     except psycopg.Error as exc:
         raise _translated(exc) from exc
@@ -224,8 +228,8 @@ def _translated(exc: psycopg.Error) -> RagError:
         return StatementCanceled(message)
     if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
         return DatabaseUnavailable(
-            f"the database takes no writes: {message}; is it a replica? target_session_attrs=read-write in RAG_PG_DSN "
-            "finds the primary"
+            f"the database takes no writes: {message}; is it a replica?"
+            " target_session_attrs=read-write in RAG_PG_DSN finds the primary"
         )
     if fault is Fault.BUSY:
         return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
@@ -235,7 +239,8 @@ def _translated(exc: psycopg.Error) -> RagError:
         )
     if isinstance(exc, psycopg.ProgrammingError) and exc.sqlstate is None:
         return InvalidInput(
-            f"not a connection string: {message}; set RAG_PG_DSN like postgresql://user@host/database"
+            f"not a connection string: {message}; set RAG_PG_DSN like"
+            " postgresql://user@host/database"
         )
     if (exc.sqlstate or "").startswith(("22", "54", "42704")):
         return InvalidInput(f"{message}{hint}")

@@ -1,7 +1,7 @@
 """The database: one method, one statement, named parameters.
 
-The files of this package hold the statements, a noun each, the same noun as in sql/; they are the only
-runtime files with SQL on our own tables.
+The files of this package hold the statements, a noun each, the same noun as in sql/; they are the
+only runtime files with SQL on our own tables.
 """
 
 from __future__ import annotations

@@ -77,8 +77,8 @@ class Documents(Connected):
             halfvec = halfvec_type(connection)
             connection.execute(
                 sql.SQL(
-                    "CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, "
-                    "content text, metadata jsonb, embedding {}) ON COMMIT DROP"
+                    "CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text,"
+                    " heading text, content text, metadata jsonb, embedding {}) ON COMMIT DROP"
                 ).format(sql.Identifier(vector_schema(connection), "halfvec"))
             )
             with connection.cursor() as cursor, cursor.copy(
@@ -152,7 +152,8 @@ class Documents(Connected):
     ) -> list[Unfinished]:
         return self._rows(
             Unfinished,
-            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::uuid[], %(versions)s::integer[])",
+            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::uuid[],"
+            " %(versions)s::integer[])",
             collection=collection,
             ids=list(ids),
             versions=None if versions is None else list(versions),

@@ -25,7 +25,8 @@ OPEN = 0o055  # everybody may read and enter
 class EmbeddedServer:
     """One PostgreSQL server for one data folder, shared by all processes that name the folder.
 
-    It goes on running when a process ends, so that psql and other programs can use it; `stop` ends it.
+    It goes on running when a process ends, so that psql and other programs can use it;
+    `stop` ends it.
     """
 
     def __init__(self, folder: Path, *, postgres_version: int = DEFAULT_VERSION) -> None:
@@ -43,7 +44,8 @@ class EmbeddedServer:
             version = library.postgres_server.pgdata_version(self.folder) or self.postgres_version
         except OSError as exc:
             raise DatabaseUnavailable(
-                f"cannot keep the embedded server's data in {self.folder}: {exc.strerror}; set RAG_PG_HOME"
+                f"cannot keep the embedded server's data in {self.folder}: {exc.strerror}; set"
+                " RAG_PG_HOME"
             ) from exc
         if _as_root():
             _check_others_may_enter(self.folder.resolve(), library)
@@ -60,14 +62,16 @@ class EmbeddedServer:
                 # A server that crashed, or recovers for longer than pg_ctl waits: look again.
                 if time.monotonic() > deadline:
                     raise DatabaseUnavailable(
-                        f"the embedded server in {self.folder} does not start; its log is {self.folder / 'log'}"
+                        f"the embedded server in {self.folder} does not start; its log is"
+                        f" {self.folder / 'log'}"
                     ) from exc
                 time.sleep(0.5)
             finally:
                 self._forget(library)
 
     def _forget(self, library: Any) -> None:
-        """Drop the library's handle: it would neither notice a crash nor end cleanly without its folder."""
+        """Drop the library's handle: it would neither notice a crash nor end cleanly without its
+        folder."""
         handle = library.postgres_server.PostgresServer._instances.pop(self.folder.resolve(), None)
         if handle is not None:
             atexit.unregister(handle._cleanup)
@@ -75,7 +79,8 @@ class EmbeddedServer:
     def stop(self, *, immediate: bool = False) -> bool:
         """Stop the server. False when it was not running.
 
-        immediate: as in a crash, without a checkpoint; the next start recovers from the write-ahead log.
+        immediate: as in a crash, without a checkpoint;
+        the next start recovers from the write-ahead log.
         """
         if not (self.folder / "postmaster.pid").exists():
             return False
@@ -107,7 +112,8 @@ def _as_root() -> bool:
 
 
 def _make(folder: Path) -> None:
-    """Make a folder and those above it; under root others may enter what is new, whatever the umask is."""
+    """Make a folder and those above it; under root others may enter what is new,
+    whatever the umask is."""
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     if _as_root():
@@ -122,19 +128,22 @@ def _check_others_may_enter(folder: Path, library: Any) -> None:
     """
     if len(os.fsencode(folder / ".s.PGSQL.5432")) > LONGEST_SOCKET:
         raise DatabaseUnavailable(
-            f"the path of the embedded server's data is too long: {folder}; set RAG_PG_HOME to a shorter one"
+            f"the path of the embedded server's data is too long: {folder}; set RAG_PG_HOME to a"
+            " shorter one"
         )
     for place in library.postgres_server.POSTGRES_VERSIONS.values():
         if closed := _closed_above(place):
             raise DatabaseUnavailable(
-                f"under root the embedded server runs as another user, who may not enter {closed}, where its programs "
-                f'lie; run rag_pg as an ordinary user, install it elsewhere, or run "chmod go+rx {closed}"'
+                f"under root the embedded server runs as another user, who may not enter {closed},"
+                " where its programs "
+                'lie; run rag_pg as an ordinary user, install it elsewhere, or run "chmod go+rx'
+                f' {closed}"'
             )
     if closed := _closed_above(folder):
         raise DatabaseUnavailable(
-            f"under root the embedded server runs as another user, who may not enter {closed}, where its data is to "
-            "lie; set RAG_PG_HOME to a folder that everybody may enter, such as /var/lib/rag_pg, or run rag_pg as an "
-            "ordinary user"
+            f"under root the embedded server runs as another user, who may not enter {closed},"
+            " where its data is to lie; set RAG_PG_HOME to a folder that everybody may enter, such"
+            " as /var/lib/rag_pg, or run rag_pg as an ordinary user"
         )
 
 

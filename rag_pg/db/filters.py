@@ -18,7 +18,8 @@ DEPTH = 100  # as in rag.compile_filter
 
 
 def plain_filter(value: Any, depth: int = 0) -> Any:
-    """Return a filter, or a part of one, in the types of JSON. Raises InvalidQuery naming what has none."""
+    """Return a filter, or a part of one, in the types of JSON.
+    Raises InvalidQuery naming what has none."""
     if depth > DEPTH:
         raise InvalidQuery(f"the filter is nested more than {DEPTH} deep; take it apart")
     if value is None or isinstance(value, bool):

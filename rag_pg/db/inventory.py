@@ -1,7 +1,8 @@
 """What schema rag consists of, told so that no dump, restore or server version changes the telling.
 
-PostgreSQL keeps expressions as trees and writes them anew when asked: with other parentheses after a restore. So white
-space and parentheses do not count in them. Comments do not count at all: `pg_restore --no-comments` leaves them out.
+PostgreSQL keeps expressions as trees and writes them anew when asked: with other parentheses after
+a restore. So white space and parentheses do not count in them. Comments do not count at all:
+`pg_restore --no-comments` leaves them out.
 """
 
 from __future__ import annotations
@@ -15,45 +16,54 @@ Connection = psycopg.Connection[Any]
 
 FUNCTIONS = r"""
 SELECT format('rag.%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)),
-       concat_ws(E'\n', p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), l.lanname,
-           p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.proleakproof, p.procost, p.prorows,
-           array_to_string(p.proconfig, E'\n'), p.probin, a.aggtransfn, a.aggfinalfn, a.agginitval,
+       concat_ws(E'\n', p.prokind, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+           l.lanname, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.proleakproof,
+           p.procost, p.prorows, array_to_string(p.proconfig, E'\n'), p.probin,
+           a.aggtransfn, a.aggfinalfn, a.agginitval,
            CASE WHEN p.prosqlbody IS NULL THEN p.prosrc
                 ELSE regexp_replace(pg_get_function_sqlbody(p.oid), '[\s()]+', '', 'g') END)
 FROM pg_proc AS p
 JOIN pg_language AS l ON l.oid = p.prolang
 LEFT JOIN pg_aggregate AS a ON a.aggfnoid = p.oid
 WHERE p.pronamespace = 'rag'::regnamespace
-    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
+    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_proc'::regclass
+        AND d.objid = p.oid
                     AND d.deptype = 'e')
 """
 
-# Partitions come and go with collections; rag.lexing_… are tables of one transaction (see rag._lex_texts).
+# Partitions come and go with collections; rag.lexing_… are tables
+# of one transaction (see rag._lex_texts).
 TABLES = r"""
 WITH relations AS (
     SELECT c.* FROM pg_class AS c
-    WHERE c.relnamespace = 'rag'::regnamespace AND NOT c.relispartition AND c.relname <> 'alembic_version'
+    WHERE c.relnamespace = 'rag'::regnamespace AND NOT c.relispartition
+        AND c.relname <> 'alembic_version'
         AND c.relname NOT LIKE 'lexing\_%'
-        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+        AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass
+            AND d.objid = c.oid
                         AND d.deptype = 'e')
 )
-SELECT CASE r.relkind WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' WHEN 'v' THEN 'view' ELSE 'table' END
+SELECT CASE r.relkind WHEN 'c' THEN 'type' WHEN 'S' THEN 'sequence' WHEN 'v' THEN 'view'
+            ELSE 'table' END
            || ' rag.' || quote_ident(r.relname),
        concat_ws(' ', CASE r.relpersistence WHEN 'u' THEN 'unlogged' END,
            'PARTITION BY ' || pg_get_partkeydef(r.oid),
            CASE WHEN r.relreplident <> 'd' THEN 'REPLICA IDENTITY ' || r.relreplident::text END,
            (SELECT 'WITH ' || string_agg(o, ', ' ORDER BY o) FROM unnest(r.reloptions) AS o),
-           (SELECT concat_ws(' ', q.seqtypid::regtype, q.seqstart, q.seqincrement, 'CACHE', q.seqcache)
+           (SELECT concat_ws(' ', q.seqtypid::regtype, q.seqstart, q.seqincrement, 'CACHE',
+                q.seqcache)
             FROM pg_sequence AS q WHERE q.seqrelid = r.oid),
            CASE WHEN r.relkind = 'v' THEN pg_get_viewdef(r.oid) END)
 FROM relations AS r WHERE r.relkind IN ('r', 'p', 'c', 'S', 'v')
 UNION ALL
 SELECT format('column rag.%I.%I', r.relname, a.attname),
-       concat_ws(' ', format_type(a.atttypid, a.atttypmod), CASE WHEN a.attnotnull THEN 'NOT NULL' END,
+       concat_ws(' ', format_type(a.atttypid, a.atttypmod),
+           CASE WHEN a.attnotnull THEN 'NOT NULL' END,
            'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid),
            CASE WHEN a.attidentity <> '' THEN 'IDENTITY ' || a.attidentity::text END,
            CASE WHEN a.attgenerated <> '' THEN 'GENERATED ' || a.attgenerated::text END,
-           CASE WHEN a.attcollation <> t.typcollation THEN 'COLLATE ' || a.attcollation::regcollation END,
+           CASE WHEN a.attcollation <> t.typcollation
+               THEN 'COLLATE ' || a.attcollation::regcollation END,
            CASE WHEN a.attstorage <> t.typstorage THEN 'STORAGE ' || a.attstorage::text END)
 FROM relations AS r
 JOIN pg_attribute AS a ON a.attrelid = r.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -65,8 +75,10 @@ SELECT format('constraint rag.%I.%I', r.relname, k.conname), pg_get_constraintde
 FROM relations AS r JOIN pg_constraint AS k ON k.conrelid = r.oid AND k.contype <> 'n'
 UNION ALL
 SELECT format('index rag.%I', i.relname), concat_ws(' ', pg_get_indexdef(i.oid),
-           CASE WHEN x.indisreplident THEN 'REPLICA IDENTITY' END, CASE WHEN NOT x.indisvalid THEN 'INVALID' END)
-FROM relations AS r JOIN pg_index AS x ON x.indrelid = r.oid JOIN pg_class AS i ON i.oid = x.indexrelid
+           CASE WHEN x.indisreplident THEN 'REPLICA IDENTITY' END,
+           CASE WHEN NOT x.indisvalid THEN 'INVALID' END)
+FROM relations AS r JOIN pg_index AS x ON x.indrelid = r.oid
+JOIN pg_class AS i ON i.oid = x.indexrelid
 UNION ALL
 SELECT format('trigger rag.%I.%I', r.relname, g.tgname), pg_get_triggerdef(g.oid)
 FROM relations AS r JOIN pg_trigger AS g ON g.tgrelid = r.oid AND NOT g.tgisinternal
@@ -89,34 +101,42 @@ WITH wanted AS (
     SELECT c.name, t.parent || '_' || c.collection_id AS relation,
            rag._field_index(t.parent, c.collection_id, f.field) AS index,
            format('SELECT rag.index_field(%L, %L, %L)', c.name, f.field, f.type) AS remedy
-    FROM rag.fields AS f JOIN rag.collections AS c ON c.collection_id = f.collection_id, (VALUES ('chunks'), ('documents')) AS t (parent)
+    FROM rag.fields AS f JOIN rag.collections AS c ON c.collection_id = f.collection_id,
+        (VALUES ('chunks'), ('documents')) AS t (parent)
     WHERE c.dropped_at IS NULL
     UNION ALL
     SELECT c.name, 'embeddings_' || s.space_id, rag._index_name(s.space_id),
            format('SELECT rag.build_vector_index(%L)', c.name)
     FROM rag.spaces AS s JOIN rag.collections AS c ON c.collection_id = s.collection_id
-    WHERE s.dropped_at IS NULL AND c.dropped_at IS NULL AND s.state = 'active' AND s.index_options ->> 'kind' <> 'exact'
+    WHERE s.dropped_at IS NULL AND c.dropped_at IS NULL AND s.state = 'active'
+        AND s.index_options ->> 'kind' <> 'exact'
 )
-SELECT format('table rag.%I of collection %L is missing: restore schema rag from a backup, or SELECT rag.drop_collection(%L)',
+SELECT format('table rag.%I of collection %L is missing: restore schema rag from a backup, '
+                  'or SELECT rag.drop_collection(%L)',
               w.relation, w.name, w.name)
 FROM wanted AS w
-WHERE NOT EXISTS (SELECT FROM pg_inherits AS i WHERE i.inhparent = format('rag.%I', w.parent)::regclass
+WHERE NOT EXISTS (SELECT FROM pg_inherits AS i
+                  WHERE i.inhparent = format('rag.%I', w.parent)::regclass
                   AND i.inhrelid = to_regclass(format('rag.%I', w.relation)))
 UNION ALL
 SELECT format('table rag.%I has REPLICA IDENTITY %s, rag.%I has %s: ALTER TABLE … REPLICA IDENTITY',
               c.relname, c.relreplident, p.relname, p.relreplident)
-FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid JOIN pg_class AS p ON p.oid = i.inhparent
+FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+JOIN pg_class AS p ON p.oid = i.inhparent
 WHERE p.relnamespace = 'rag'::regnamespace AND p.relkind = 'p' AND c.relreplident <> p.relreplident
 UNION ALL
 SELECT format('index rag.%I of collection %L is missing: %s', x.index, x.name, x.remedy)
 FROM indexes AS x
-WHERE to_regclass(format('rag.%I', x.index)) IS NULL AND to_regclass(format('rag.%I', x.relation)) IS NOT NULL
+WHERE to_regclass(format('rag.%I', x.index)) IS NULL
+    AND to_regclass(format('rag.%I', x.relation)) IS NOT NULL
 UNION ALL
 SELECT format('index rag.%I is invalid: REINDEX INDEX CONCURRENTLY rag.%I', c.relname, c.relname)
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'rag'::regnamespace AND NOT i.indisvalid AND c.relkind = 'i'
-    AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p WHERE p.index_relid = i.indexrelid)
-    AND NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.relation = i.indrelid AND l.mode = 'ShareUpdateExclusiveLock')
+    AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p
+        WHERE p.index_relid = i.indexrelid)
+    AND NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.relation = i.indrelid
+        AND l.mode = 'ShareUpdateExclusiveLock')
 """
 
 # Partitions whose collection or space has no row.
@@ -124,10 +144,12 @@ ORPHANS = r"""
 SELECT c.oid::regclass::text
 FROM pg_inherits AS i
 JOIN pg_class AS c ON c.oid = i.inhrelid
-JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace AND p.relkind = 'p'
+JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace
+    AND p.relkind = 'p'
 WHERE CASE p.relname WHEN 'embeddings'
       THEN NOT EXISTS (SELECT FROM rag.spaces AS s WHERE c.relname = p.relname || '_' || s.space_id)
-      ELSE NOT EXISTS (SELECT FROM rag.collections AS k WHERE c.relname = p.relname || '_' || k.collection_id) END
+      ELSE NOT EXISTS (SELECT FROM rag.collections AS k
+          WHERE c.relname = p.relname || '_' || k.collection_id) END
 ORDER BY 1
 """
 
@@ -138,11 +160,13 @@ FROM pg_trigger AS t
 JOIN pg_proc AS p ON p.oid = t.tgfoid AND p.pronamespace = 'rag'::regnamespace
 JOIN pg_class AS c ON c.oid = t.tgrelid AND pg_has_role(c.relowner, 'USAGE')
 WHERE t.tgname LIKE 'rag\_source\_%' AND NOT t.tgisinternal AND t.tgparentid = 0
-    AND NOT EXISTS (SELECT FROM rag.sources AS s WHERE t.tgname LIKE 'rag\_source\_' || s.source_id || '\_%')
+    AND NOT EXISTS (SELECT FROM rag.sources AS s
+        WHERE t.tgname LIKE 'rag\_source\_' || s.source_id || '\_%')
 """
 
 
-# Every name is qualified then, and no setting of the session or the database has a say in how things are written.
+# Every name is qualified then, and no setting of the session or the database has a say
+# in how things are written.
 SETTINGS = """
 SET LOCAL search_path TO pg_catalog;
 SET LOCAL standard_conforming_strings TO on;
@@ -168,7 +192,8 @@ def tables(connection: Connection) -> dict[str, str]:
         connection.execute(SETTINGS)
         rows = connection.execute(
             r"""SELECT name, regexp_replace(regexp_replace(definition,
-                           '("([^"]|"")+"|\w+)[.](halfvec|sparsevec|vector)\M', '\3', 'g'), '[\s()]+', ' ', 'g')
+                           '("([^"]|"")+"|\w+)[.](halfvec|sparsevec|vector)\M', '\3', 'g'),
+                           '[\s()]+', ' ', 'g')
                 FROM ("""
             + TABLES
             + ") AS t (name, definition)"

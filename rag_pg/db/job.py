@@ -55,7 +55,8 @@ class Jobs(Connected):
     ) -> list[Job]:
         return self._rows(
             Job,
-            """SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s, %(collections)s::text[], %(worker)s,
+            """SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s, %(collections)s::text[],
+                   %(worker)s,
                %(kinds)s::text[])""",
             limit=limit,
             seconds=lease_seconds,
@@ -95,9 +96,9 @@ class Jobs(Connected):
         size = len(texts.encode())
         if size > TEXTS_BYTES or size + 2 * sum(map(len, vectors.values())) > STATEMENT_BYTES:
             raise InvalidInput(
-                f"document {work.uri!r} is too large: its {len(chunks)} chunks have {size} bytes of text and "
-                f"{len(vectors)} vectors; {TEXTS_BYTES} bytes of text and {STATEMENT_BYTES} of both are stored at "
-                "most: divide it"
+                f"document {work.uri!r} is too large: its {len(chunks)} chunks have {size} bytes of"
+                f" text and {len(vectors)} vectors; {TEXTS_BYTES} bytes of text and"
+                f" {STATEMENT_BYTES} of both are stored at most: divide it"
             )
         return str(
             self._scalar(

@@ -48,7 +48,8 @@ class Structured(Connected):
     ) -> list[Document]:
         return self._rows(
             Document,
-            """SELECT * FROM rag.select_documents(%(collection)s, %(filter)s, %(order_by)s, %(descending)s,
+            """SELECT * FROM rag.select_documents(%(collection)s, %(filter)s, %(order_by)s,
+               %(descending)s,
                %(limit)s, %(offset)s)""",
             collection=collection,
             filter=Jsonb(plain_filter(metadata_filter)),

@@ -1,11 +1,12 @@
 """Install, upgrade and check schema `rag`: Alembic revisions for tables, sql/ for functions.
 
-An upgrade is one transaction: an advisory lock, the schema, the revisions, every file of sql/ in name order, and the
-removal of each function that this transaction did not create again.
+An upgrade is one transaction: an advisory lock, the schema, the revisions, every file of sql/ in
+name order, and the removal of each function that this transaction did not create again.
 
-Names are looked up in pg_catalog and rag alone, now and whenever a function runs, for in other schemas other roles may
-create: a function that fits better than PostgreSQL's own would be called instead of it. pgvector may be in any schema,
-so the files and revisions write {vector} before its types, functions and operators.
+Names are looked up in pg_catalog and rag alone, now and whenever a function runs, for in other
+schemas other roles may create: a function that fits better than PostgreSQL's own would be called
+instead of it. pgvector may be in any schema, so the files and revisions write {vector} before its
+types, functions and operators.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def share(name: str) -> Path:
-    """Return a folder or file that the wheel carries: in the package, else beside it in a checkout."""
+    """Return a folder or file that the wheel carries:
+    in the package, else beside it in a checkout."""
     inside = PACKAGE / "_share" / name
     return inside if inside.exists() else PACKAGE.parent / name
 
@@ -54,7 +56,8 @@ def upgrade(dsn: str) -> str:
     """Bring schema `rag` to this program's version and return its Alembic revision.
 
     Idempotent, safe when several processes call it at once, all or nothing.
-    Raises DatabaseUnavailable: no connection, PostgreSQL before 16, no pgvector 0.8, missing privileges.
+    Raises DatabaseUnavailable: no connection, PostgreSQL before 16, no pgvector 0.8,
+    missing privileges.
     """
     try:
         with _connection(dsn) as connection:
@@ -78,7 +81,8 @@ def upgrade(dsn: str) -> str:
 
 
 def ensure(dsn: str) -> None:
-    """Upgrade where the revision or a file of sql/ is another than this program's, and else do nothing.
+    """Upgrade where the revision or a file of sql/ is another than this program's,
+    and else do nothing.
 
     Functions changed by hand are not looked for, as `check` does. Raises: as `upgrade`.
     """
@@ -92,12 +96,14 @@ def ensure(dsn: str) -> None:
                 rows = connection.execute(
                     """
                     SELECT 'revision', v.version_num, '' FROM rag.alembic_version AS v
-                    UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i WHERE i.kind = 'file'
+                    UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i
+                    WHERE i.kind = 'file'
                     UNION ALL
                     SELECT 'moved', i.name, '' FROM rag.installed AS i
                     WHERE i.kind = 'pgvector' AND NOT EXISTS (
                         SELECT FROM pg_extension AS e
-                        WHERE e.extname = 'vector' AND e.extnamespace::regnamespace::text = quote_ident(i.name))
+                        WHERE e.extname = 'vector'
+                            AND e.extnamespace::regnamespace::text = quote_ident(i.name))
                     """
                 ).fetchall()
                 wanted = {("file", name, digest) for name, digest in files.items()}
@@ -109,12 +115,14 @@ def ensure(dsn: str) -> None:
 
 
 def _newest_revision() -> str:
-    """The last revision, by the names of the files: importing Alembic takes longer than a search."""
+    """The last revision, by the names of the files:
+    importing Alembic takes longer than a search."""
     return max(share("alembic").glob("versions/[0-9]*.py")).stem.partition("_")[0]
 
 
 def check(dsn: str) -> list[str]:
-    """Return what differs between the database and this program, a line each; empty when all is well."""
+    """Return what differs between the database and this program, a line each;
+    empty when all is well."""
     with _connection(dsn) as connection:
         if not _scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
             return ['schema rag is not installed: run "rag-pg db upgrade"']
@@ -140,8 +148,9 @@ def check(dsn: str) -> list[str]:
         table_problems = _table_problems(tables, inventory.tables(raw))
         if any(problem.endswith(" is missing") for problem in table_problems):
             problems.append(
-                f"schema rag is damaged, {len(table_problems)} differences: DROP SCHEMA rag CASCADE and restore it from a "
-                "backup (pg_restore --clean over an installation leaves such a mix)"
+                f"schema rag is damaged, {len(table_problems)} differences: DROP SCHEMA rag CASCADE"
+                " and restore it from a backup (pg_restore --clean over an installation leaves"
+                " such a mix)"
             )
         problems += table_problems
         function_problems = _function_problems(
@@ -150,7 +159,8 @@ def check(dsn: str) -> list[str]:
         if not problems and not function_problems:  # they are found by functions
             problems += inventory.missing_parts(raw)
             problems += [
-                f"table {name} belongs to no collection: drop it, or restore schema rag from a backup"
+                f"table {name} belongs to no collection: drop it, or restore schema rag from a"
+                " backup"
                 for name in inventory.orphans(raw)
             ]
         return problems + function_problems
@@ -193,7 +203,8 @@ def _function_problems(installed: Mapping[str, str], present: Mapping[str, str])
 
 @contextmanager
 def _connection(dsn: str) -> Iterator[Connection]:
-    """One transaction through SQLAlchemy, which Alembic needs; committed on leaving without an error."""
+    """One transaction through SQLAlchemy, which Alembic needs;
+    committed on leaving without an error."""
     import sqlalchemy
     from sqlalchemy.exc import DBAPIError
 
@@ -219,7 +230,8 @@ def _connection(dsn: str) -> Iterator[Connection]:
 
 
 def _settle(connection: Connection) -> None:
-    """Wait for other upgrades, then let no setting of the role or the database change what is installed."""
+    """Wait for other upgrades, then let no setting of the role
+    or the database change what is installed."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
     connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     if int(_scalar(connection, "SHOW server_version_num")) >= 170000:
@@ -240,8 +252,8 @@ def _explain(error: BaseException | None) -> str:
         remedy = "the owner of the database, or a role with CREATE on it, must run the upgrade"
     elif isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         remedy = (
-            "the server is a replica, or default_transaction_read_only is on for this role or database: "
-            "PGOPTIONS='-c default_transaction_read_only=off' overrules that"
+            "the server is a replica, or default_transaction_read_only is on for this role or"
+            " database: PGOPTIONS='-c default_transaction_read_only=off' overrules that"
         )
     elif isinstance(error, psycopg.errors.LockNotAvailable):
         remedy = (
@@ -259,7 +271,8 @@ def _scalar(connection: Connection, statement: str) -> Any:
 
 
 def quoted(name: str) -> str:
-    """Return an identifier of letters, digits, spaces, `_`, `-`, `"` and escapes: it may stand in a literal or a format."""
+    """Return an identifier of letters, digits, spaces, `_`, `-`, `"` and escapes:
+    it may stand in a literal or a format."""
     if re.fullmatch(r'[\w "-]*', name):
         return '"' + name.replace('"', '""') + '"'
     escaped = "".join(c if re.match(r"[\w -]", c) else f"\\+{ord(c):06X}" for c in name)
@@ -285,17 +298,20 @@ def _check_server(connection: Connection) -> None:
 
 
 def _check_schema(connection: Connection) -> None:
-    """Refuse a schema rag in which another role may create: what it made there could run as anybody who calls rag."""
+    """Refuse a schema rag in which another role may create:
+    what it made there could run as anybody who calls rag."""
     row = connection.exec_driver_sql(
         """
         WITH me AS (
             SELECT r.oid, r.rolsuper, quote_ident(r.rolname) AS name,
-                   (SELECT c.relowner FROM pg_class AS c WHERE c.oid = to_regclass('rag.collections')) AS installer
+                   (SELECT c.relowner FROM pg_class AS c
+                       WHERE c.oid = to_regclass('rag.collections')) AS installer
             FROM pg_roles AS r WHERE r.rolname = current_user
         )
         SELECT g.name, 'REVOKE CREATE ON SCHEMA rag FROM ' || g.name
         FROM me, pg_namespace AS n, aclexplode(n.nspacl) AS a,
-        LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END AS name) AS g
+        LATERAL (SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC'
+            ELSE a.grantee::regrole::text END AS name) AS g
         WHERE n.nspname = 'rag' AND a.privilege_type = 'CREATE'
             AND a.grantee NOT IN (n.nspowner, me.oid, coalesce(me.installer, me.oid))
         UNION ALL
@@ -307,7 +323,8 @@ def _check_schema(connection: Connection) -> None:
     ).first()
     if row is not None:
         raise DatabaseUnavailable(
-            f"role {row[0]} may create in schema rag, and a function made there could run as whoever uses rag_pg; "
+            f"role {row[0]} may create in schema rag, and a function made there could run as"
+            " whoever uses rag_pg; "
             f'run "{row[1]}"'
         )
 
@@ -347,7 +364,8 @@ def _ensure_vector(connection: Connection) -> str:
     version, schema = str(row[0]), str(row[1])
     if tuple(int(part) for part in version.split(".")[:2]) < OLDEST_PGVECTOR:
         raise DatabaseUnavailable(
-            f'pgvector {version} is too old; rag_pg needs 0.8: install it and run "ALTER EXTENSION vector UPDATE"'
+            f'pgvector {version} is too old; rag_pg needs 0.8: install it and run "ALTER EXTENSION'
+            ' vector UPDATE"'
         )
     return schema
 
@@ -376,7 +394,8 @@ def _apply_functions(connection: Connection, vector_schema: str) -> None:
                 SELECT p.oid FROM pg_proc AS p
                 WHERE p.pronamespace = 'rag'::regnamespace
                     AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
-                    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+                    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid
+                        AND d.deptype = 'e')
             LOOP
                 EXECUTE format('DROP ROUTINE %s', _stale);
             END LOOP;
@@ -398,13 +417,15 @@ def _record(connection: Connection, vector_schema: str, tables: Mapping[str, str
     rows += [("pgvector", vector_schema, "")]
     raw.execute("DELETE FROM rag.installed")
     raw.execute(
-        "INSERT INTO rag.installed (kind, name, digest) SELECT * FROM unnest(%s::text[], %s::text[], %s::text[])",
+        "INSERT INTO rag.installed (kind, name, digest) SELECT * FROM unnest(%s::text[],"
+        " %s::text[], %s::text[])",
         [list(column) for column in zip(*rows, strict=True)],
     )
 
 
 def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: str) -> None:
-    """Apply a file; a function that is there with another result is dropped first, as the server asks."""
+    """Apply a file; a function that is there with another result is dropped first,
+    as the server asks."""
     while True:
         try:
             with connection.transaction():
@@ -460,8 +481,8 @@ def _recorded_tables(connection: Connection) -> dict[str, str]:
 def _fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:
     """Return the tables of a fresh install at a revision, whatever became of those that are there.
 
-    They are made under the schema's name while it bears another for a moment, which nobody else sees: the
-    transaction gives it back.
+    They are made under the schema's name while it bears another for a moment, which nobody else
+    sees: the transaction gives it back.
     """
     raw = _raw(connection)
     if not _scalar(connection, "SELECT has_database_privilege(current_database(), 'CREATE')"):
@@ -476,7 +497,8 @@ def _fresh_tables(connection: Connection, vector_schema: str, revision: str) -> 
 
 
 def _is_copy(connection: Connection) -> bool:
-    """Whether the tables are there, and not the row that says of which revision: a dump without data was restored."""
+    """Whether the tables are there, and not the row that says of which revision:
+    a dump without data was restored."""
     if not _scalar(connection, "SELECT to_regclass('rag.collections') IS NOT NULL"):
         return False
     if not _scalar(connection, "SELECT to_regclass('rag.alembic_version') IS NOT NULL"):
@@ -498,14 +520,16 @@ def _adopt_copy(connection: Connection, vector_schema: str) -> None:
             break
     else:
         raise SchemaMismatch(
-            "schema rag holds tables of another program version, or some of them, and no revision: nothing was changed; "
-            "restore it whole from a backup, or give it up with DROP SCHEMA rag CASCADE and upgrade again"
+            "schema rag holds tables of another program version, or some of them, and no revision:"
+            " nothing was changed; restore it whole from a backup, or give it up with DROP SCHEMA"
+            " rag CASCADE and upgrade again"
         )
     for name in inventory.orphans(raw):
         if raw.execute(f"SELECT EXISTS (SELECT FROM {name})".encode()).fetchone() == (True,):
             raise SchemaMismatch(
-                f"{name} holds rows of a collection that is not there: nothing was changed; restore schema rag whole "
-                "from a backup, or give it up with DROP SCHEMA rag CASCADE and upgrade again"
+                f"{name} holds rows of a collection that is not there: nothing was changed; restore"
+                " schema rag whole from a backup, or give it up with DROP SCHEMA rag CASCADE and"
+                " upgrade again"
             )
         raw.execute(f"DROP TABLE {name}".encode())
     for name, table in inventory.stray_triggers(raw):

@@ -46,8 +46,9 @@ class Searches(Connected):
         """Search in one round trip; asked again once when pooled connections turn out to be dead.
 
         Args:
-            expected_space: the space that `embedding` belongs to. options: the arguments of rag.search, where
-                limit, offset and filter are short for theirs; None leaves one to the function.
+            expected_space: the space that `embedding` belongs to. options: the arguments of
+                rag.search, where limit, offset and filter are short for theirs;
+                None leaves one to the function.
         Raises: SpaceChanged when another space is active, InvalidQuery.
         """
         given = {name: value for name, value in options.items() if value is not None}
@@ -80,9 +81,11 @@ class Searches(Connected):
         ellipsis: str,
     ) -> list[str | None]:
         rows = self._dicts(
-            """SELECT rag.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s, %(start_mark)s, %(stop_mark)s,
+            """SELECT rag.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s,
+                   %(start_mark)s, %(stop_mark)s,
                       %(ellipsis)s) AS snippet
-               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, place) ORDER BY k.place""",
+               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, place)
+               ORDER BY k.place""",
             collection=collection,
             query=query,
             ids=list(chunk_ids),

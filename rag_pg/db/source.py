@@ -21,7 +21,8 @@ class Sources(Connected):
         return sum(self.follow_source(source_id) for (source_id,) in due)
 
     def follow_source(self, source_id: int) -> int:
-        """One batch of one source. An error, or a cancelled statement, breaks it and nothing else."""
+        """One batch of one source. An error, or a cancelled statement,
+        breaks it and nothing else."""
         try:
             return int(
                 self._scalar("SELECT rag.follow_source(%(source_id)s)", source_id=source_id) or 0

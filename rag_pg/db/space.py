@@ -90,7 +90,8 @@ class Spaces(Connected):
         )
 
     def build_indexes(self, collections: Sequence[str] | None) -> int:
-        """Make the indexes of spaces whose vectors are in, beside readers and writers; return how many."""
+        """Make the indexes of spaces whose vectors are in, beside readers and writers;
+        return how many."""
         made = 0
         shared = True
         with self.connection() as connection:

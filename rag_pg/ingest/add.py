@@ -46,8 +46,8 @@ class Reading:
         wrong = [own for own in self.keys.values() if own not in names]
         if wrong or len(set(self.keys.values())) < len(self.keys):
             raise InvalidInput(
-                f"cannot map to {(wrong or ['the same name twice'])[0]}: the names are {', '.join(names)}, "
-                "each once; all other keys become metadata"
+                f"cannot map to {(wrong or ['the same name twice'])[0]}: the names are"
+                f" {', '.join(names)}, each once; all other keys become metadata"
             )
 
 
@@ -118,7 +118,8 @@ def check_sources(sources: Sequence[Source]) -> None:
     for source in sources:
         if not isinstance(source, str | Path | Mapping | Loaded | Stream):
             raise InvalidInput(
-                f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with uri and content"
+                f"cannot add a {type(source).__name__}: pass paths, or documents as mappings with"
+                " uri and content"
             )
 
 
@@ -221,14 +222,16 @@ def put(
 
 
 def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield chunks as load_chunks takes them: keys that are not a chunk's own are metadata, as everywhere.
+    """Yield chunks as load_chunks takes them: keys that are not a chunk's own are metadata,
+    as everywhere.
 
     Raises: InvalidInput (no text, no uri, nothing in it).
     """
     for place, chunk in enumerate(chunks):
         if not isinstance(chunk.get("uri"), str) or not isinstance(chunk.get("content"), str):
             raise InvalidInput(
-                f"chunk {place} needs uri and content, both text: {', '.join(sorted(chunk)) or 'no keys'}"
+                f"chunk {place} needs uri and content, both text:"
+                f" {', '.join(sorted(chunk)) or 'no keys'}"
             )
         others = {key: value for key, value in chunk.items() if key not in CHUNK_KEYS}
         cleaned = {key: value for key, value in chunk.items() if key in CHUNK_KEYS}

@@ -27,7 +27,8 @@ def open_collection(
     chunking: Mapping[str, Any] | None = None,
     index_options: Mapping[str, Any] | None = None,
 ) -> CollectionInfo:
-    """Return the settings of a collection, which is made where there is none; see `Rag.collection`."""
+    """Return the settings of a collection, which is made where there is none;
+    see `Rag.collection`."""
     found = database.find_collection(name)
     if found is None:
         model = model or DEFAULT_MODEL

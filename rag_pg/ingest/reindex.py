@@ -1,4 +1,5 @@
-"""Embedding spaces of a collection: build one with another model, compare, switch, go back; cut again."""
+"""Embedding spaces of a collection: build one with another model, compare, switch, go back;
+cut again."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def create_space(
     distance: str,
     index_options: Mapping[str, Any],
 ) -> int:
-    """Begin a space for `model`, when that reads the collection's chunks whole and is not the active one."""
+    """Begin a space for `model`, when that reads the collection's chunks whole
+    and is not the active one."""
     info = database.get_collection(name)
     longest = LONGEST
     with suppress(InvalidInput, ModelUnavailable):  # vectors may be brought ready-made
@@ -64,7 +66,8 @@ def build_space(
     space_id: int,
     progress: Report | None,
 ) -> Space:
-    """Work the collection's queue until every chunk has its vector in the space, and make its index.
+    """Work the collection's queue until every chunk has its vector in the space,
+    and make its index.
 
     Raises: NotReady when chunks could not be embedded for good.
     """
@@ -92,7 +95,8 @@ def build_space(
             jobs = database.list_jobs(name, "dead", 1)
             reason = f": {jobs[0]['last_error']}" if jobs else ""
             raise NotReady(
-                f"{space.chunks - space.embedded} of {space.chunks} chunks have no vector in space {space_id}, "
+                f"{space.chunks - space.embedded} of {space.chunks} chunks have no vector in space"
+                f" {space_id}, "
                 f"{space.failed} embed jobs failed{reason}; mend the cause, then run "
                 f'"rag-pg jobs -c {name} --retry" and this again'
             )
@@ -108,7 +112,8 @@ def rechunk(
     wait: bool,
     progress: Report | None,
 ) -> int:
-    """Set the chunking of a collection and, if `wait`, work its queue until every document is cut again."""
+    """Set the chunking of a collection and, if `wait`,
+    work its queue until every document is cut again."""
     info = database.get_collection(name)
     for space in database.list_spaces(name):
         check_chunking(chunking, models.embedder(space.model))
@@ -147,8 +152,8 @@ def compare_spaces(
     for place, query in enumerate(asked):
         if not isinstance(query.get("query"), str) or query.keys() - {"query", "relevant"}:
             raise InvalidQuery(
-                f"query {place} has the keys {', '.join(sorted(query)) or 'none'}: pass query, a text, "
-                "and optionally relevant, uris or grades by uri"
+                f"query {place} has the keys {', '.join(sorted(query)) or 'none'}: pass query, a"
+                " text, and optionally relevant, uris or grades by uri"
             )
         query["embeddings"] = {}
     for space in spaces:

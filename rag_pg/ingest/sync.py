@@ -27,8 +27,8 @@ def sync_folder(
     """Add what is in `folder`, and delete the documents below its uri that are not there any more.
 
     A document stays while its file, or a folder above that, cannot be read: so does all when the
-    folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has no
-    document.
+    folder holds nothing that can be loaded, as when a disk is not mounted. A file that is empty has
+    no document.
 
     Args:
         add: adds what is in a folder to the collection, or only says what it would add.

@@ -45,7 +45,8 @@ def work_queue(
     """Work a collection's queue until none of `todo` is pending; return what failed for good.
 
     characters: of all of them, by which their chunks are estimated.
-    Raises: NotReady (its provider may not be asked for long), ProviderAuth, ModelUnavailable, DatabaseUnavailable.
+    Raises: NotReady (its provider may not be asked for long), ProviderAuth, ModelUnavailable,
+        DatabaseUnavailable.
     """
     done = embedded = 0
 
@@ -104,11 +105,15 @@ def _estimated(texts: int, claimed: int, characters: int) -> int:
 
 
 def _waits_for(database: Database, collection: str) -> tuple[str, float]:
-    """What a collection's queue waits for, a worker's lease or a next attempt, and when that ends."""
+    """What a collection's queue waits for, a worker's lease or a next attempt,
+    and when that ends."""
     now = datetime.now(UTC)
     if held := database.list_jobs(collection, "running", 1000):
         ends_at = max(job["lease_expires_at"] for job in held)
-        what = f"{len(held)} jobs are held by worker {held[0]['worker']}; if it is gone, its lease ends"
+        what = (
+            f"{len(held)} jobs are held by worker {held[0]['worker']}; if it is gone, its lease"
+            " ends"
+        )
         return what, max(0.0, (ends_at - now).total_seconds())
     if late := [j for j in database.list_jobs(collection, "waiting", 1000) if j["run_at"] > now]:
         due = min(late, key=lambda job: job["run_at"])

@@ -18,7 +18,8 @@ _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
     (codecs.BOM_UTF8, "utf-8-sig"),
 )
 _CONTROLS = bytes(set(range(32)) - set(b"\b\t\n\v\f\r\x1b"))
-# In windows-1252 no word holds such a sign: its bytes are letters of another encoding. An apostrophe may stand in one.
+# In windows-1252 no word holds such a sign: its bytes are letters of another encoding.
+# An apostrophe may stand in one.
 _FOREIGN_IN_WORD = re.compile(
     r"[^\W\d_][\u0080-\u00bf\u00d7\u00f7\u02c6\u02dc\u2020-\u203a\u20ac]+[^\W\d_]"
 )
@@ -27,7 +28,8 @@ _ENOUGH = 20  # bytes beyond ASCII that an encoding can be told by
 
 
 class Decoded(NamedTuple):
-    """A text; how many NUL and lone surrogates were taken out; what had to be assumed, "" when nothing."""
+    """A text; how many NUL and lone surrogates were taken out;
+    what had to be assumed, "" when nothing."""
 
     text: str
     removed: int
@@ -37,11 +39,12 @@ class Decoded(NamedTuple):
 def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
     """Return the text of a file with \\n as line end. No letter is ever left out.
 
-    It is UTF-8, or UTF-16 or UTF-32 with a byte order mark, or in the encoding `declared`. Where it is none of these its
-    encoding is detected, and the note names it. UTF-8 with a few damaged bytes, up to 4 or 1 % of the file, keeps
-    U+FFFD in their place, and the note counts them.
+    It is UTF-8, or UTF-16 or UTF-32 with a byte order mark, or in the encoding `declared`. Where it
+    is none of these its encoding is detected, and the note names it. UTF-8 with a few damaged
+    bytes, up to 4 or 1 % of the file, keeps U+FFFD in their place, and the note counts them.
 
-    Raises: UnsupportedFile (binary, an encoding that cannot be told); the message does not name the file.
+    Raises: UnsupportedFile (binary, an encoding that cannot be told);
+        the message does not name the file.
     """
     few = max(4, len(data) // 100)
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "utf-8")
@@ -68,7 +71,8 @@ def decode_text(data: bytes, *, declared: str | None = None) -> Decoded:
 
 
 def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | None:
-    """Return the text of bytes that are not UTF-8 and a note that says how they were read, or None."""
+    """Return the text of bytes that are not UTF-8 and a note that says how they were read,
+    or None."""
     with suppress(UnicodeDecodeError, LookupError):
         return data.decode(declared or "ascii"), ""
     damaged = data.decode("utf-8", "replace")

@@ -1,4 +1,5 @@
-"""Finds the files to load: in folders, by patterns, by name. What Git ignores is left out of folders."""
+"""Finds the files to load: in folders, by patterns, by name.
+What Git ignores is left out of folders."""
 
 from __future__ import annotations
 
@@ -39,10 +40,11 @@ class Found:
 def find_files(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Found:
     """Return the supported files at and below `paths`, each once, folders sorted by name.
 
-    A file's uri is its path from the working folder where the path given lies in that, however it is
-    spelled: "handbook/install.md". Elsewhere it is the absolute path. In folders and patterns, links to
-    other folders are not followed; in folders, names with a leading dot and what a .gitignore names
-    are left out. A path that does not exist may be a pattern: docs/**/*.md.
+    A file's uri is its path from the working folder where the path given lies in that,
+    however it is
+    spelled: "handbook/install.md". Elsewhere it is the absolute path. In folders and patterns,
+    links to other folders are not followed; in folders, names with a leading dot and what a
+    .gitignore names are left out. A path that does not exist may be a pattern: docs/**/*.md.
 
     exclude: patterns as in .gitignore of what else to leave out of folders and patterns.
     """
@@ -75,8 +77,8 @@ def find_files(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Found:
 
 
 def uri_of(path: Path, root: Path | None = None) -> str:
-    """Return a path as a uri, with slashes, the same for each spelling: from the working folder where
-    `root`, a folder above it or the path itself, lies in that; else absolute."""
+    """Return a path as a uri, with slashes, the same for each spelling: from the working folder
+    where `root`, a folder above it or the path itself, lies in that; else absolute."""
     absolute = Path(os.path.abspath(root or path))  # noqa: PTH100 links keep their names
     uri = PurePosixPath(absolute.as_posix())
     with contextlib.suppress(OSError, ValueError):

@@ -6,8 +6,9 @@
     .txt             text/plain
     .pdf .docx .pptx .xlsx   text/markdown, with a section for each page, slide or sheet
     .csv .tsv        text/markdown, a list of rows that say their columns' names
-    .json .jsonl     records with uri and content are documents; anything else is one, as it is; keys of
-                     other names can be said, and then the rows of .csv and .tsv are records, too
+    .json .jsonl     records with uri and content are documents; anything else is one, as it is;
+                     keys of other names can be named, and then the rows of .csv and .tsv are
+                     records, too
     .eml             the body; subject, sender and so on are title and metadata
     .py .js .sql …   source code, as it is (languages.py)
 
@@ -53,7 +54,8 @@ def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loade
 
 
 def load_bytes(name: str, data: bytes, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
-    """Return the text of an upload: as `load_file`, of bytes; the suffix of `name`, its uri, gives the type.
+    """Return the text of an upload: as `load_file`, of bytes;
+    the suffix of `name`, its uri, gives the type.
 
     `Collection.add` takes what is returned; `dataclasses.replace` changes its uri or metadata.
     Raises: as load_file.
@@ -181,8 +183,8 @@ def _check(path: Path, size: int, max_bytes: int) -> None:
         raise UnsupportedFile(unsupported(path))
     if size > max_bytes:
         raise InvalidInput(
-            f"{display_path(path)} has {size:,} bytes, the limit is {max_bytes:,}; split the file or "
-            "raise RAG_PG_MAX_FILE_BYTES"
+            f"{display_path(path)} has {size:,} bytes, the limit is {max_bytes:,}; split the file"
+            " or raise RAG_PG_MAX_FILE_BYTES"
         )
 
 

@@ -1,4 +1,5 @@
-"""The YAML block at the top of a Markdown file: its title, and the metadata that filters can use."""
+"""The YAML block at the top of a Markdown file:
+its title, and the metadata that filters can use."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def split_front_matter(text: str) -> FrontMatter:
     """Take the front matter off a Markdown text.
 
     Kept as metadata are strings, numbers, booleans, dates (as ISO 8601 text) and lists of these;
-    nested values, and text that PostgreSQL cannot store, are left out, which a note says. A block that is no YAML mapping is not front matter: it stays; one that is no YAML has a note.
+    nested values, and text that PostgreSQL cannot store, are left out, which a note says. A block
+    that is no YAML mapping is not front matter: it stays; one that is no YAML has a note.
     """
     block = _BLOCK.match(text[:_LENGTH])
     if block is None:

@@ -1,4 +1,5 @@
-"""PDF, Word, PowerPoint and Excel files as Markdown, by the libraries of the extra rag-pg[files]."""
+"""PDF, Word, PowerPoint and Excel files as Markdown,
+by the libraries of the extra rag-pg[files]."""
 
 from __future__ import annotations
 

@@ -81,18 +81,20 @@ def _rows(table: Any, names: list[str], keys: Mapping[str, str]) -> Iterator[Loa
 def _check_keys(first: Mapping[str, Any], keys: Mapping[str, str]) -> None:
     if missing := [key for key in keys if key not in first]:
         raise InvalidInput(
-            f"has no {', '.join(missing)} to map in its first record; it has {', '.join(map(str, first))}"
+            f"has no {', '.join(missing)} to map in its first record; it has"
+            f" {', '.join(map(str, first))}"
         )
     renamed = _renamed(first, keys)
     if isinstance(renamed, Mapping) and not {"uri", "content"} <= renamed.keys():
         raise InvalidInput(
-            f"has no uri and content after mapping; its first record has {', '.join(map(str, first))}: map those"
+            "has no uri and content after mapping; its first record has"
+            f" {', '.join(map(str, first))}: map those"
         )
 
 
 def _renamed(record: Any, keys: Mapping[str, str]) -> Any:
-    """Return a record with its keys as `keys` calls them; a number that names a document is its text.
-    One that has a key of both names is an error instead."""
+    """Return a record with its keys as `keys` calls them; a number that names a document is its
+    text. One that has a key of both names is an error instead."""
     if not keys or not isinstance(record, Mapping):
         return record
     renamed = {key: value for key, value in record.items() if key not in keys}

@@ -3,7 +3,8 @@
 CrossEncoder   a model of the sentence-transformers library scores each pair
 LLMReranker    a language model puts numbered passages in order
 
-`score_texts` calls any of them with a time limit and believes nothing that is not one finite number per text.
+`score_texts` calls any of them with a time limit and believes nothing
+that is not one finite number per text.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def reranked_limit(limit: int, candidate_limit: int | None, timeout: float | Non
         return min(max(4 * limit, 40), LIMIT_MAX)
     if not limit <= candidate_limit <= LIMIT_MAX:
         raise InvalidQuery(
-            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit) to {LIMIT_MAX}"
+            f"candidate_limit {candidate_limit} is out of range; to rerank, use {limit} (the limit)"
+            f" to {LIMIT_MAX}"
         )
     return candidate_limit

@@ -20,11 +20,12 @@ LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many byt
 
 
 class Searcher:
-    """The searches of one collection. Remembers its settings, its embedder and the vectors of recent queries.
+    """The searches of one collection. Remembers its settings,
+    its embedder and the vectors of recent queries.
 
     Args:
-        read: the collection's settings as they are now. embedder, reranker: open one, the first by the
-            collection's name.
+        read: the collection's settings as they are now. embedder, reranker: open one, the first by
+            the collection's name.
     """
 
     def __init__(
@@ -107,7 +108,8 @@ class Searcher:
     def _ask_database(
         self, query: str, options: StatementOptions, notes: list[str], skipped: set[Leg]
     ) -> list[Hit]:
-        """Search with the query's vector; anew by another model when another space was activated meanwhile."""
+        """Search with the query's vector; anew by another model
+        when another space was activated meanwhile."""
         for attempt in range(3):
             embedding, failure = self._query_vector(query, options)
             try:
@@ -132,7 +134,8 @@ class Searcher:
     def _query_vector(
         self, query: str, options: StatementOptions
     ) -> tuple[Vectors | None, Exception | None]:
-        """Embed a query: float32 (dimensions,). None where that is not wanted or not possible, and then why."""
+        """Embed a query: float32 (dimensions,). None where that is not wanted or not possible,
+        and then why."""
         if options.get("vector_weight") == 0 or len(query) > LONGEST_QUERY:
             return None, None
         try:
@@ -146,8 +149,8 @@ class Searcher:
         return self.embedder.embed_query(query)
 
     def _waiting(self, short: bool) -> str | None:
-        """That documents wait and no worker lives; asked for at most once a second, or, when a search
-        found all that it wanted, once in ten."""
+        """That documents wait and no worker lives; asked for at most once a second, or, when a
+        search found all that it wanted, once in ten."""
         now = time.monotonic()
         if now - self._status_at > (1 if short else 10):
             self._status, self._status_at = self.database.search_note(self.info.name), now

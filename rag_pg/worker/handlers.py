@@ -1,7 +1,7 @@
 """What each kind of job means: which texts it wants embedded, and where their vectors go.
 
-A new kind is one function in `KINDS`. It reads what the job is about and returns a Task, or None when there is nothing to
-do. It may raise: the failure is recorded with the job.
+A new kind is one function in `KINDS`. It reads what the job is about and returns a Task, or None
+when there is nothing to do. It may raise: the failure is recorded with the job.
 """
 
 from __future__ import annotations

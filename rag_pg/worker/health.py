@@ -1,4 +1,5 @@
-"""The health endpoint of a worker: GET /health answers 200 when it lives, 503 when it does not, with JSON."""
+"""The health endpoint of a worker: GET /health answers 200 when it lives, 503 when it does not,
+with JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from rag_pg.errors import InvalidInput
 def serve_health(
     report: Callable[[], Mapping[str, Any]], host: str, port: int
 ) -> Iterator[tuple[str, int]]:
-    """Serve `report()` while the block runs; yields the address. Its "ok" decides between 200 and 503.
+    """Serve `report()` while the block runs; yields the address.
+    Its "ok" decides between 200 and 503.
 
     port 0 takes a free one. Raises InvalidInput when the address cannot be had.
     """

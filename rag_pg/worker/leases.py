@@ -68,7 +68,8 @@ class Heartbeat:
                 del self._leased_at[job.job_id]
 
     def holds(self, job: Job) -> bool:
-        """False as well when the lease may have run out unnoticed, after a sleep of the machine for example.
+        """False as well when the lease may have run out unnoticed,
+        after a sleep of the machine for example.
 
         Who then drops the job must release it: a lease that is extended and not worked is stuck.
         """

@@ -1,6 +1,8 @@
-"""The pipeline: three stages side by side, so that the model stays busy while the database is read and written.
+"""The pipeline: three stages side by side, so that the model stays busy while the database is read
+and written.
 
-A feeder thread claims jobs and prepares their tasks, the calling thread embeds, a storer thread writes what is embedded.
+A feeder thread claims jobs and prepares their tasks, the calling thread embeds,
+a storer thread writes what is embedded.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ T = TypeVar("T")
 
 
 class Pipeline:
-    """One batch after the other: claimed, embedded, stored. A worker has as many as its concurrency."""
+    """One batch after the other: claimed, embedded, stored.
+    A worker has as many as its concurrency."""
 
     def __init__(
         self,
@@ -69,10 +72,10 @@ class Pipeline:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable or StatementCanceled; what was in hand is handed back when it can be, by the
-        next call at the latest. Interrupted (by Ctrl-C), it hands everything back first.
-        Raises at its end what kept this worker from storing some: a model, a key or a right that it lacks, a
-        database that is full.
+        Raises DatabaseUnavailable or StatementCanceled; what was in hand is handed back when it can
+        be, by the next call at the latest. Interrupted (by Ctrl-C), it hands everything back first.
+        Raises at its end what kept this worker from storing some: a model, a key or a right that it
+        lacks, a database that is full.
         """
         self._unable = None
         self._release_given_up()
@@ -127,7 +130,8 @@ class Pipeline:
         return claimed
 
     def _retry_while_restarting(self, action: Callable[[], T]) -> T:
-        """Do it again while the database is away or cancels it, for as long as it takes to restart one.
+        """Do it again while the database is away or cancels it,
+        for as long as it takes to restart one.
 
         Raises: DatabaseUnavailable, StatementCanceled, and what the action raises.
         """
@@ -349,7 +353,8 @@ class Pipeline:
     # --- failures
 
     def _settle(self, job: Job, exc: Exception) -> None:
-        """Let an error cost a job what it costs by the table in rag_pg.fault. Raises: it, when the database is away."""
+        """Let an error cost a job what it costs by the table in rag_pg.fault.
+        Raises: it, when the database is away."""
         fault = fault_of(exc)
         if fault is Fault.AWAY:
             raise exc
@@ -379,7 +384,8 @@ class Pipeline:
 
 
 def _parts(tasks: Sequence[Task]) -> Iterator[list[Task]]:
-    """Divide tasks into parts of at most TEXTS_PER_PART texts; a longer document is a part of its own."""
+    """Divide tasks into parts of at most TEXTS_PER_PART texts;
+    a longer document is a part of its own."""
     part: list[Task] = []
     count = 0
     for task in tasks:

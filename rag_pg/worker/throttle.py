@@ -1,6 +1,7 @@
 """The throttle: no provider is asked for more than its budget, by all workers together.
 
-The budget is a row in the database (rag.set_budget). Models that run here have no provider, and cost no look-up.
+The budget is a row in the database (rag.set_budget).
+Models that run here have no provider, and cost no look-up.
 """
 
 from __future__ import annotations
@@ -30,14 +31,16 @@ class Stopping(Exception):
 
 
 def may_be_an_outage(exc: BaseException) -> bool:
-    """Whether an embedder that fails so may fail on every text: also by an exception that is not rag_pg's."""
+    """Whether an embedder that fails so may fail on every text:
+    also by an exception that is not rag_pg's."""
     return isinstance(exc, ProviderUnavailable | UnusableReply) or not isinstance(
         exc, RagError | Stopping
     )
 
 
 class Throttle:
-    """Calls embedders within their budgets; a refusal (429) blocks the provider for every worker."""
+    """Calls embedders within their budgets; a refusal (429) blocks the provider
+    for every worker."""
 
     def __init__(self, database: Database, stop: threading.Event) -> None:
         self.database = database
@@ -52,7 +55,8 @@ class Throttle:
         known: dict[str, Vectors],
         done: Callable[[int], None],
     ) -> None:
-        """Put the vector of each text into `known`, where it is not there yet. Texts of like length go together.
+        """Put the vector of each text into `known`, where it is not there yet.
+        Texts of like length go together.
 
         done: called after each call of the embedder with its number of texts.
         Raises: RateLimited (it may not be asked for long), Stopping, and what the embedder raises.
@@ -68,8 +72,8 @@ class Throttle:
     def is_down(self, embedder: Embedder) -> bool:
         """After what may be an outage: is the provider down for everybody, or is it these texts?
 
-        Asks it for one word. When that fails too, every worker leaves the provider alone for a while,
-        which doubles with each further outage. Raises: what else the embedder raises.
+        Asks it for one word. When that fails too, every worker leaves the provider alone for a
+        while, which doubles with each further outage. Raises: what else the embedder raises.
         """
         provider = embedder.name.partition(":")[0]
         if provider in LOCAL:

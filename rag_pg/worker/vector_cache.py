@@ -12,7 +12,8 @@ LIMIT = 2048  # vectors: 25 MB of 3,072 dimensions
 
 
 class VectorCache:
-    """By model and text, shared by the pipelines of one worker. The oldest are forgotten beyond LIMIT."""
+    """By model and text, shared by the pipelines of one worker.
+    The oldest are forgotten beyond LIMIT."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -37,9 +37,10 @@ class Worker:
     """Works the queue of some or all collections with the embedders it is handed.
 
     Args:
-        embedder_of: returns the embedder of a collection's space (by name and space id; None: the active
-            one), checked against what it stores.
-        concurrency: how many pipelines embed side by side; more than one helps where a provider is waited for.
+        embedder_of: returns the embedder of a collection's space (by name and space id; None: the
+            active one), checked against what it stores.
+        concurrency: how many pipelines embed side by side;
+            more than one helps where a provider is waited for.
         lease_seconds: how long a job is held without a heartbeat.
         on_progress: called with (documents stored, chunks embedded) since the last call.
         answerers: what answers requests, by their kind; `run` attends to them beside the queue.
@@ -94,8 +95,8 @@ class Worker:
     def run(self) -> None:
         """Work until `stop` is set: woken by NOTIFY, polling every few seconds beside it.
 
-        A database that goes away is waited for; everything else that fails is recorded with its job.
-        Raises SchemaMismatch when the schema is upgraded beyond this program meanwhile.
+        A database that goes away is waited for; everything else that fails is recorded with its
+        job. Raises SchemaMismatch when the schema is upgraded beyond this program meanwhile.
         """
         self._reserve()
         with (
@@ -124,10 +125,10 @@ class Worker:
     def drain(self) -> int:
         """Work until no job is due, or `stop` is set. Returns how many jobs were claimed.
 
-        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire, and the
-        jobs are taken again. Interrupted (by Ctrl-C), it hands them back first.
-        Raises at its end what kept it from storing some, which stay queued: ProviderAuth, ModelUnavailable, a right
-        that it lacks, a database that is full.
+        Raises DatabaseUnavailable or StatementCanceled; the leases of what was in hand then expire,
+        and the jobs are taken again. Interrupted (by Ctrl-C), it hands them back first.
+        Raises at its end what kept it from storing some, which stay queued: ProviderAuth,
+        ModelUnavailable, a right that it lacks, a database that is full.
         """
         self._reserve()
         self.sources.follow()
@@ -142,7 +143,8 @@ class Worker:
 
     @property
     def planned(self) -> tuple[int, int]:
-        """How many texts the jobs claimed so far had embedded or will have, and their characters."""
+        """How many texts the jobs claimed so far had embedded or will have,
+        and their characters."""
         texts = sum(one.planned for one in self._pipelines)
         return texts, sum(one.planned_characters for one in self._pipelines)
 

@@ -1,4 +1,5 @@
-"""The documents of the run: texts from RAG_PG_EVAL_DATA, or this project's own, with a word per version."""
+"""The documents of the run: texts from RAG_PG_EVAL_DATA, or this project's own,
+with a word per version."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def _own_texts() -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One version of a document. `word` stands in no other text; `poison`: one of POISONS, or none."""
+    """One version of a document. `word` stands in no other text;
+    `poison`: one of POISONS, or none."""
 
     uri: str
     number: int

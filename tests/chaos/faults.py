@@ -137,7 +137,10 @@ class Faults:
 
     def _refuse_writes(self) -> None:
         """As after a failover, while the address still leads to the server that was the primary."""
-        setting = f'ALTER DATABASE "{conninfo_to_dict(self._dsn)["dbname"]}" SET default_transaction_read_only = '
+        setting = (
+            f'ALTER DATABASE "{conninfo_to_dict(self._dsn)["dbname"]}" SET'
+            " default_transaction_read_only = "
+        )
         with psycopg.connect(self._dsn, autocommit=True) as connection:
             connection.execute(setting + "on")
             self._others(connection, "pg_terminate_backend")
@@ -176,5 +179,6 @@ class Faults:
             time.sleep(1)
             with psycopg.connect(self._dsn, autocommit=True) as connection:
                 connection.execute(
-                    "UPDATE rag.jobs SET run_at = clock_timestamp() WHERE run_at > clock_timestamp() + interval '10 min'"
+                    "UPDATE rag.jobs SET run_at = clock_timestamp() WHERE run_at >"
+                    " clock_timestamp() + interval '10 min'"
                 )

@@ -1,4 +1,5 @@
-"""A provider that is often out of sorts: a fake Gemini with faults drawn by chance, and poison that always fails."""
+"""A provider that is often out of sorts: a fake Gemini with faults drawn by chance,
+and poison that always fails."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CLIENT_TIMEOUT = 2.0  # seconds, of the workers' embedder
 
 
 class MoodyGemini(FakeGemini):
-    """Counts what happened to requests in `outcomes`, and the texts whose vectors it gave in `given`.
+    """Counts what happened to requests in `outcomes`,
+    and the texts whose vectors it gave in `given`.
 
     `calm` set: no more faults, but poison stays poison.
     """

@@ -1,4 +1,5 @@
-"""The run: writers, workers and a provider at work while all of them are disturbed; then the verdict."""
+"""The run: writers, workers and a provider at work while all of them are disturbed;
+then the verdict."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ class Report:
 
 
 def storm(folder: Path, *, documents: int, seconds: float, pause: float, seed: int = 7) -> Report:
-    """Disturb `documents` documents for `seconds`, a fault every `pause`; wait until all is quiet; judge."""
+    """Disturb `documents` documents for `seconds`, a fault every `pause`; wait until all is quiet;
+    judge."""
     chance = random.Random(seed)
     books = [Book(f"d{n:04}", text, chance) for n, text in enumerate(texts(documents))]
     poisoned = {book.uri for book in chance.sample(books, max(6, documents // 200))}
@@ -136,7 +138,10 @@ def show(report: Report, console: Console) -> None:
     table.add_row("database away, seconds", ", ".join(f"{s:.1f}" for s in report.down))
     table.add_row("until all was quiet, seconds", f"{report.recovery_seconds:.0f}")
     table.add_row("texts embedded", f"{report.necessary:,}")
-    table.add_row("vectors given for them", f"{report.embedded:,}  ({report.embedded / report.necessary:.3f} x)")  # fmt: skip
+    table.add_row(
+        "vectors given for them",
+        f"{report.embedded:,}  ({report.embedded / report.necessary:.3f} x)",
+    )
     table.add_row("poison documents at the end", f"{report.poisoned}")
     table.add_section()
     for what, rows in report.violations.items():

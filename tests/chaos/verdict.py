@@ -73,7 +73,12 @@ def violations(
         uri for uri, rows in chunks.items() if len({o for o, *_ in rows}) < len(rows)
     ]
 
-    dead = {u for (u,) in connection.execute("SELECT uri FROM rag.list_jobs(%s, 'dead', 1000)", [collection])}  # fmt: skip
+    dead = {
+        u
+        for (u,) in connection.execute(
+            "SELECT uri FROM rag.list_jobs(%s, 'dead', 1000)", [collection]
+        )
+    }
     found["dead and not poison"] = sorted(dead - poisoned.keys())
     found["poison and not dead"] = sorted(poisoned.keys() - dead)
     found["stuck jobs"] = _column(
@@ -82,11 +87,13 @@ def violations(
     found["orphans"] = _column(
         connection,
         """SELECT 'chunk ' || chunk_id FROM rag.chunks
-           WHERE (collection_id, document_id) NOT IN (SELECT collection_id, document_id FROM rag.documents)
+           WHERE (collection_id, document_id) NOT IN (SELECT collection_id, document_id
+               FROM rag.documents)
            UNION ALL SELECT 'vector ' || chunk_id FROM rag.embeddings
            WHERE chunk_id NOT IN (SELECT chunk_id FROM rag.chunks)
            UNION ALL SELECT 'job ' || job_id FROM rag.jobs
-           WHERE (collection_id, document_id) NOT IN (SELECT collection_id, document_id FROM rag.documents)""",
+           WHERE (collection_id, document_id) NOT IN (SELECT collection_id, document_id
+               FROM rag.documents)""",
     )
     found["keyword search is not exact"] = _inexact(connection)
     found["doctor() is not content"] = _column(
@@ -98,9 +105,11 @@ def violations(
 
 
 def _inexact(connection: Connection) -> list[str]:
-    """Queries whose ranking differs from BM25 as the paper has it, over the lexemes of the chunks."""
+    """Queries whose ranking differs from BM25 as the paper has it,
+    over the lexemes of the chunks."""
     rows = connection.execute(
-        """SELECT c.chunk_id, ARRAY(SELECT u.lexeme FROM unnest(c.lexemes) AS u, unnest(u.positions))
+        """SELECT c.chunk_id, ARRAY(SELECT u.lexeme
+           FROM unnest(c.lexemes) AS u, unnest(u.positions))
            FROM rag.chunks AS c"""
     ).fetchall()
     oracle = Oracle()

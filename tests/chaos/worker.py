@@ -1,4 +1,5 @@
-"""A worker process of the run: `rag-pg worker` with a short lease, and an embedder with a short time-out."""
+"""A worker process of the run: `rag-pg worker` with a short lease,
+and an embedder with a short time-out."""
 
 import logging
 import signal

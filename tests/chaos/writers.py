@@ -1,4 +1,5 @@
-"""Applications that put, edit and delete documents by SQL, and do again what a broken connection left open."""
+"""Applications that put, edit and delete documents by SQL,
+and do again what a broken connection left open."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from psycopg.errors import ReadOnlySqlTransaction
 
 
 class Writer:
-    """Owns some documents; `last` is the last version of each that the database acknowledged, None: deleted.
+    """Owns some documents; `last` is the last version of each that the database acknowledged, None:
+    deleted.
 
     First each document is put, then versions follow, by chance, until told to stop.
     """
@@ -53,7 +55,8 @@ class Writer:
         self.done[action] += 1
 
     def _poison(self, book: Book, action: str) -> str:
-        """A poisoned document is so from its first version on; half of its later ones are mended."""
+        """A poisoned document is so from its first version on;
+        half of its later ones are mended."""
         if book.uri not in self._poisoned or (action == "edit" and self._chance.random() < 0.5):
             return ""
         return self._chance.choice(POISONS)

@@ -480,13 +480,16 @@ def test_a_language_without_a_grammar_is_refused() -> None:
         ("CREATE OR REPLACE FUNCTION a.f() RETURNS int LANGUAGE sql AS 'SELECT 1; '", "a.f"),
         ("CREATE PROCEDURE p() LANGUAGE plpgsql AS $x$ BEGIN; $$ ; $$; END $x$", "p"),
         ("CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN a THEN 1 END; END", "f"),
-        ('CREATE UNLOGGED TABLE IF NOT EXISTS "My schema"."t" (a text DEFAULT \';\')', '"My schema"."t"'),
+        (
+            'CREATE UNLOGGED TABLE IF NOT EXISTS "My schema"."t" (a text DEFAULT \';\')',
+            '"My schema"."t"',
+        ),
         ("create unique index i ON t (a) /* ; */ -- ;\n", "i"),
         ("ALTER TABLE ONLY t ADD COLUMN a$b$c text", "t"),
         ("CREATE MATERIALIZED VIEW v AS SELECT E'\\\\'; ' AS x", "v"),
         ("COMMENT ON FUNCTION f(int) IS 'a; b'", "f"),
     ],
-)  # fmt: skip
+)
 def test_a_statement_ends_where_postgresql_ends_it(statement: str, name: str) -> None:
     text = f"SELECT 1;\n{statement};\nSELECT 2;\n"
     assert [block.path for block in outline_code(text, "text/x-sql")] == [(), (name,), ()]

@@ -49,10 +49,11 @@ def texts_of(spans: Sequence[Span]) -> list[str]:
 SOURCE = st.lists(
     st.sampled_from(
         [
-            "def f(a):", "    return a", "class A:", "    def m(self):", "        pass", "", "", "# c",
-            "@d", "x = 1", "}", "{", "function g() {", "impl A {", "fn h() {}", "type T struct {",
-            "CREATE TABLE t (a int);", "SELECT $$ ; $$;", "'", "namespace n {", "struct s { int a; };",
-            "é = '👩‍👩‍👧'", "\ttab", "export const q = () => 1;", "#ifdef X", "#endif", "/* c", "*/",
+            "def f(a):", "    return a", "class A:", "    def m(self):", "        pass", "", "",
+            "# c", "@d", "x = 1", "}", "{", "function g() {", "impl A {", "fn h() {}",
+            "type T struct {", "CREATE TABLE t (a int);", "SELECT $$ ; $$;", "'", "namespace n {",
+            "struct s { int a; };", "é = '👩‍👩‍👧'", "\ttab", "export const q = () => 1;",
+            "#ifdef X", "#endif", "/* c", "*/",
         ]
     ),
     max_size=40,
@@ -149,14 +150,19 @@ def test_fixed_windows_without_overlap_repeat_nothing(bert: Count) -> None:
 
 
 def test_a_sentence_is_a_chunk_and_has_the_headings_above_it() -> None:
-    text = "# Guide\n\n## Install\n\nRun it. Then wait.\n\n- an item\n\n```\nx = 1\n\ny = 2\n```\n\n## End\n"
-    assert [(span.heading, span.text) for span in split(text, method="sentence", media_type=MARKDOWN)] == [
+    text = (
+        "# Guide\n\n## Install\n\nRun it. Then wait.\n\n- an item\n\n```\nx = 1\n\ny = 2\n```\n\n##"
+        " End\n"
+    )
+    assert [
+        (span.heading, span.text) for span in split(text, method="sentence", media_type=MARKDOWN)
+    ] == [
         ("Guide > Install", "# Guide\n\n## Install\n\nRun it."),
         ("Guide > Install", "Then wait."),
         ("Guide > Install", "- an item"),
         ("Guide > Install", "```\nx = 1\n\ny = 2\n```"),
         ("Guide > End", "## End"),
-    ]  # fmt: skip
+    ]
 
 
 # --- semantic ------------------------------------------------------------------------------------
@@ -301,15 +307,33 @@ def test_the_method_code_cuts_other_texts_as_auto_does() -> None:
 @pytest.mark.parametrize(
     ("chunking", "message"),
     [
-        ({"method": "sentence", "overlap": 0.1}, "overlap is 0.1, but the method sentence repeats nothing"),
-        ({"method": "small-to-big", "parent_tokens": 64}, "parent_tokens is 64, max_tokens is 64; a parent must be larger"),
-        ({"method": "small-to-big", "parent_tokens": "9"}, "parent_tokens is '9'; it must be 16 to 65536"),
-        ({"parent_tokens": 100}, "parent_tokens is for the method small-to-big, not auto; leave it out"),
-        ({"method": "fixed", "breakpoint": 0.5}, "breakpoint is for the method semantic, not fixed"),
+        (
+            {"method": "sentence", "overlap": 0.1},
+            "overlap is 0.1, but the method sentence repeats nothing",
+        ),
+        (
+            {"method": "small-to-big", "parent_tokens": 64},
+            "parent_tokens is 64, max_tokens is 64; a parent must be larger",
+        ),
+        (
+            {"method": "small-to-big", "parent_tokens": "9"},
+            "parent_tokens is '9'; it must be 16 to 65536",
+        ),
+        (
+            {"parent_tokens": 100},
+            "parent_tokens is for the method small-to-big, not auto; leave it out",
+        ),
+        (
+            {"method": "fixed", "breakpoint": 0.5},
+            "breakpoint is for the method semantic, not fixed",
+        ),
         ({"method": "semantic", "breakpoint": 95}, "breakpoint is 95; it must be 0 to 1"),
-        ({"methods": "auto"}, "unknown chunking setting 'methods'; known: max_tokens, overlap, method, parent_tokens"),
+        (
+            {"methods": "auto"},
+            "unknown chunking setting 'methods'; known: max_tokens, overlap, method, parent_tokens",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_setting_that_does_not_fit_is_one_clear_error(
     chunking: dict[str, object], message: str
 ) -> None:

@@ -73,7 +73,8 @@ def handbook(tmp_path: Path) -> Path:
     folder = tmp_path / "handbook"
     folder.mkdir()
     (folder / "password.md").write_text(
-        "# Passwords\n\n## Reset\n\nTo reset your password, open Settings and choose Forgotten password.\n"
+        "# Passwords\n\n## Reset\n\nTo reset your password, open Settings and choose Forgotten"
+        " password.\n"
     )
     (folder / "holidays.txt").write_text("Everybody has thirty days of holiday a year.\n")
     return folder
@@ -85,7 +86,8 @@ def lines(done: subprocess.CompletedProcess[str]) -> list[Any]:
 
 
 def complaint(done: subprocess.CompletedProcess[str], code: int) -> str:
-    """A user's mistake: that exit code, and one line on stderr, without a traceback, which is returned."""
+    """A user's mistake: that exit code, and one line on stderr, without a traceback,
+    which is returned."""
     assert done.returncode == code, (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     (line,) = done.stderr.strip().splitlines()
@@ -352,9 +354,8 @@ def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
 def test_help_is_quick_to_import() -> None:
     """`rag-pg --help` loads no library that takes long."""
     code = (
-        "import sys, rag_pg.cli.app; "
-        "heavy = {'onnxruntime', 'torch', 'sqlalchemy', 'alembic', 'psycopg', 'numpy', 'tokenizers'}; "
-        "print(sorted(heavy & sys.modules.keys()))"
+        "import sys, rag_pg.cli.app; heavy = {'onnxruntime', 'torch', 'sqlalchemy', 'alembic',"
+        " 'psycopg', 'numpy', 'tokenizers'}; print(sorted(heavy & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,5 @@
-"""What the commands do, in one process: no model is needed for what only puts, reads and deletes."""
+"""What the commands do, in one process: no model is needed for what only puts,
+reads and deletes."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +18,8 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The command line in a folder, on a database with the collection docs, whose model is not here."""
+    """The command line in a folder, on a database with the collection docs,
+    whose model is not here."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
     monkeypatch.setenv("RAG_PG_DSN", dsn)
@@ -142,7 +144,10 @@ def test_a_search_says_that_documents_wait_and_nobody_works(run: Run, tmp_path: 
     write(tmp_path, a__dot__md="Alpha")
     run("add", "a.md", "--no-wait")
     done = run("search", "alpha", "--mode", "keyword")
-    waiting = "note: documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg worker\n"
+    waiting = (
+        "note: documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg"
+        " worker\n"
+    )
     assert waiting in done.stderr and "nothing found" in done.stderr
 
 

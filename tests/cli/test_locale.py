@@ -1,4 +1,5 @@
-"""Processes whose locale is not UTF-8: what they install is the same, and what they cannot print they escape."""
+"""Processes whose locale is not UTF-8: what they install is the same,
+and what they cannot print they escape."""
 
 import os
 import subprocess

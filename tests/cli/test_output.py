@@ -1,4 +1,5 @@
-"""Each command prints what is stored: text that looks like emoji, markup or a terminal's commands stays as it is."""
+"""Each command prints what is stored: text that looks like emoji,
+markup or a terminal's commands stays as it is."""
 
 import json
 import subprocess

@@ -15,10 +15,11 @@ from rag_pg.cli import terminal
 from rag_pg.cli.terminal import Column, copy_field, table_lines, visible
 from rag_pg.types import Answer, Citation, Progress, Usage
 
-PIECES = (  # what consoles, markup and terminals take for something else
+PIECES = (
     ":smile:", ":date:", "2001:db8:a:b:1", "[bold]", "[/]", "[red]x[/red]", "[link=x]", "\\[",
-    "\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\r", "\b", "\t", "\n", "\\t", "\\", "…", "漢字", "שלום",
-    "\u202eevil", "\u2066", "👩‍👩‍👧", "e\u0301", "\ufe0f", "http://x.example/?a=1", "None", "123", "'q'", "  ",
+    "\x1b[31m", "\x1b]0;title\x07", "\x9b2J", "\r", "\b", "\t", "\n", "\\t", "\\", "…", "漢字",
+    "שלום", "\u202eevil", "\u2066", "👩‍👩‍👧", "e\u0301", "\ufe0f", "http://x.example/?a=1", "None",
+    "123", "'q'", "  ",
 )  # fmt: skip
 TEXT = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=6)), max_size=8).map("".join)
 

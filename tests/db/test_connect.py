@@ -24,18 +24,42 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
 @pytest.mark.parametrize(
     "options, statement, error, message",
     [
-        ("-c statement_timeout=20", "SELECT pg_sleep(9)", StatementCanceled,
-         "canceling statement due to statement timeout"),
-        ("-c default_transaction_read_only=on", "TRUNCATE rag.jobs", DatabaseUnavailable,
-         "the database takes no writes: cannot execute TRUNCATE TABLE in a read-only transaction; is it a replica? "
-         "target_session_attrs=read-write in RAG_PG_DSN finds the primary"),
-        ("", "DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full', HINT = 'Check free disk space.'; END $$",
-         DatabaseUnavailable, "the database cannot do this now: no space left; Check free disk space."),
-        ("", "SELECT pg_terminate_backend(pg_backend_pid())", DatabaseUnavailable,
-         "the database cannot be reached: terminating connection due to administrator command; check RAG_PG_DSN and "
-         "that the server runs"),
+        (
+            "-c statement_timeout=20",
+            "SELECT pg_sleep(9)",
+            StatementCanceled,
+            "canceling statement due to statement timeout",
+        ),
+        (
+            "-c default_transaction_read_only=on",
+            "TRUNCATE rag.jobs",
+            DatabaseUnavailable,
+            (
+                "the database takes no writes: cannot execute TRUNCATE TABLE in a read-only"
+                " transaction; is it a replica? target_session_attrs=read-write in RAG_PG_DSN finds"
+                " the primary"
+            ),
+        ),
+        (
+            "",
+            (
+                "DO $$ BEGIN RAISE 'no space left' USING ERRCODE = 'disk_full', HINT = 'Check free"
+                " disk space.'; END $$"
+            ),
+            DatabaseUnavailable,
+            "the database cannot do this now: no space left; Check free disk space.",
+        ),
+        (
+            "",
+            "SELECT pg_terminate_backend(pg_backend_pid())",
+            DatabaseUnavailable,
+            (
+                "the database cannot be reached: terminating connection due to administrator"
+                " command; check RAG_PG_DSN and that the server runs"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_refusals(
     dsn: str, options: str, statement: str, error: type[RagError], message: str
 ) -> None:

@@ -1,6 +1,7 @@
 """The embedded server's library: what rag_pg takes from it beyond its documented functions.
 
-A new version of the library that fails here needs a look at rag_pg/db/embedded.py before it is admitted.
+A new version of the library that fails here needs a look
+at rag_pg/db/embedded.py before it is admitted.
 """
 
 from __future__ import annotations

@@ -22,37 +22,73 @@ REAL = {
     "22003": (Fault.DOCUMENT, InvalidInput, "SELECT 2147483647 + 1"),
     "22P02": (Fault.DOCUMENT, InvalidInput, "SELECT 'x'::integer"),
     "23505": (Fault.DOCUMENT, RagError, "INSERT INTO rag.budgets VALUES ('p'), ('p')"),
-    "23514": (Fault.DOCUMENT, RagError, "INSERT INTO rag.budgets (provider, spend_period) VALUES ('p', 'x')"),
+    "23514": (
+        Fault.DOCUMENT,
+        RagError,
+        "INSERT INTO rag.budgets (provider, spend_period) VALUES ('p', 'x')",
+    ),
     "25006": (Fault.AWAY, DatabaseUnavailable, "BEGIN READ ONLY; DELETE FROM rag.budgets"),
     "25P02": (Fault.PROGRAM, RagError, "BEGIN; SELECT 1/0; SELECT 1"),
     "42501": (Fault.WORKER, RagError, "SET ROLE pg_monitor; DELETE FROM rag.budgets"),
     "42704": (Fault.DOCUMENT, InvalidInput, "SELECT 'klingon'::regconfig"),
     "42883": (Fault.WORKER, RagError, "SELECT rag.no_such_function()"),
     "42P01": (Fault.WORKER, RagError, "SELECT FROM rag.no_such_table"),
-    "53400": (Fault.DOCUMENT, RagError, """SET temp_file_limit = '64kB'; SET work_mem = '64kB';
-        SELECT count(*) FROM (SELECT g FROM generate_series(1, 100000) AS g ORDER BY random()) AS s"""),
-    "54000": (Fault.DOCUMENT, InvalidInput, "CREATE TEMP TABLE t (x text UNIQUE); INSERT INTO t "
-        "SELECT string_agg(chr(20000 + (random() * 9000)::integer), '') FROM generate_series(1, 3000)"),
-    "54001": (Fault.DOCUMENT, InvalidInput, """SET max_stack_depth = '100kB';
+    "53400": (
+        Fault.DOCUMENT,
+        RagError,
+        """SET temp_file_limit = '64kB'; SET work_mem = '64kB';
+        SELECT count(*) FROM (SELECT g FROM generate_series(1, 100000) AS g
+            ORDER BY random()) AS s""",
+    ),
+    "54000": (
+        Fault.DOCUMENT,
+        InvalidInput,
+        (
+            "CREATE TEMP TABLE t (x text UNIQUE); INSERT INTO t SELECT string_agg(chr(20000 +"
+            " (random() * 9000)::integer), '') FROM generate_series(1, 3000)"
+        ),
+    ),
+    "54001": (
+        Fault.DOCUMENT,
+        InvalidInput,
+        """SET max_stack_depth = '100kB';
         CREATE FUNCTION pg_temp.deep(i integer) RETURNS integer LANGUAGE plpgsql AS
-        'BEGIN RETURN pg_temp.deep(i + 1);END'; SELECT pg_temp.deep(1)"""),
+        'BEGIN RETURN pg_temp.deep(i + 1);END'; SELECT pg_temp.deep(1)""",
+    ),
     "54011": (Fault.DOCUMENT, InvalidInput, "SELECT " + ", ".join(map(str, range(1700)))),
     "54023": (Fault.DOCUMENT, InvalidInput, f"SELECT concat({', '.join(map(str, range(101)))})"),
     "55000": (Fault.DOCUMENT, RagError, "CREATE SEQUENCE s; SELECT currval('s')"),
-    "55006": (Fault.BUSY, DatabaseUnavailable, "BEGIN; CREATE TABLE used (x integer); "
-        "DECLARE c CURSOR FOR SELECT FROM used; DROP TABLE used"),
+    "55006": (
+        Fault.BUSY,
+        DatabaseUnavailable,
+        (
+            "BEGIN; CREATE TABLE used (x integer); "
+            "DECLARE c CURSOR FOR SELECT FROM used; DROP TABLE used"
+        ),
+    ),
     "57014": (Fault.CANCELED, StatementCanceled, "SET statement_timeout = 1; SELECT pg_sleep(5)"),
     "57P01": (Fault.AWAY, DatabaseUnavailable, "SELECT pg_terminate_backend(pg_backend_pid())"),
     "P0001": (Fault.DOCUMENT, RagError, "DO 'BEGIN RAISE ''no''; END'"),
-    "P0002": (Fault.PROGRAM, RagError, "DO 'DECLARE x integer; BEGIN SELECT 1 INTO STRICT x WHERE false; END'"),
+    "P0002": (
+        Fault.PROGRAM,
+        RagError,
+        "DO 'DECLARE x integer; BEGIN SELECT 1 INTO STRICT x WHERE false; END'",
+    ),
     # These need a broken disk, or no memory: raised by hand.
-    **{state: (fault, kind, f"DO 'BEGIN RAISE ''broken'' USING ERRCODE = ''{state}''; END'")
-       for state, fault, kind in (
-           ("53100", Fault.BUSY, DatabaseUnavailable), ("53200", Fault.BUSY, DatabaseUnavailable),
-           ("58030", Fault.BUSY, DatabaseUnavailable), ("XX000", Fault.PROGRAM, RagError),
-           ("XX001", Fault.PROGRAM, RagError), ("XX002", Fault.PROGRAM, RagError),
-           ("F0000", Fault.AWAY, DatabaseUnavailable), ("0A000", Fault.PROGRAM, RagError))},
-}  # fmt: skip
+    **{
+        state: (fault, kind, f"DO 'BEGIN RAISE ''broken'' USING ERRCODE = ''{state}''; END'")
+        for state, fault, kind in (
+            ("53100", Fault.BUSY, DatabaseUnavailable),
+            ("53200", Fault.BUSY, DatabaseUnavailable),
+            ("58030", Fault.BUSY, DatabaseUnavailable),
+            ("XX000", Fault.PROGRAM, RagError),
+            ("XX001", Fault.PROGRAM, RagError),
+            ("XX002", Fault.PROGRAM, RagError),
+            ("F0000", Fault.AWAY, DatabaseUnavailable),
+            ("0A000", Fault.PROGRAM, RagError),
+        )
+    },
+}
 
 
 def met(act: Callable[[], Any]) -> RagError:
@@ -154,7 +190,12 @@ def test_an_error_at_storing_costs_its_job_alone(
         f"""CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
             $$ BEGIN RAISE 'it cannot be stored' USING ERRCODE = '{state}'; END $$;
             CREATE TRIGGER refuse BEFORE INSERT ON rag.chunks_1
-            FOR EACH ROW WHEN (NEW.content LIKE '%bad%') EXECUTE FUNCTION public.refuse()""".encode()
+            FOR EACH ROW WHEN (NEW.content LIKE '%bad%')
+            
+            
+            
+            
+            EXECUTE FUNCTION public.refuse()""".encode()
     )
     met_at_last: RagError | None = None
     try:
@@ -193,7 +234,8 @@ WIDE = 1536
 
 def held(database: Database, connection: Connection, chunks: int) -> tuple[Any, Any]:
     connection.execute(
-        "SELECT rag.create_collection('wide', 'none', %s, index_options => '{\"kind\": \"exact\"}')",
+        "SELECT rag.create_collection('wide', 'none', %s, index_options => '{\"kind\":"
+        ' "exact"}\')',
         [WIDE],
     )
     database.put_documents("wide", [{"uri": "u", "content": "a text"}])
@@ -206,7 +248,9 @@ def held(database: Database, connection: Connection, chunks: int) -> tuple[Any, 
 def test_a_document_of_8000_chunks_is_stored(database: Database, connection: Connection) -> None:
     job, work = held(database, connection, 8000)
     rows = np.random.default_rng(1).standard_normal((8000, WIDE)).astype(np.float32)
-    chunks = [{"content": f"chunk {i}", "heading": "", "start": i, "stop": i + 1} for i in range(8000)]  # fmt: skip
+    chunks = [
+        {"content": f"chunk {i}", "heading": "", "start": i, "stop": i + 1} for i in range(8000)
+    ]
     assert database.store_chunks(job, work, chunks, dict(enumerate(rows))) == "stored"
     assert connection.execute("SELECT count(*) FROM rag.embeddings").fetchone() == (8000,)
     found = connection.execute(

@@ -31,7 +31,8 @@ def run(dsn: str, *statements: str) -> list[Any]:
 
 FILL = (
     "SELECT rag.create_collection('docs', 'none', 3)",
-    """SELECT rag.put_chunks('docs', 'a' || g, format('[{"content": "red fish %s", "embedding": [1, %s, 0]}]', g, g)::jsonb,
+    """SELECT rag.put_chunks('docs', 'a' || g,
+           format('[{"content": "red fish %s", "embedding": [1, %s, 0]}]', g, g)::jsonb,
            metadata => jsonb_build_object('year', 2000 + g)) FROM generate_series(1, 9) AS g""",
     "SELECT rag.index_field('docs', 'year', 'numeric')",
     "SELECT rag.create_collection('gone', 'none', 3)",
@@ -75,7 +76,8 @@ def used(dsn: str) -> None:
         "UPDATE pages SET body = 'green bird'",
         "SELECT rag.follow_sources()",
         "SELECT rag.create_collection('next', 'none', 3)",
-        """SELECT rag.put_chunks('docs', 'new', '[{"content": "brand new", "embedding": [1, 1, 1]}]')""",
+        """SELECT rag.put_chunks('docs', 'new',
+           '[{"content": "brand new", "embedding": [1, 1, 1]}]')""",
     )
     assert run(dsn, "SELECT content FROM rag.documents WHERE uri LIKE '%/1'") == [("green bird",)]
     assert run(dsn, "SELECT uri FROM rag.search_keyword('docs', 'brand')") == [("new",)]
@@ -225,26 +227,64 @@ def test_what_dropping_pgvector_took_away_is_told_before_and_after_an_upgrade(fi
     "damage, problem",
     [
         ("ALTER TABLE rag.jobs DROP COLUMN priority", "column rag.jobs.priority is missing"),
-        ("ALTER TABLE rag.jobs DROP CONSTRAINT jobs_kind", "constraint rag.jobs.jobs_kind is missing"),
+        (
+            "ALTER TABLE rag.jobs DROP CONSTRAINT jobs_kind",
+            "constraint rag.jobs.jobs_kind is missing",
+        ),
         ("ALTER TABLE rag.jobs ADD hand int", "column rag.jobs.hand is not rag_pg's"),
-        ("ALTER TABLE rag.jobs ALTER attempts TYPE bigint", "column rag.jobs.attempts is bigint NOT NULL"),
-        ("ALTER TABLE rag.jobs ALTER attempts DROP NOT NULL", "column rag.jobs.attempts is integer DEFAULT 0, not"),
+        (
+            "ALTER TABLE rag.jobs ALTER attempts TYPE bigint",
+            "column rag.jobs.attempts is bigint NOT NULL",
+        ),
+        (
+            "ALTER TABLE rag.jobs ALTER attempts DROP NOT NULL",
+            "column rag.jobs.attempts is integer DEFAULT 0, not",
+        ),
         ("ALTER TABLE rag.jobs REPLICA IDENTITY NOTHING", "table rag.jobs is .*REPLICA IDENTITY n"),
         ("DROP INDEX rag.jobs_claim", "index rag.jobs_claim is missing"),
         ("CREATE UNIQUE INDEX hand ON rag.jobs (priority)", "index rag.hand is not rag_pg's"),
         ("DROP TABLE rag.budgets CASCADE", "table rag.budgets is missing"),
         ("CREATE TABLE rag.mine ()", "table rag.mine is not rag_pg's"),
-        ("CREATE RULE hand AS ON DELETE TO rag.jobs DO INSTEAD NOTHING", "rule rag.jobs.hand is not rag_pg's"),
-        ("ALTER TYPE rag.candidate DROP ATTRIBUTE score CASCADE", "column rag.candidate.score is missing"),
+        (
+            "CREATE RULE hand AS ON DELETE TO rag.jobs DO INSTEAD NOTHING",
+            "rule rag.jobs.hand is not rag_pg's",
+        ),
+        (
+            "ALTER TYPE rag.candidate DROP ATTRIBUTE score CASCADE",
+            "column rag.candidate.score is missing",
+        ),
         ("DROP TABLE rag.chunks_1", "table rag.chunks_1 of collection 'docs' is missing"),
-        ("ALTER TABLE rag.embeddings DETACH PARTITION rag.embeddings_1", "rag.embeddings_1 .*is missing|rag.embeddings_1 is not"),
-        ("UPDATE rag.collections SET collection_id = 77 WHERE name = 'docs'", "documents_77 .* is missing"),
-        ("UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'rag.embeddings_1_hnsw'::regclass", "index rag.embeddings_1_hnsw is invalid: REINDEX"),
-        ("DROP INDEX rag.embeddings_1_hnsw", r"embeddings_1_hnsw .*is missing: SELECT rag.build_vector_index\('docs'\)"),
-        ("DO $$ BEGIN EXECUTE format('DROP INDEX rag.%I', rag._field_index('documents', 1, 'year')); END $$",
-         r"index rag.documents_1_field_\w+ of collection 'docs' is missing: SELECT rag.index_field\('docs', 'year', 'numeric'\)"),
+        (
+            "ALTER TABLE rag.embeddings DETACH PARTITION rag.embeddings_1",
+            "rag.embeddings_1 .*is missing|rag.embeddings_1 is not",
+        ),
+        (
+            "UPDATE rag.collections SET collection_id = 77 WHERE name = 'docs'",
+            "documents_77 .* is missing",
+        ),
+        (
+            (
+                "UPDATE pg_index SET indisvalid = false WHERE indexrelid ="
+                " 'rag.embeddings_1_hnsw'::regclass"
+            ),
+            "index rag.embeddings_1_hnsw is invalid: REINDEX",
+        ),
+        (
+            "DROP INDEX rag.embeddings_1_hnsw",
+            r"embeddings_1_hnsw .*is missing: SELECT rag.build_vector_index\('docs'\)",
+        ),
+        (
+            (
+                "DO $$ BEGIN EXECUTE format('DROP INDEX rag.%I', rag._field_index('documents', 1,"
+                " 'year')); END $$"
+            ),
+            (
+                r"index rag.documents_1_field_\w+ of collection 'docs' is missing: SELECT"
+                r" rag.index_field\('docs', 'year', 'numeric'\)"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_damaged_tables_are_found(filled: str, damage: str, problem: str) -> None:
     assert schema.check(filled) == []
     run(filled, damage)

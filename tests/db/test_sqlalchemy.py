@@ -75,7 +75,8 @@ def engine(dsn: str, connection: psycopg.Connection[Any]) -> Iterator[sa.Engine]
     ):
         connection.execute(
             """SELECT rag.put_chunks('docs', %s, jsonb_build_array(jsonb_build_object(
-                   'content', %s::text, 'embedding', %s::jsonb, 'metadata', '{"lang": "en"}'::jsonb)))""",
+                   'content', %s::text, 'embedding', %s::jsonb, 'metadata',
+                   '{"lang": "en"}'::jsonb)))""",
             [uri, text, vector],
         )
     opened = sa.create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(dsn))
@@ -164,8 +165,10 @@ def test_the_columns_are_those_of_a_hit(
 
 def test_what_is_not_given_is_left_to_the_database() -> None:
     hits = search("docs", query_text="fish").alias("hits")
-    assert rendered(sa.select(hits.c.uri)) == (
-        "SELECT hits.uri FROM rag.search(collection => %(collection_1)s, query_text => %(query_text_1)s) AS hits"
+    assert (
+        rendered(sa.select(hits.c.uri))
+        == "SELECT hits.uri FROM rag.search(collection => %(collection_1)s, query_text =>"
+        " %(query_text_1)s) AS hits"
     )
 
 

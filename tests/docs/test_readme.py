@@ -31,10 +31,16 @@ PAGES = [
 WRITTEN = [page for page in PAGES if page != "docs/reference/sql-api.md"]  # by hand
 
 HANDBOOK = {
-    "passwords.md": "# Passwords\n\n## Reset my password\n\nTo reset your password, open the account page and "
-    "choose Reset password. A link comes by mail.\n\n## Locked out\n\nSupport unlocks an account in office hours.\n",
+    "passwords.md": (
+        "# Passwords\n\n## Reset my password\n\nTo reset your password, open the account page and"
+        " choose Reset password. A link comes by mail.\n\n## Locked out\n\nSupport unlocks an"
+        " account in office hours.\n"
+    ),
     "backup.md": "# Backups\n\nBackups run every night at two and are kept for thirty days.\n",
-    "vpn.md": "# VPN\n\nError VPN-4711 says that the certificate has expired: ask support for a new one.\n",
+    "vpn.md": (
+        "# VPN\n\nError VPN-4711 says that the certificate has expired: ask support for a new"
+        " one.\n"
+    ),
 }
 
 
@@ -234,7 +240,8 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
         name
         for (name,) in connection.execute(
             """SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace
-               UNION SELECT c.relname FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace"""
+               UNION SELECT c.relname FROM pg_class AS c
+               WHERE c.relnamespace = 'rag'::regnamespace"""
         )
     }
     client = {name for name in vars(Rag) if not name.startswith("_")}

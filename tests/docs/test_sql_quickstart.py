@@ -1,4 +1,5 @@
-"""docs/guides/sql-quickstart.md runs as it stands, through the real psql, beside a worker process."""
+"""docs/guides/sql-quickstart.md runs as it stands, through the real psql,
+beside a worker process."""
 
 import os
 import re
@@ -97,7 +98,8 @@ def wait_until_searchable(connection: Connection) -> None:
     deadline = time.monotonic() + 120
     while connection.execute(
         """SELECT EXISTS (SELECT FROM rag.jobs)
-               OR EXISTS (SELECT FROM rag.list_sources() AS s WHERE s.state <> 'following' OR s.changes_waiting > 0)"""
+               OR EXISTS (SELECT FROM rag.list_sources() AS s WHERE s.state <> 'following'
+                   OR s.changes_waiting > 0)"""
     ).fetchone() != (False,):
         assert time.monotonic() < deadline, "the worker did not do it in time"
         time.sleep(0.05)
@@ -184,7 +186,8 @@ def test_a_question_is_answered_while_documents_are_embedded(
 ) -> None:
     connection.execute("SELECT rag.create_collection('c', 'hash:32', 32)")
     connection.execute(
-        "SELECT count(rag.put_document('c', 'd' || g, 'text ' || g)) FROM generate_series(1, 32) AS g"
+        "SELECT count(rag.put_document('c', 'd' || g, 'text ' || g)) FROM generate_series(1, 32)"
+        " AS g"
     )
     start_worker(pause=0.25)  # a batch takes eight seconds
     row = connection.execute("CALL rag.embed_query('c', 'hello', timeout => 60)").fetchone()

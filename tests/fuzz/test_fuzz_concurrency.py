@@ -1,4 +1,5 @@
-"""Writers side by side: every snapshot is exact, no write is lost, and no error but those that are documented."""
+"""Writers side by side: every snapshot is exact, no write is lost,
+and no error but those that are documented."""
 
 from __future__ import annotations
 
@@ -71,7 +72,9 @@ def test_every_snapshot_is_exact_beside_writers(fuzz_dsn: str) -> None:
         def write(connection: Connection, chance: random.Random) -> None:
             uri, kind = f"d{chance.randint(0, 40)}", chance.random()
             if kind < 0.5:
-                connection.execute("SELECT rag.put_chunks(%s, %s, %s)", [name, uri, chunks(chance, 60)])  # fmt: skip
+                connection.execute(
+                    "SELECT rag.put_chunks(%s, %s, %s)", [name, uri, chunks(chance, 60)]
+                )
             elif kind < 0.65:
                 connection.execute("SELECT rag.delete_document(%s, %s)", [name, uri])
             elif kind < 0.75:
@@ -130,7 +133,9 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
             first.execute("SELECT rag.create_collection(%s, 'none', 2)", [name])
 
         def put(connection: Connection, chance: random.Random, uri: str) -> None:
-            connection.execute("SELECT rag.put_document(%s, %s, %s)", [name, uri, f"text {chance.random()}"])  # fmt: skip
+            connection.execute(
+                "SELECT rag.put_document(%s, %s, %s)", [name, uri, f"text {chance.random()}"]
+            )
 
         def put_chunks(connection: Connection, chance: random.Random, uri: str) -> None:
             connection.execute("SELECT rag.put_chunks(%s, %s, %s)", [name, uri, chunks(chance, 4)])
@@ -197,7 +202,8 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
                 ).fetchall()
                 assert same(found, world.keyword(query, 50, {})), query
             orphans = connection.execute(
-                """SELECT count(*) FROM rag.chunks AS c LEFT JOIN rag.documents AS d USING (collection_id, document_id)
+                """SELECT count(*) FROM rag.chunks AS c LEFT JOIN rag.documents AS d
+                   USING (collection_id, document_id)
                    WHERE c.collection_id = %s AND d.document_id IS NULL""",
                 [world.key],
             ).fetchone()
@@ -206,6 +212,8 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
             uri = "u0"
             delete(connection, random.Random(1), uri)
             put(connection, random.Random(1), uri)
-            assert connection.execute("SELECT count(*) FROM rag.get_document(%s, %s)", [name, uri]).fetchone() == (1,)  # fmt: skip
+            assert connection.execute(
+                "SELECT count(*) FROM rag.get_document(%s, %s)", [name, uri]
+            ).fetchone() == (1,)
 
     fuzz(races, 1)

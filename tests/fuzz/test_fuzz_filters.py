@@ -1,6 +1,7 @@
 """Random filters through every function that takes one, compared with the filter language's oracle.
 
-tests/sql/filter/test_filter.py compares the compiled condition on rows; here are documents, searches and counts.
+tests/sql/filter/test_filter.py compares the compiled condition on rows;
+here are documents, searches and counts.
 """
 
 from __future__ import annotations

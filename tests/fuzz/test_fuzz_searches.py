@@ -19,14 +19,15 @@ Connection = psycopg.Connection[Any]
 LANGUAGES = ("english", "simple", "german", "french")
 UNSPACED = ("数据库", "索引", "の", "東京", "ข้อมูล", "ฐาน", "데이터")
 FILTERS: tuple[dict[str, Any], ...] = (
-    {}, {}, {"k": 3}, {"r": {"$lt": 20}}, {"k": {"$ne": 3}}, {"r": 5}, {"$or": [{"k": 1}, {"r": {"$gte": 900}}]},
-    {"none": 1},
+    {}, {}, {"k": 3}, {"r": {"$lt": 20}}, {"k": {"$ne": 3}}, {"r": 5},
+    {"$or": [{"k": 1}, {"r": {"$gte": 900}}]}, {"none": 1},
 )  # fmt: skip
 DIMENSIONS = 4
 
 
 class History:
-    """Puts, edits, deletes, rollbacks, merges, compactions, VACUUM and spaces, at random but for the seed."""
+    """Puts, edits, deletes, rollbacks, merges, compactions, VACUUM and spaces,
+    at random but for the seed."""
 
     def __init__(self, connection: Connection, seed: int) -> None:
         self.connection, self.chance = connection, random.Random(seed)
@@ -35,9 +36,10 @@ class History:
         some = self.chance
         self.distance = some.choice(["cosine", "l2", "ip"])
         self.words = [
-            f"{some.choice('bdfgklmnprst')}{some.choice('aeiou')}{some.choice('bdgklmnprtz')}{some.choice(['', 's', 'ing'])}{n}q"
+            f"{some.choice('bdfgklmnprst')}{some.choice('aeiou')}{some.choice('bdgklmnprtz')}"
+            f"{some.choice(['', 's', 'ing'])}{n}q"
             for n in range(some.choice([6, 40, 200]))
-        ] + list(UNSPACED if some.random() < 0.3 else ())  # fmt: skip
+        ] + list(UNSPACED if some.random() < 0.3 else ())
         self.weights = [1 / (n + 1) for n in range(len(self.words))]
         self.lengths = some.choice([(1, 2), (1, 3, 8, 20), (5,)])  # few lengths: many equal scores
         connection.execute(
@@ -59,11 +61,15 @@ class History:
         return [float(x) for x in self.points.normal(size=DIMENSIONS).round(3)]
 
     def put(self, most: int = 30) -> None:
-        # Now and then the vectors of a document lie close together: deleted, they are in every search's way.
+        # Now and then the vectors of a document lie close together:
+        # deleted, they are in every search's way.
         near = self.vector() if self.chance.random() < 0.4 else None
         chunks: list[dict[str, Any]] = []
         for _ in range(self.chance.choice([1, 3, most])):
-            chunk: dict[str, Any] = {"content": self.text(), "metadata": {"k": self.chance.randint(0, 9), "r": self.chance.randint(0, 999)}}  # fmt: skip
+            chunk: dict[str, Any] = {
+                "content": self.text(),
+                "metadata": {"k": self.chance.randint(0, 9), "r": self.chance.randint(0, 999)},
+            }
             if self.chance.random() < 0.97:
                 chunk["embedding"] = (
                     [x + 0.01 * self.chance.random() for x in near] if near else self.vector()
@@ -89,7 +95,10 @@ class History:
                 self.merge()
 
     def merge(self) -> None:
-        self.run("SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = %s", self.name)  # fmt: skip
+        self.run(
+            "SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = %s",
+            self.name,
+        )
 
     def compact(self) -> None:
         self.run(
@@ -104,17 +113,27 @@ class History:
         )
 
     def parameters(self) -> None:
-        self.run("UPDATE rag.collections SET k1 = %s, b = %s WHERE name = %s", self.chance.choice([0.0, 0.5, 1.2, 3.0]),
-                 self.chance.choice([0.0, 0.5, 0.75, 1.0]), self.name)  # fmt: skip
+        self.run(
+            "UPDATE rag.collections SET k1 = %s, b = %s WHERE name = %s",
+            self.chance.choice([0.0, 0.5, 1.2, 3.0]),
+            self.chance.choice([0.0, 0.5, 0.75, 1.0]),
+            self.name,
+        )
 
     def declare(self) -> None:
         self.run("SELECT rag.index_field(%s, 'r', 'numeric')", self.name)
 
     def step(self) -> None:
         steps = (
-            (self.put, 30), (self.delete, 14), (self.undone, 8), (self.merge, 8), (self.compact, 3), (self.vacuum, 3),
-            (self.parameters, 1), (self.declare, 1),
-        )  # fmt: skip
+            (self.put, 30),
+            (self.delete, 14),
+            (self.undone, 8),
+            (self.merge, 8),
+            (self.compact, 3),
+            (self.vacuum, 3),
+            (self.parameters, 1),
+            (self.declare, 1),
+        )
         self.chance.choices([s for s, _ in steps], [w for _, w in steps])[0]()
 
     def query(self) -> str:
@@ -139,7 +158,10 @@ def check_keyword(history: History, world: World) -> None:
 
 def check_vector(history: History, world: World) -> None:
     vector, limit, wanted = history.vector(), history.limit(), history.chance.choice(FILTERS)
-    statement = "SELECT chunk_id, coalesce(vector_distance, 'NaN') FROM rag.search_vector(%s, %s, %s, %s, exact_below => %s)"  # fmt: skip
+    statement = (
+        "SELECT chunk_id, coalesce(vector_distance, 'NaN') FROM rag.search_vector(%s, %s, %s, %s,"
+        " exact_below => %s)"
+    )
     truth = world.nearest(vector, limit, wanted)
     distances = world.distances(vector)
     passing = world.passing(wanted)
@@ -172,10 +194,13 @@ def check_hybrid(history: History, world: World) -> None:
     weights = some.choice([(0.5, 0.5), (0.9, 0.1), (0.2, 3.0)])
     candidates = some.choice([max(4 * limit, 40), limit, limit + 7])
     found = history.connection.execute(
-        """SELECT chunk_id, score FROM rag.search(%s, %s, %s, %s, %s, %s, %s, fusion => %s, candidate_limit => %s,
+        """SELECT chunk_id, score FROM rag.search(%s, %s, %s, %s, %s, %s, %s, fusion => %s,
+                                                  candidate_limit => %s,
                                                   per_document => %s, duplicates => %s)""",
-        [history.name, query, str(vector), limit, json.dumps(wanted), *weights, options["fusion"], candidates,
-         options["per_document"], options["duplicates"]],
+        [
+            history.name, query, str(vector), limit, json.dumps(wanted), *weights,
+            options["fusion"], candidates, options["per_document"], options["duplicates"],
+        ],
     ).fetchall()  # fmt: skip
     truth = world.hybrid(
         query, vector, limit=limit, candidates=candidates, weights=weights, wanted=wanted, **options
@@ -183,12 +208,16 @@ def check_hybrid(history: History, world: World) -> None:
     told = f"hybrid {query!r} {vector} {limit} {wanted} {weights} {candidates} {options}: "
     assert len(found) == len(truth), told + f"{len(found)} of {len(truth)} rows"
     if options["fusion"] != "rrf":  # ranks of near distances may change places
-        assert [s for _, s in found] == pytest.approx([s for _, s in truth], abs=5 * PRECISION), told  # fmt: skip
+        assert [s for _, s in found] == pytest.approx([s for _, s in truth], abs=5 * PRECISION), (
+            told
+        )
 
 
 def check_pages(history: History, world: World) -> None:
     query, limit = history.query(), history.chance.choice([3, 10, 50])
-    statement = "SELECT chunk_id, keyword_score FROM rag.search_keyword(%s, %s, %s, result_offset => %s)"  # fmt: skip
+    statement = (
+        "SELECT chunk_id, keyword_score FROM rag.search_keyword(%s, %s, %s, result_offset => %s)"
+    )
     found: list[tuple[int, float]] = []
     for offset in range(0, 3 * limit, limit):
         found += history.connection.execute(
@@ -238,13 +267,24 @@ def test_equal_scores_and_frequent_words_of_a_merged_collection(
         some = random.Random(seed)
         with psycopg.connect(fuzz_dsn, autocommit=True) as connection:
             name, every, filler = f"merged{seed}", some.choice([5, 9, 20]), some.randint(1, 12)
-            (key,) = connection.execute("SELECT rag.create_collection(%s, 'none', 2)", [name]).fetchone() or (0,)  # fmt: skip
+            (key,) = connection.execute(
+                "SELECT rag.create_collection(%s, 'none', 2)", [name]
+            ).fetchone() or (0,)
             often = "x1.2" in queries
             chunks = [
-                {"content": ("alpha " if n % every == 0 else "beta ") + "filler " * filler
-                 + ("x1.2 " * some.choice([250, 255, 256, 300]) if often and n % 100 == 7 else "x1.2" if often and n % 100 == 8 else "")}
+                {
+                    "content": ("alpha " if n % every == 0 else "beta ")
+                    + "filler " * filler
+                    + (
+                        "x1.2 " * some.choice([250, 255, 256, 300])
+                        if often and n % 100 == 7
+                        else "x1.2"
+                        if often and n % 100 == 8
+                        else ""
+                    )
+                }
                 for n in range(1500)
-            ]  # fmt: skip
+            ]
             connection.execute("SELECT rag.put_chunks(%s, 'd', %s)", [name, json.dumps(chunks)])
             connection.execute("SELECT rag._merge_keyword(%s)", [key])
             world = World(connection, name)

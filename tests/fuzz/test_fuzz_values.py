@@ -1,4 +1,5 @@
-"""Values at the edge in every place that takes one: an answer without NaN, or an error that names what is wrong."""
+"""Values at the edge in every place that takes one:
+an answer without NaN, or an error that names what is wrong."""
 
 from __future__ import annotations
 
@@ -14,11 +15,16 @@ Connection = psycopg.Connection[Any]
 
 NUMBERS = (0, 0.0, -0.0, 6e-8, -6e-8, 1e-4, 1, -1, 3.25, 65504, -65504)
 OUT_OF_RANGE = ("[1,NaN,0]", "[1,Infinity,0]", "[1e6,0,0]", "[1,2]", "[]", "x", "[1,2,3,4]")
-SCALARS = (None, True, 0, -1, 1.5, 10**30, 1e300, "", "x", "a" * 3000, "'; DROP TABLE rag.chunks; --", "$1", "%s", "\\", "{}",
-           "\u200b", "日本", "a\nb", "2024-02-29")  # fmt: skip
-KEYS = ("a", "uri", "content", "title", "heading", "metadata", "embedding", "language", "media_type", "filter", "add", "multiply", "recency",
-        "half_life", "weight", "kind", "m", "ef_construction", "k1", "b", "$and", "$or", "$not", "$in", "$gte", "$like", "$uri",
-        "$created_at", "query", "embeddings", "relevant", "method", "", "a.b", "\\")  # fmt: skip
+SCALARS = (
+    None, True, 0, -1, 1.5, 10**30, 1e300, "", "x", "a" * 3000, "'; DROP TABLE rag.chunks; --",
+    "$1", "%s", "\\", "{}", "\u200b", "日本", "a\nb", "2024-02-29",
+)  # fmt: skip
+KEYS = (
+    "a", "uri", "content", "title", "heading", "metadata", "embedding", "language", "media_type",
+    "filter", "add", "multiply", "recency", "half_life", "weight", "kind", "m", "ef_construction",
+    "k1", "b", "$and", "$or", "$not", "$in", "$gte", "$like", "$uri", "$created_at", "query",
+    "embeddings", "relevant", "method", "", "a.b", "\\",
+)  # fmt: skip
 CALLS = (
     "rag.put_chunks('j', 'u', %s)",
     "rag.put_chunks('j', 'u', '[{\"content\": \"alpha\"}]', metadata => %s)",
@@ -36,7 +42,8 @@ CALLS = (
     "rag.create_collection('k', 'none', 2, chunking => %s)",
     "rag.compare_spaces('j', %s)",
 )
-# Wrong JSON has a code of its own class, or that of a number or text that the value's place does not take.
+# Wrong JSON has a code of its own class, or that of a number or text
+# that the value's place does not take.
 DOCUMENTED = (
     "RG",
     "22P02",
@@ -67,7 +74,8 @@ def random_json(chance: random.Random, depth: int = 0) -> Any:
 def odd_metadata(connection: Connection) -> int:
     """How many chunks and documents have metadata that is no object."""
     (odd,) = connection.execute(
-        """SELECT count(*) FROM (SELECT metadata FROM rag.chunks UNION ALL SELECT metadata FROM rag.documents) AS m
+        """SELECT count(*) FROM (SELECT metadata FROM rag.chunks UNION ALL SELECT metadata
+           FROM rag.documents) AS m
            WHERE jsonb_typeof(m.metadata) <> 'object'"""
     ).fetchone() or (0,)
     return int(odd)
@@ -96,11 +104,19 @@ def test_any_json_is_taken_or_refused_by_name(fuzz_dsn: str) -> None:
                     assert str(error.sqlstate).startswith(DOCUMENTED), told
                 if "put_" in call:
                     assert odd_metadata(connection) == 0, f"{call} with {json.dumps(value)[:500]}"
-                connection.execute("SELECT rag.drop_collection(name) FROM rag.collections WHERE name = 'k' AND dropped_at IS NULL")  # fmt: skip
+                connection.execute(
+                    "SELECT rag.drop_collection(name) FROM rag.collections WHERE name = 'k' AND"
+                    " dropped_at IS NULL"
+                )
             connection.execute("SELECT rag.remove_dropped()")
             # Whatever was stored can be searched and written again.
-            connection.execute("SELECT count(*) FROM rag.search('j', 'alpha', '[1,1]', 100, '{\"a\": {\"$ne\": 5}}')")  # fmt: skip
-            connection.execute("SELECT rag.put_document('j', 'u', 'alpha text', metadata => '{\"a\": 1}')")  # fmt: skip
+            connection.execute(
+                "SELECT count(*) FROM rag.search('j', 'alpha', '[1,1]', 100, '{\"a\": {\"$ne\":"
+                " 5}}')"
+            )
+            connection.execute(
+                "SELECT rag.put_document('j', 'u', 'alpha text', metadata => '{\"a\": 1}')"
+            )
 
     fuzz(values, 2)
 
@@ -111,7 +127,9 @@ def test_vectors_at_the_edge_give_no_nan(fuzz_dsn: str) -> None:
         with psycopg.connect(fuzz_dsn, autocommit=True) as connection:
             for distance in ("cosine", "l2", "ip"):
                 name = f"{distance}{seed}"
-                connection.execute("SELECT rag.create_collection(%s, 'none', 3, %s)", [name, distance])  # fmt: skip
+                connection.execute(
+                    "SELECT rag.create_collection(%s, 'none', 3, %s)", [name, distance]
+                )
                 for number in range(chance.randint(0, 12)):
                     connection.execute(
                         "SELECT rag.put_chunks(%s, %s, %s)",
@@ -120,20 +138,25 @@ def test_vectors_at_the_edge_give_no_nan(fuzz_dsn: str) -> None:
                             "embedding": chance.choices(NUMBERS, k=3)}])],
                     )  # fmt: skip
                 (count,) = connection.execute(
-                    """SELECT count(*) FROM rag.embeddings AS e JOIN rag.spaces AS s USING (space_id)
+                    """SELECT count(*) FROM rag.embeddings AS e JOIN rag.spaces AS s
+                       USING (space_id)
                        JOIN rag.collections AS c USING (collection_id) WHERE c.name = %s""",
                     [name],
                 ).fetchone() or (0,)
                 for _ in range(6):
                     vector = str(chance.choices(NUMBERS, k=3))
                     for call in (
-                        "rag.search(%s, 'alpha', %s)", "rag.search(%s, 'alpha', %s, fusion => 'weighted')",
-                        "rag.search(%s, 'alpha', %s, fusion => 'rrf')", "rag.search(%s, NULL, %s)",
-                        "rag.search(%s, 'alpha', %s, diversity => 0.5)", "rag.search_vector(%s, %s, 1000)",
+                        "rag.search(%s, 'alpha', %s)",
+                        "rag.search(%s, 'alpha', %s, fusion => 'weighted')",
+                        "rag.search(%s, 'alpha', %s, fusion => 'rrf')",
+                        "rag.search(%s, NULL, %s)",
+                        "rag.search(%s, 'alpha', %s, diversity => 0.5)",
+                        "rag.search_vector(%s, %s, 1000)",
                         "rag.search_vector(%s, %s, 1000, exact_below => 0)",
-                    ):  # fmt: skip
+                    ):
                         (found,) = connection.execute(
-                            f"SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')::text FROM {call} AS h".encode(),
+                            f"""SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')::text
+                                FROM {call} AS h""".encode(),
                             [name, vector],
                         ).fetchone() or ("",)
                         told = f"{call} {name} {vector}"

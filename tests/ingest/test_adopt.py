@@ -1,4 +1,5 @@
-"""Tables as other libraries make them (tests/support/recordings/*.sql) become collections, with their vectors."""
+"""Tables as other libraries make them (tests/support/recordings/*.sql) become collections,
+with their vectors."""
 
 from collections.abc import Callable
 from dataclasses import asdict
@@ -113,7 +114,8 @@ def test_metadata_columns_and_objects_are_metadata_and_the_programs_own_are_not(
 
     def metadata(collection: str, content: str) -> Any:
         row = connection.execute(
-            """SELECT c.metadata FROM rag.chunks AS c JOIN rag.collections AS l USING (collection_id)
+            """SELECT c.metadata FROM rag.chunks AS c JOIN rag.collections AS l
+               USING (collection_id)
                WHERE l.name = %s AND c.content = %s""",
             [collection, content],
         ).fetchone()
@@ -213,8 +215,10 @@ def test_the_table_is_only_read(rag: Rag, connection: Connection) -> None:
     rows = connection.execute(query).fetchall()
     writes = """CREATE FUNCTION writes() RETURNS text LANGUAGE sql AS $$
                     INSERT INTO "Hand Book" (langchain_id, content, embedding)
-                    VALUES (gen_random_uuid(), 'x', array_fill(0, ARRAY[8])::vector) RETURNING content $$;
-                CREATE VIEW tricky AS SELECT langchain_id, writes() AS content, embedding, langchain_metadata
+                    VALUES (gen_random_uuid(), 'x', array_fill(0, ARRAY[8])::vector)
+                    RETURNING content $$;
+                CREATE VIEW tricky AS SELECT langchain_id, writes() AS content, embedding,
+                    langchain_metadata
                     FROM "Hand Book" """
     connection.execute(writes)
     rag.adopt("Hand Book", "c", layout="langchain", model="theirs")
@@ -239,7 +243,8 @@ def test_the_first_layout_of_pgvector_in_langchain_is_known(
 def test_a_view_gives_a_table_the_names_of_a_layout(rag: Rag, connection: Connection) -> None:
     connection.execute(
         """CREATE TABLE mine (key int PRIMARY KEY, body text, about jsonb, v vector);
-           INSERT INTO mine SELECT n, 'piece ' || n, jsonb_build_object('source', 'a', 'start_index', 100 - n),
+           INSERT INTO mine SELECT n, 'piece ' || n, jsonb_build_object('source', 'a',
+               'start_index', 100 - n),
                CASE WHEN n <> 3 THEN ARRAY[n, 1, 0]::vector END FROM generate_series(1, 9) AS n;
            CREATE VIEW theirs AS SELECT key AS langchain_id, body AS content, v AS embedding,
                about AS langchain_metadata FROM mine"""
@@ -306,10 +311,13 @@ def test_what_cannot_be_adopted_is_an_error_and_leaves_nothing(
     record(connection, "langchain_old")
     connection.execute(
         """CREATE TABLE plain (langchain_id uuid, content text, embedding vector(8));
-           CREATE TABLE numbers (langchain_id uuid, content text, embedding real[], langchain_metadata json);
-           CREATE TABLE empty (langchain_id uuid, content text, embedding vector, langchain_metadata json);
+           CREATE TABLE numbers (langchain_id uuid, content text, embedding real[],
+               langchain_metadata json);
+           CREATE TABLE empty (langchain_id uuid, content text, embedding vector,
+               langchain_metadata json);
            CREATE TABLE mixed (LIKE empty);
-           INSERT INTO mixed (content, embedding) VALUES ('a', '[1,2,3]'), ('b', '[1,2,3]'), ('c', '[1,2]')"""
+           INSERT INTO mixed (content, embedding) VALUES ('a', '[1,2,3]'), ('b', '[1,2,3]'),
+               ('c', '[1,2]')"""
     )
     rag.collection("narrow", model="theirs", dimensions=3)
     rag.collection("wide", model="theirs", dimensions=8)
@@ -328,7 +336,8 @@ def test_what_cannot_be_adopted_is_an_error_and_leaves_nothing(
 
 def test_rows_that_do_not_fit_are_counted_by_reason(rag: Rag, connection: Connection) -> None:
     connection.execute(
-        """CREATE TABLE data_odd (id bigint, text text, metadata_ json, node_id text, embedding vector(2));
+        """CREATE TABLE data_odd (id bigint, text text, metadata_ json, node_id text,
+           embedding vector(2));
            INSERT INTO data_odd VALUES
                (1, 'good', '{"ref_doc_id": "None", "title": "Good"}', 'n1', '[1,0]'),
                (2, ' ', NULL, 'n2', '[1,0]'),

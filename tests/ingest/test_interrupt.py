@@ -91,7 +91,10 @@ def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
     jobs = connection.execute("SELECT lease, attempts, errors FROM rag.jobs").fetchall()
     assert len(jobs) > 0
     assert set(map(str, jobs)) == {"(None, 0, [])"}
-    assert f"interrupted: {len(jobs)} documents in the queue; to go on: rag-pg worker --once -c docs" in said  # fmt: skip
+    assert (
+        f"interrupted: {len(jobs)} documents in the queue; to go on: rag-pg worker --once -c docs"
+        in said
+    )
     rag.worker().drain()
     assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
 

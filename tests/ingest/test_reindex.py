@@ -1,4 +1,5 @@
-"""Another model and another chunking while the application goes on: it writes, it searches, workers run."""
+"""Another model and another chunking while the application goes on:
+it writes, it searches, workers run."""
 
 import threading
 import time

@@ -1,4 +1,5 @@
-"""Files of every kind, chunking methods and folders, through the Python client on a real database."""
+"""Files of every kind, chunking methods and folders,
+through the Python client on a real database."""
 
 from __future__ import annotations
 

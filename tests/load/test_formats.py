@@ -186,8 +186,9 @@ def test_a_file_that_unpacks_to_far_more_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "library"), [("a.pdf", "pypdf"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")]
-)  # fmt: skip
+    ("name", "library"),
+    [("a.pdf", "pypdf"), ("a.docx", "docx"), ("a.pptx", "pptx"), ("a.xlsx", "openpyxl")],
+)
 def test_without_its_library_a_file_names_the_extra(
     monkeypatch: pytest.MonkeyPatch, name: str, library: str
 ) -> None:
@@ -216,14 +217,18 @@ def test_any_bytes_are_read_or_refused_in_one_line(data: bytes, suffix: str) -> 
 @pytest.mark.parametrize(
     ("name", "text", "content"),
     [
-        ("a.csv", 'name,city\nAnn,"Oslo, old\ntown"\n\nBob,\n', "- name: Ann; city: Oslo, old town\n- name: Bob"),
+        (
+            "a.csv",
+            'name,city\nAnn,"Oslo, old\ntown"\n\nBob,\n',
+            "- name: Ann; city: Oslo, old town\n- name: Bob",
+        ),
         ("a.csv", "name;city\nAnn;Oslo\n", "- name: Ann; city: Oslo"),
         ("a.csv", 'a,b\n"say ""hi""",2,3\n', '- a: say "hi"; b: 2; 3'),
         ("a.csv", "word\none\ntwo\n", "- word: one\n- word: two"),
         ("a.csv", "only,names\n", "- only; names"),
         ("a.tsv", "name\tcity\nAnn\tOslo, it is\n", "- name: Ann; city: Oslo, it is"),
     ],
-)  # fmt: skip
+)
 def test_rows_say_their_columns_names(name: str, text: str, content: str) -> None:
     loaded = read(name, text)
     assert (loaded.content, loaded.media_type) == (content, "text/markdown")

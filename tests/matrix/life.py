@@ -1,4 +1,5 @@
-"""One compact life of a collection, each step compared with oracles: what every case of the matrix goes through."""
+"""One compact life of a collection, each step compared with oracles:
+what every case of the matrix goes through."""
 
 from __future__ import annotations
 
@@ -122,8 +123,13 @@ def _fill(docs: Collection, db: Connection, chance: random.Random) -> None:
         one["embedding"] = embedder.embed_documents([one["content"]])[0].tolist()
         db.execute(
             "SELECT rag.put_chunks(%s, %s, %s, metadata => %s)",
-            [docs.name, one.pop("uri"), psycopg.types.json.Jsonb([one]), psycopg.types.json.Jsonb(one["metadata"])],
-        )  # fmt: skip
+            [
+                docs.name,
+                one.pop("uri"),
+                psycopg.types.json.Jsonb([one]),
+                psycopg.types.json.Jsonb(one["metadata"]),
+            ],
+        )
     docs.index_field("year", "numeric")
     docs.index_field("day", "timestamptz")
     docs.index_field("path", "text")
@@ -135,10 +141,12 @@ def _follow(rag: Rag, db: Connection, name: str) -> None:
         "CREATE TABLE IF NOT EXISTS public.life_pages (id int PRIMARY KEY, body text, year int)"
     )
     db.execute(
-        "INSERT INTO public.life_pages SELECT i, 'page ' || i || E' c:\\\\temp\\\\new', 2000 + i FROM generate_series(1, 6) AS i"
+        "INSERT INTO public.life_pages SELECT i, 'page ' || i || E' c:\\\\temp\\\\new', 2000 + i"
+        " FROM generate_series(1, 6) AS i"
     )
     db.execute(
-        "SELECT rag.attach_source('public.life_pages', %s, content => '{body}', metadata => '{year}', condition => 'year > 2001')",
+        "SELECT rag.attach_source('public.life_pages', %s, content => '{body}', metadata =>"
+        " '{year}', condition => 'year > 2001')",
         [name],
     )
     rag.worker([name]).drain()
@@ -188,9 +196,12 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
     metadata: dict[int, Any] = {}
     vectors: dict[int, np.ndarray] = {}
     for chunk_id, about, lexemes, vector in db.execute(
-        """SELECT c.chunk_id, c.metadata, (SELECT array_agg(ARRAY[u.lexeme, cardinality(u.positions)::text]) FROM unnest(c.lexemes) AS u),
+        """SELECT c.chunk_id, c.metadata,
+                  (SELECT array_agg(ARRAY[u.lexeme, cardinality(u.positions)::text])
+                      FROM unnest(c.lexemes) AS u),
                   (SELECT e.embedding::text FROM rag.embeddings AS e WHERE e.chunk_id = c.chunk_id
-                      AND e.space_id = (SELECT s.space_id FROM rag.spaces AS s WHERE s.collection_id = c.collection_id AND s.state = 'active'))
+                      AND e.space_id = (SELECT s.space_id FROM rag.spaces AS s
+                          WHERE s.collection_id = c.collection_id AND s.state = 'active'))
            FROM rag.chunks AS c WHERE c.collection_id = %s""",
         [key],
     ):
@@ -200,10 +211,14 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
     assert len(metadata) > 50
     for query, wanted in itertools.product(QUERIES, FILTERS):
         words = Counter(
-            w for (w, n) in db.execute(
-                "SELECT u.lexeme, cardinality(u.positions) FROM unnest(rag._lexemes('simple', %s)) AS u", [query]
-            ) for _ in range(n)
-        )  # fmt: skip
+            w
+            for (w, n) in db.execute(
+                "SELECT u.lexeme, cardinality(u.positions) FROM unnest(rag._lexemes('simple', %s))"
+                " AS u",
+                [query],
+            )
+            for _ in range(n)
+        )
         kept = {i for i, m in metadata.items() if filter_oracle.matches(m, wanted)}
         keyword = bm25.search(words, EVERYTHING, kept.__contains__)
         asked = embedder.embed_query(query).astype(np.float16).astype(np.float64)
@@ -223,13 +238,22 @@ def _found(
     values = {"name": name, "query": query, "vector": vector, "limit": EVERYTHING,
               "filter": psycopg.types.json.Jsonb(wanted)}  # fmt: skip
     statement = {
-        "keyword": "SELECT chunk_id, keyword_score FROM rag.search_keyword(%(name)s, %(query)s, %(limit)s, %(filter)s)",
-        "vector": """SELECT chunk_id, 1 - vector_distance
-                     FROM rag.search_vector(%(name)s, %(vector)s, %(limit)s, %(filter)s)""",
-        "weighted": """SELECT chunk_id, score FROM rag.search(%(name)s, %(query)s, %(vector)s, %(limit)s,
-                           metadata_filter => %(filter)s, fusion => 'weighted', vector_weight => 0.7, keyword_weight => 0.3,
-                           duplicates => true)""",
-    }[kind]  # fmt: skip
+        "keyword": (
+            "SELECT chunk_id, keyword_score FROM rag.search_keyword(%(name)s, %(query)s, %(limit)s,"
+            " %(filter)s)"
+        ),
+        "vector": (
+            """SELECT chunk_id, 1 - vector_distance
+                     FROM rag.search_vector(%(name)s, %(vector)s, %(limit)s, %(filter)s)"""
+        ),
+        "weighted": (
+            """SELECT chunk_id, score
+                           FROM rag.search(%(name)s, %(query)s, %(vector)s, %(limit)s,
+                           metadata_filter => %(filter)s, fusion => 'weighted',
+                           vector_weight => 0.7, keyword_weight => 0.3,
+                           duplicates => true)"""
+        ),
+    }[kind]
     return db.execute(statement.encode(), values).fetchall()
 
 

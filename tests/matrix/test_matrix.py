@@ -1,4 +1,5 @@
-"""The life of a collection under every setting, encoding, locale and way of connecting that a server may have.
+"""The life of a collection under every setting, encoding,
+locale and way of connecting that a server may have.
 
 The fast half runs always; RAG_PG_TEST_MATRIX=1 (make test-matrix) adds the other.
 """
@@ -34,20 +35,35 @@ FAST: dict[str, Settings] = {
     "strings with escapes": {"standard_conforming_strings": "off", "escape_string_warning": "off"},
     "generic plans": {"plan_cache_mode": "force_generic_plan"},
     "odd formats": {
-        "datestyle": "SQL, DMY", "intervalstyle": "sql_standard", "timezone": "Asia/Kathmandu",
-        "bytea_output": "escape", "extra_float_digits": "0", "xmlbinary": "hex", "array_nulls": "off",
-        "client_encoding": "LATIN1", "default_text_search_config": "pg_catalog.german", "lc_numeric": "C",
-        "search_path": "", "row_security": "off", "quote_all_identifiers": "on", "work_mem": "64kB",
-        "transform_null_equals": "on", "default_toast_compression": "pglz",
+        "datestyle": "SQL, DMY",
+        "intervalstyle": "sql_standard",
+        "timezone": "Asia/Kathmandu",
+        "bytea_output": "escape",
+        "extra_float_digits": "0",
+        "xmlbinary": "hex",
+        "array_nulls": "off",
+        "client_encoding": "LATIN1",
+        "default_text_search_config": "pg_catalog.german",
+        "lc_numeric": "C",
+        "search_path": "",
+        "row_security": "off",
+        "quote_all_identifiers": "on",
+        "work_mem": "64kB",
+        "transform_null_equals": "on",
+        "default_toast_compression": "pglz",
     },
-}  # fmt: skip
+}
 SLOW: dict[str, Settings] = {
     "parallel": {"debug_parallel_query": "on", "max_parallel_workers_per_gather": "2"},
     "repeatable read": {"default_transaction_isolation": "repeatable read"},
     "custom plans": {"plan_cache_mode": "force_custom_plan"},
     "jit": {"jit": "on", "jit_above_cost": "0", "jit_inline_above_cost": "0"},
     "no sequential scans": {"enable_seqscan": "off"},
-    "no index scans": {"enable_indexscan": "off", "enable_indexonlyscan": "off", "enable_bitmapscan": "off"},
+    "no index scans": {
+        "enable_indexscan": "off",
+        "enable_indexonlyscan": "off",
+        "enable_bitmapscan": "off",
+    },
     "nested loops alone": {"enable_hashjoin": "off", "enable_mergejoin": "off"},
     "no nested loops": {"enable_nestloop": "off", "enable_material": "off"},
     "deferrable": {"default_transaction_deferrable": "on", "synchronous_commit": "off"},
@@ -55,11 +71,14 @@ SLOW: dict[str, Settings] = {
     "Japanese client": {"client_encoding": "EUC_JP"},
     "variables first": {"plpgsql.variable_conflict": "use_variable"},
     "columns first": {"plpgsql.variable_conflict": "use_column", "plpgsql.extra_errors": "all"},
-    "timeouts": {"statement_timeout": "30s", "lock_timeout": "20s",
-                 "idle_in_transaction_session_timeout": "20s"},
+    "timeouts": {
+        "statement_timeout": "30s",
+        "lock_timeout": "20s",
+        "idle_in_transaction_session_timeout": "20s",
+    },
     "lossy floats": {"extra_float_digits": "3", "geqo_threshold": "2"},
     "join order as written": {"join_collapse_limit": "1", "from_collapse_limit": "1"},
-}  # fmt: skip
+}
 WHOLE = bool(os.environ.get("RAG_PG_TEST_MATRIX"))
 CASES = FAST | SLOW if WHOLE else FAST
 slow_half = pytest.mark.minutes
@@ -151,14 +170,16 @@ def _build_a_large_index(pooled: str) -> None:
         with connect(pooled, autocommit=True) as db:
             db.execute("SELECT rag.create_collection('large', 'none', 3)")
             db.execute(
-                """SELECT rag.put_chunks('large', i::text, '[{"content": "x", "embedding": [1, 2, 3]}]')
+                """SELECT rag.put_chunks('large', i::text,
+                   '[{"content": "x", "embedding": [1, 2, 3]}]')
                    FROM generate_series(1, 5) AS i"""
             )
             row = db.execute("SELECT rag.create_space('large', 'other', 3)").fetchone()
             assert row is not None
             db.execute("DELETE FROM rag.backlogs")
             db.execute(
-                """INSERT INTO rag.embeddings SELECT %s, g, ARRAY[random(), random(), 1]::real[]::public.halfvec
+                """INSERT INTO rag.embeddings SELECT %s, g, ARRAY[random(), random(),
+                   1]::real[]::public.halfvec
                    FROM generate_series(1, 3000) AS g""",
                 [row[0]],
             )
@@ -173,12 +194,14 @@ def _adopt(direct: str, pooled: str, home: Path) -> None:
 
     with connect(direct, autocommit=True) as db:
         db.execute(
-            """CREATE TABLE lc (langchain_id uuid PRIMARY KEY DEFAULT gen_random_uuid(), content text NOT NULL,
+            """CREATE TABLE lc (langchain_id uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+                   content text NOT NULL,
                    embedding vector(3) NOT NULL, langchain_metadata json)"""
         )
         db.execute(
             """INSERT INTO lc (content, embedding, langchain_metadata)
-               SELECT 'text ' || g, ARRAY[random(), random(), 1]::vector, json_build_object('source', 's' || g % 10)
+               SELECT 'text ' || g, ARRAY[random(), random(), 1]::vector,
+                   json_build_object('source', 's' || g % 10)
                FROM generate_series(1, 60) AS g"""
         )
     with Rag(pooled, settings=RagSettings(home=home), embedders={"hash": HashEmbedder}) as rag:
@@ -254,7 +277,8 @@ def test_locales(server_dsn: str, tmp_path: Path, locale: str) -> None:
     with connect(server_dsn, autocommit=True) as admin:
         try:
             admin.execute(
-                f"CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0 {LOCALES[locale]}".encode()
+                f"""CREATE DATABASE {name} ENCODING 'UTF8' TEMPLATE template0
+                    {LOCALES[locale]}""".encode()
             )
         except psycopg.Error as exc:
             pytest.skip(f"no engine: this server has no such locale: {exc.diag.message_primary}")

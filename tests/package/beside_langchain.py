@@ -1,4 +1,5 @@
-"""rag_pg in one environment with langchain-postgres, which pins an old pgvector-python: an application that moves.
+"""rag_pg in one environment with langchain-postgres, which pins an old pgvector-python:
+an application that moves.
 
 python tests/package/beside_langchain.py      takes some minutes: `make test-langchain`
 """
@@ -32,12 +33,20 @@ with Rag(settings=settings, embedders={"hash": lambda name: HashEmbedder(name)})
     engine = create_engine(rag.dsn.replace("postgresql://", "postgresql+psycopg://", 1))
     embeddings = DeterministicFakeEmbedding(size=8)
     store = PGVector(embeddings, collection_name="old", connection=engine, use_jsonb=True)
-    store.add_texts([f"red fish {i}" for i in range(20)], [{"source": f"page{i % 5}"} for i in range(20)])
+    texts = [f"red fish {i}" for i in range(20)]
+    store.add_texts(texts, [{"source": f"page{i % 5}"} for i in range(20)])
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "blue bird"})
-    docs.add_chunks([{"uri": "b", "content": "green tree", "embedding": HashEmbedder("hash:32").embed_query("green tree")}])
+    green = HashEmbedder("hash:32").embed_query("green tree")
+    docs.add_chunks([{"uri": "b", "content": "green tree", "embedding": green}])
     assert docs.search("green tree", limit=1)[0].uri == "b"
-    report = rag.adopt("langchain_pg_embedding", "taken", layout="langchain", model="fake", langchain_collection="old")
+    report = rag.adopt(
+        "langchain_pg_embedding",
+        "taken",
+        layout="langchain",
+        model="fake",
+        langchain_collection="old",
+    )
     print(report)
     with engine.connect() as connection:
         hits = search("taken", query_embedding=embeddings.embed_query("red fish 7"), limit=20)

@@ -1,4 +1,5 @@
-"""The suite's own rule: what is skipped for want of anything but an engine or data fails the run."""
+"""The suite's own rule: what is skipped for want of anything but an engine
+or data fails the run."""
 
 from __future__ import annotations
 

@@ -70,8 +70,9 @@ def test_every_connection_is_opened_in_one_way() -> None:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             if isinstance(node, ast.Attribute)
             and node.attr == "connect"
-            and ast.unparse(node.value) in ("psycopg", "psycopg.Connection", "psycopg.AsyncConnection", "Connection")
-        ]  # fmt: skip
+            and ast.unparse(node.value)
+            in ("psycopg", "psycopg.Connection", "psycopg.AsyncConnection", "Connection")
+        ]
         assert len(calls) == (path.stem == "connect"), path.name
 
 

@@ -41,10 +41,11 @@ def generator() -> Any:
 
 
 def bound_early(files: Sequence[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
-    """(caller, its file, callee, its file) of the calls that PostgreSQL resolves when it creates a function.
+    """(caller, its file, callee, its file) of the calls that PostgreSQL resolves
+    when it creates a function.
 
-    Those are the calls in bodies of LANGUAGE sql that stand outside quotes (RETURN … or BEGIN ATOMIC),
-    and those in the defaults of arguments.
+    Those are the calls in bodies of LANGUAGE sql that stand outside quotes (RETURN … or BEGIN
+    ATOMIC), and those in the defaults of arguments.
     """
     home = {name: file for file, text in files for name in CREATE.findall(text)}
     calls = []
@@ -69,8 +70,9 @@ def too_early(files: Sequence[tuple[str, str]]) -> list[str]:
         for start, name in enumerate(CREATE.findall(text))
     }
     return [
-        f"sql/{file}: rag.{caller} calls rag.{callee}, which sql/{home} creates later: "
-        f"move rag.{caller} into sql/{home}, below it, or rag.{callee} into sql/{file}, above rag.{caller}"
+        f"sql/{file}: rag.{caller} calls rag.{callee}, which sql/{home} creates later: move"
+        f" rag.{caller} into sql/{home}, below it, or rag.{callee} into sql/{file}, above"
+        f" rag.{caller}"
         for caller, file, callee, home in bound_early(files)
         if order[callee] > order[caller]
     ]

@@ -441,8 +441,9 @@ def test_unknown_sdk_is_refused() -> None:
 
 def test_construction_imports_no_sdk() -> None:
     code = (
-        "import sys; from rag_pg.providers.gemini.llm import GeminiLLM; from rag_pg.providers.gemini.embedder import GeminiEmbedder; GeminiLLM(); "
-        "GeminiEmbedder(); print([m for m in sys.modules if m.startswith('google.')])"
+        "import sys; from rag_pg.providers.gemini.llm import GeminiLLM; from"
+        " rag_pg.providers.gemini.embedder import GeminiEmbedder; GeminiLLM(); GeminiEmbedder();"
+        " print([m for m in sys.modules if m.startswith('google.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout == "[]\n"

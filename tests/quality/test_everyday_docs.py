@@ -1,6 +1,7 @@
 """Ten questions about a real documentation folder, written down with their pages before looking.
 
-The folder takes minutes to embed, so this runs with `make test-quality`, or where RAG_PG_TEST_SLOW is set.
+The folder takes minutes to embed, so this runs with `make test-quality`,
+or where RAG_PG_TEST_SLOW is set.
 """
 
 import os
@@ -21,10 +22,13 @@ QUESTIONS = {
     "How do I serve static files such as images and CSS?": "tutorial/static-files.md",
     "How can I test WebSocket endpoints?": "advanced/testing-websockets.md",
     "How do I run code at startup and shutdown of the application?": "advanced/events.md",
-    "How do I split a larger application into several files with routers?": "tutorial/bigger-applications.md",
-    "How do I declare a dependency that closes the database session after the request, using yield?": (
-        "tutorial/dependencies/dependencies-with-yield.md"
+    "How do I split a larger application into several files with routers?": (
+        "tutorial/bigger-applications.md"
     ),
+    (
+        "How do I declare a dependency that closes the database session after the request,"
+        " using yield?"
+    ): "tutorial/dependencies/dependencies-with-yield.md",
 }
 
 

@@ -1,4 +1,5 @@
-"""Real collections: every query's first hundred equal the oracle's, before and after heavy editing."""
+"""Real collections: every query's first hundred equal the oracle's,
+before and after heavy editing."""
 
 import json
 import os
@@ -90,8 +91,10 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
     oracle = FastOracle(
         db.execute(
             """
-            SELECT c.chunk_id, coalesce(array_agg(u.lexeme) FILTER (WHERE u.lexeme IS NOT NULL), '{}'),
-                   coalesce(array_agg(cardinality(u.positions)) FILTER (WHERE u.lexeme IS NOT NULL), '{}')
+            SELECT c.chunk_id, coalesce(array_agg(u.lexeme) FILTER (WHERE u.lexeme IS NOT NULL),
+                '{}'),
+                   coalesce(array_agg(cardinality(u.positions)) FILTER (WHERE u.lexeme IS NOT NULL),
+                       '{}')
             FROM rag.chunks AS c LEFT JOIN LATERAL unnest(c.lexemes) AS u ON true
             WHERE c.collection_id = 2 GROUP BY c.chunk_id
             """

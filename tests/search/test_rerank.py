@@ -323,10 +323,12 @@ def save_model(folder: Path, kind: str, **config: Any) -> str:
 
 
 def set_weights(model: Any) -> None:
-    """Weights under which the score tells the words and the sides of a pair, whatever made the model.
+    """Weights under which the score tells the words and the sides of a pair,
+    whatever made the model.
 
-    A word is a dimension of its own, the second text is one more, and each token sees the mean of all;
-    the classifier weighs each dimension differently. Random weights may saturate: two texts, one score.
+    A word is a dimension of its own, the second text is one more, and each token sees the mean of
+    all; the classifier weighs each dimension differently.
+    Random weights may saturate: two texts, one score.
     """
     import torch
 

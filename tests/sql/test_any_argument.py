@@ -1,4 +1,5 @@
-"""Every public function with NULL, nothing and too much for each argument: a result, or an error that helps.
+"""Every public function with NULL, nothing and too much for each argument:
+a result, or an error that helps.
 
 The calls are made from the catalogue: a new function or argument takes part by itself.
 """
@@ -13,7 +14,8 @@ import psycopg
 import pytest
 import sql_calls
 
-# Values that work, as SQL, by the argument's name, or by function and argument where the name is not enough.
+# Values that work, as SQL, by the argument's name,
+# or by function and argument where the name is not enough.
 WORKS = {
     "answer": "NULL",
     "chunk_id": sql_calls.CHUNK,
@@ -88,16 +90,21 @@ TEXTS = [
     "'-1'",
 ]
 NUMBERS = ["0", "-1", "1", "2147483647", "-2147483648"]
-JSONS = ["'{}'", "'[]'", "'null'", "'5'", "'\"x\"'", "'[null]'", "'[[]]'", "'[5]'", "'[{}]'", "'true'", '\'{"": null}\'']  # fmt: skip
+JSONS = [
+    "'{}'", "'[]'", "'null'", "'5'", "'\"x\"'", "'[null]'", "'[[]]'", "'[5]'", "'[{}]'", "'true'",
+    '\'{"": null}\'',
+]  # fmt: skip
 RECORDS = [
     f"'[{{\"uri\": \"e\", \"content\": \"x\", {pair}}}]'"
     for pair in (
-        '"uri": 5', '"content": 5', '"content": null', '"content": ""', '"metadata": 5', '"metadata": [1]',
-        '"metadata": null', '"language": "nope"', '"language": 5', '"language": ""', '"title": {}', '"heading": 5',
-        '"media_type": null', '"media_type": []', '"embedding": 5', '"embedding": []', '"embedding": ["x"]',
-        '"embedding": [1]', '"embedding": [1e400, 0, 0]', '"embedding": [[1, 0, 0]]', '"embedding": "x"',
-        '"ordinal": "x"', '"ordinal": -1', '"ordinal": 1e9', '"ordinal": 1e400', '"start": -1', '"start": "x"',
-        '"start": 5, "stop": 1', '"start": 1e400, "stop": 2', '"start": 0.5, "stop": 1', '"stop": 1e10, "start": 0',
+        '"uri": 5', '"content": 5', '"content": null', '"content": ""', '"metadata": 5',
+        '"metadata": [1]', '"metadata": null', '"language": "nope"', '"language": 5',
+        '"language": ""', '"title": {}', '"heading": 5', '"media_type": null', '"media_type": []',
+        '"embedding": 5', '"embedding": []', '"embedding": ["x"]', '"embedding": [1]',
+        '"embedding": [1e400, 0, 0]', '"embedding": [[1, 0, 0]]', '"embedding": "x"',
+        '"ordinal": "x"', '"ordinal": -1', '"ordinal": 1e9', '"ordinal": 1e400', '"start": -1',
+        '"start": "x"', '"start": 5, "stop": 1', '"start": 1e400, "stop": 2',
+        '"start": 0.5, "stop": 1', '"stop": 1e10, "start": 0',
     )
 ]  # fmt: skip
 ARRAYS = ["'{}'", "'{NULL}'"]
@@ -108,7 +115,9 @@ HOSTILE: dict[str, list[str]] = {
     "integer[]": [*ARRAYS, "'{-1,2147483647}'", "'{{1,2},{3,4}}'", "'[5:6]={1,2}'"],
     "bigint": [*NUMBERS, "9223372036854775807", "-9223372036854775808"],
     "bigint[]": [*ARRAYS, "'{-1,9223372036854775807}'", "'{{1,2},{3,4}}'", "'[5:6]={1,2}'"],
-    "double precision": ["0", "-1", "1e-320", "1e308", "-1e308", "'NaN'", "'Infinity'", "'-Infinity'"],
+    "double precision": [
+        "0", "-1", "1e-320", "1e308", "-1e308", "'NaN'", "'Infinity'", "'-Infinity'",
+    ],
     "double precision[]": [*ARRAYS, "'{NaN}'", "'{1,2,3}'", "'[5:5]={1}'"],
     "boolean": ["true", "false"],
     "jsonb": JSONS,
@@ -142,7 +151,8 @@ def filled(new_database: Callable[..., str], template: str) -> Any:
     with psycopg.connect(new_database(template), autocommit=True) as opened:
         sql_calls.fill(opened)
         opened.execute(
-            """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+            """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+               content text,
                metadata jsonb, embedding public.halfvec)"""
         )
         opened.execute("SET statement_timeout = '20s'; SET client_min_messages = error")
@@ -190,7 +200,8 @@ def calls(routine: Routine) -> list[str]:
 
 
 def complaint(connection: psycopg.Connection[Any], call: str) -> str | None:
-    """What is wrong with how a call failed; None where it worked, or said what is wrong and what to do."""
+    """What is wrong with how a call failed; None where it worked,
+    or said what is wrong and what to do."""
     try:
         if call.startswith("CALL"):  # some commit by themselves
             connection.execute(call)
@@ -246,7 +257,8 @@ def test_a_bulk_load_stores_documents_in_the_order_of_put_documents(
         """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
                content text, metadata jsonb, embedding public.halfvec);
            INSERT INTO staged_chunks
-           SELECT place, CASE place WHEN 1 THEN 'b' WHEN 2 THEN 'a' WHEN 3 THEN 'B' ELSE 'c' END, '', '', 'x', '{}'::jsonb, NULL::public.halfvec
+           SELECT place, CASE place WHEN 1 THEN 'b' WHEN 2 THEN 'a' WHEN 3 THEN 'B'
+               ELSE 'c' END, '', '', 'x', '{}'::jsonb, NULL::public.halfvec
            FROM generate_series(1, 5002) AS place
            UNION ALL SELECT 5003, 'A', '', '', 'x', '{}'::jsonb, NULL::public.halfvec"""
     )  # fmt: skip

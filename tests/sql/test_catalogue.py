@@ -109,7 +109,8 @@ def test_jobs_and_partitioned_tables_have_no_foreign_keys_or_triggers(
     connection: Connection,
 ) -> None:
     assert connection.execute(
-        """SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND connamespace = 'rag'::regnamespace"""
+        """SELECT count(*) FROM pg_constraint WHERE contype = 'f'
+           AND connamespace = 'rag'::regnamespace"""
     ).fetchone() == (0,)
     assert connection.execute(
         """SELECT count(*) FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid

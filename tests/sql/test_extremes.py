@@ -1,4 +1,5 @@
-"""Numbers at the ends of their ranges: a result, or an error that says what is not allowed; no other error."""
+"""Numbers at the ends of their ranges: a result, or an error that says what is not allowed;
+no other error."""
 
 import json
 from typing import Any
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 
 Connection = psycopg.Connection[Any]
 
-ENDS = ["0", "5e-324", "1e-400", "1e-310", "1e-20", "1e-9", "0.5", "1", "999.99", "1000", "1e9", "1e308",
-        "1e400", "-1e-400", "-1", "-1000", "-1e308"]  # fmt: skip
-HALF_LIVES = ["1 microsecond", "1 day", "1000 years", "0", "-1 day", "infinity", "-12 mons 361 days",
-              "12 mons -360 days", "178000000 years", "a while", "NaN"]  # fmt: skip
+ENDS = [
+    "0", "5e-324", "1e-400", "1e-310", "1e-20", "1e-9", "0.5", "1", "999.99", "1000", "1e9",
+    "1e308", "1e400", "-1e-400", "-1", "-1000", "-1e308",
+]  # fmt: skip
+HALF_LIVES = [
+    "1 microsecond", "1 day", "1000 years", "0", "-1 day", "infinity", "-12 mons 361 days",
+    "12 mons -360 days", "178000000 years", "a while", "NaN",
+]  # fmt: skip
 number = st.sampled_from(ENDS)
 boost = st.one_of(
     st.builds(
@@ -49,9 +54,13 @@ def filled(new_database: Any, template: str) -> Any:
             ):
                 opened.execute(
                     "SELECT rag.put_chunks(%s, %s, %s, metadata => %s)",
-                    [distance, f"d{i}", json.dumps([{"content": "backup " * (i + 1), "embedding": vector}]),
-                     json.dumps({"d": day, "k": i % 2})],
-                )  # fmt: skip
+                    [
+                        distance,
+                        f"d{i}",
+                        json.dumps([{"content": "backup " * (i + 1), "embedding": vector}]),
+                        json.dumps({"d": day, "k": i % 2}),
+                    ],
+                )
         yield opened
 
 
@@ -75,9 +84,13 @@ def test_extreme_numbers_give_hits_or_say_what_is_not_allowed(
 ) -> None:  # fmt: skip
     try:
         rows = filled.execute(
-            """SELECT score, vector_distance FROM rag.search(%s, %s, %s::text::halfvec, fusion => %s,
+            """SELECT score, vector_distance
+               FROM rag.search(%s, %s, %s::text::halfvec, fusion => %s,
                boosts => %s, vector_weight => %s, keyword_weight => %s, diversity => %s)""",
-            [name, text, vector, fusion, f"[{','.join(boosts)}]", vector_weight, keyword_weight, diversity],
+            [
+                name, text, vector, fusion, f"[{','.join(boosts)}]", vector_weight, keyword_weight,
+                diversity,
+            ],
         ).fetchall()  # fmt: skip
     except psycopg.Error as error:
         assert (error.sqlstate or "").startswith("RG"), error
@@ -98,8 +111,15 @@ def test_what_is_older_than_a_thousand_half_lives_is_worth_as_little_as_what_has
 
 @pytest.mark.parametrize(
     ("k1", "b"),
-    [("0", "5e-324"), ("5e-324", "0"), ("5e-324", "1"), ("1e-400", "1e-400"), ("1e-9", "1"), ("10", "1e-9")],
-)  # fmt: skip
+    [
+        ("0", "5e-324"),
+        ("5e-324", "0"),
+        ("5e-324", "1"),
+        ("1e-400", "1e-400"),
+        ("1e-9", "1"),
+        ("10", "1e-9"),
+    ],
+)
 def test_extreme_k1_and_b_rank_all_the_same(filled: Connection, k1: str, b: str) -> None:
     name = f"k1-{k1}-b-{b}"
     for _ in range(2):  # the second time they are compared with those stored

@@ -1,4 +1,5 @@
-"""What a write reads grows with what it writes, also where the planner knows nothing of the tables yet."""
+"""What a write reads grows with what it writes,
+also where the planner knows nothing of the tables yet."""
 
 import json
 from typing import Any
@@ -17,7 +18,8 @@ def put(connection: Connection, uri: str, texts: list[str]) -> None:
 def rows_read(connection: Connection) -> int:
     """Return how many rows of the collection this transaction has read so far."""
     row = connection.execute(
-        """SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint FROM pg_stat_xact_user_tables
+        """SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0))::bigint
+           FROM pg_stat_xact_user_tables
            WHERE schemaname = 'rag' AND relname ~ '^(documents|chunks|embeddings)_[0-9]+$'"""
     ).fetchone()
     return int(row[0]) if row else 0

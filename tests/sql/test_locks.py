@@ -1,7 +1,7 @@
 """Among a hundred collections, work on one locks and plans no partition of another.
 
-A statement locks every partition that its plan reaches: at planning, or, a cached plan, whenever it runs. So what a
-transaction holds in pg_locks is what its statements planned.
+A statement locks every partition that its plan reaches: at planning, or, a cached plan, whenever it
+runs. So what a transaction holds in pg_locks is what its statements planned.
 """
 
 import importlib.util
@@ -15,7 +15,10 @@ from paths import ROOT
 
 Connection = psycopg.Connection[Any]
 OTHERS = 99
-CHUNKS = '[{"content": "alpha beta", "embedding": [1, 0, 0]}, {"content": "gamma", "embedding": [0, 1, 0]}]'
+CHUNKS = (
+    '[{"content": "alpha beta", "embedding": [1, 0, 0]}, {"content": "gamma", "embedding": [0, 1,'
+    " 0]}]"
+)
 EDITED = CHUNKS.replace("gamma", "delta")
 ALL_SEARCH = "'own', 'alpha w7', '[1, 0.5, 0]'"
 FILTER = '\'{"half": 1, "number": {"$gte": 3}}\''
@@ -24,21 +27,32 @@ SPACE = "(SELECT s FROM rag.spaces AS s WHERE space_id = 1)"
 
 # What each public function is called with; several calls where it takes several ways.
 CALLS: dict[str, tuple[str, ...]] = {
-    "create_collection": ("rag.create_collection('newest', 'none', 3)", "rag.create_collection('own', 'none', 3, language => 'simple')"),
+    "create_collection": (
+        "rag.create_collection('newest', 'none', 3)",
+        "rag.create_collection('own', 'none', 3, language => 'simple')",
+    ),
     "list_collections": ("rag.list_collections()",),
     "collection_stats": ("rag.collection_stats('own')",),
     "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}')",),
     "drop_collection": ("rag.drop_collection('own')",),
     "drop_vector_index": ("rag.drop_vector_index('own')",),
-    "build_vector_index": ("rag.drop_vector_index('own'); SELECT * FROM rag.build_vector_index('own')",),
+    "build_vector_index": (
+        "rag.drop_vector_index('own'); SELECT * FROM rag.build_vector_index('own')",
+    ),
     "index_progress": ("rag.index_progress()",),
     "create_space": ("rag.create_space('own', 'another', 4)",),
     "list_spaces": ("rag.list_spaces('own')",),
     "compare_spaces": (
-        """rag.compare_spaces('own', '[{"query": "q", "embeddings": {"1": [1, 0, 0]}, "relevant": ["d1"]}]')""",
+        """rag.compare_spaces('own',
+           '[{"query": "q", "embeddings": {"1": [1, 0, 0]}, "relevant": ["d1"]}]')""",
     ),
     "activate_space": ("rag.activate_space(%(second)s, forced => true)",),
-    "rollback_space": ("rag.activate_space(%(second)s, forced => true); SELECT * FROM rag.rollback_space('own', true)",),
+    "rollback_space": (
+        (
+            "rag.activate_space(%(second)s, forced => true); SELECT * FROM"
+            " rag.rollback_space('own', true)"
+        ),
+    ),
     "drop_space": ("rag.drop_space(%(second)s)",),
     "assert_active_space": ("rag.assert_active_space('own', 1)",),
     "put_document": (
@@ -46,35 +60,50 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.put_document('own', 'd1', 'other text')",
         "rag.put_document('own', 'queued', 'some text', metadata => '{\"a\": 1}')",
     ),
-    "put_documents": ("""rag.put_documents('own', '[{"uri": "x", "content": "y"}, {"uri": "d2", "content": "y"}]')""",),
-    "wait_until_searchable": ("rag.wait_until_searchable('own', ARRAY[rag.document_id('own', 'd1')], 0)",),
+    "put_documents": (
+        """rag.put_documents('own',
+        '[{"uri": "x", "content": "y"}, {"uri": "d2", "content": "y"}]')""",
+    ),
+    "wait_until_searchable": (
+        "rag.wait_until_searchable('own', ARRAY[rag.document_id('own', 'd1')], 0)",
+    ),
     "get_document": ("rag.get_document('own', 'd1')",),
     "list_documents": ("rag.list_documents('own')", f"rag.list_documents('own', {FILTER})"),
     "delete_document": ("rag.delete_document('own', 'd1')", "rag.delete_document('own', 'queued')"),
     "put_chunks": (
         f"rag.put_chunks('own', 'newest', '{CHUNKS}')",
-        f"rag.put_chunks('own', 'newest', '{CHUNKS}'); SELECT rag.put_chunks('own', 'newest', '{EDITED}')",
+        (
+            f"rag.put_chunks('own', 'newest', '{CHUNKS}'); SELECT rag.put_chunks('own', 'newest',"
+            f" '{EDITED}')"
+        ),
         "rag.put_chunks('own', 'd1', '[{\"content\": \"without a vector\"}]')",
     ),
     "load_staged": (
         """rag.assert_active_space('own', 1);
-        CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+        CREATE TEMPORARY TABLE staged_chunks (
+            place bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
         INSERT INTO staged_chunks
-        SELECT g, 's' || g / 2, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec FROM generate_series(1, 20) AS g;
+        SELECT g, 's' || g / 2, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec
+        FROM generate_series(1, 20) AS g;
         SELECT * FROM rag.load_staged('own')""",
+        # so many that its index is taken away meanwhile
+        # so many that its index is taken away meanwhile
         """rag.create_collection('newest', 'none', 3);
-        CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+        CREATE TEMPORARY TABLE staged_chunks (
+            place bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
         INSERT INTO staged_chunks
-        SELECT g, 's' || g / 9, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec FROM generate_series(1, 1000) AS g;
-        SELECT * FROM rag.load_staged('newest')""",  # so many that its index is taken away meanwhile
+        SELECT g, 's' || g / 9, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec
+        FROM generate_series(1, 1000) AS g;
+        SELECT * FROM rag.load_staged('newest')""",
     ),
     "search": (
         f"rag.search({ALL_SEARCH})",
         f"rag.search({ALL_SEARCH}, metadata_filter => {FILTER})",
         f"""rag.search({ALL_SEARCH}, diversity => 0.5, per_document => 1, fusion => 'rrf',
-            boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}, {{"recency": "day", "half_life": "1 day"}}]')""",
+            boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}},
+                {{"recency": "day", "half_life": "1 day"}}]')""",
         "rag.search('euclid', 'alpha', '[1, 0.5, 0]')",
     ),
     "search_keyword": (
@@ -89,22 +118,39 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.search_vector('own', '[1, 0.5, 0]', 10, '{\"half\": 1}', exact_below => 0)",
     ),
     "search_variants": (
-        f"""rag.search_variants('own', '{{alpha w7, w9}}', ARRAY['[1, 0.5, 0]', NULL]::halfvec[], metadata_filter => {FILTER},
-            options => '{{"diversity": 0.5, "per_document": 1}}')""",
+        f"""rag.search_variants('own', '{{alpha w7, w9}}', ARRAY['[1, 0.5, 0]', NULL]::halfvec[],
+            metadata_filter => {FILTER}, options => '{{"diversity": 0.5, "per_document": 1}}')""",
     ),
-    "more_like": (f"rag.more_like('own', {ONE_CHUNK})", f"rag.more_like('own', {ONE_CHUNK}, same_document => false)"),
-    "expand": (f"rag.expand('own', ARRAY[{ONE_CHUNK}])", f"rag.expand('own', ARRAY[{ONE_CHUNK}], upto => 'document')"),
+    "more_like": (
+        f"rag.more_like('own', {ONE_CHUNK})",
+        f"rag.more_like('own', {ONE_CHUNK}, same_document => false)",
+    ),
+    "expand": (
+        f"rag.expand('own', ARRAY[{ONE_CHUNK}])",
+        f"rag.expand('own', ARRAY[{ONE_CHUNK}], upto => 'document')",
+    ),
     "explain_search": (f"rag.explain_search({ALL_SEARCH}, metadata_filter => {FILTER})",),
-    "why_not": (f"rag.why_not('own', {ONE_CHUNK}, 'alpha w7', '[1, 0.5, 0]', metadata_filter => {FILTER})",),
+    "why_not": (
+        f"rag.why_not('own', {ONE_CHUNK}, 'alpha w7', '[1, 0.5, 0]', metadata_filter => {FILTER})",
+    ),
     "explain_keyword": ("rag.explain_keyword('own', 'alpha w7')",),
     "score_keyword": (f"rag.score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
-    "boost": ("""rag.boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0], '[{"recency": "day", "half_life": "1 day"}]')""",),
+    "boost": (
+        """rag.boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0],
+        '[{"recency": "day", "half_life": "1 day"}]')""",
+    ),
     "diversify": (f"rag.diversify({SPACE}, ARRAY[1, 2, 3], ARRAY[1.0, 2.0, 3.0], 2, 0.5)",),
     "auto_weight": ("rag.auto_weight(0.1, 0.2)",),
     "count_documents": ("rag.count_documents('own')", f"rag.count_documents('own', {FILTER})"),
     "facets": ("rag.facets('own', 'half')", f"rag.facets('own', 'number', {FILTER})"),
-    "select_documents": ("rag.select_documents('own', order_by => 'number')", f"rag.select_documents('own', {FILTER})"),
-    "index_field": ("rag.index_field('own', 'half', 'numeric')", "rag.index_field('own', 'number', 'numeric')"),
+    "select_documents": (
+        "rag.select_documents('own', order_by => 'number')",
+        f"rag.select_documents('own', {FILTER})",
+    ),
+    "index_field": (
+        "rag.index_field('own', 'half', 'numeric')",
+        "rag.index_field('own', 'number', 'numeric')",
+    ),
     "unindex_field": ("rag.unindex_field('own', 'number')",),
     "list_fields": ("rag.list_fields('own')",),
     "field_index_statement": ("rag.field_index_statement('own', 'half', 'numeric')",),
@@ -112,30 +158,45 @@ CALLS: dict[str, tuple[str, ...]] = {
     "take_jobs": ("rag.take_jobs(10)",),
     "job_input": ("rag.job_input(%(job)s, %(lease)s)",),
     "store_chunks": (
-        "rag.store_chunks(%(job)s, %(lease)s, 1, '[{\"content\": \"c\", \"start\": 0, \"stop\": 1, \"embedding\": [1, 0, 0]}]')",
+        (
+            'rag.store_chunks(%(job)s, %(lease)s, 1, \'[{"content": "c", "start": 0, "stop": 1,'
+            ' "embedding": [1, 0, 0]}]\')'
+        ),
         "rag.store_chunks(%(job)s, %(lease)s, 7, '[]')",
     ),
     "chunks_to_embed": ("rag.chunks_to_embed(%(embed_job)s, %(embed_lease)s)",),
     "store_embeddings": (
         """rag.store_embeddings(%(embed_job)s, %(embed_lease)s, ARRAY(
-            SELECT chunk_id FROM rag.chunks_to_embed(%(embed_job)s, %(embed_lease)s)), ARRAY['[1, 0, 0]']::halfvec[])""",
+            SELECT chunk_id FROM rag.chunks_to_embed(%(embed_job)s, %(embed_lease)s)),
+            ARRAY['[1, 0, 0]']::halfvec[])""",
     ),
     "extend_job": ("rag.extend_job(%(job)s, %(lease)s)",),
     "extend_jobs": ("rag.extend_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
     "finish_job": ("rag.finish_job(%(job)s, %(lease)s)",),
     "finish_jobs": ("rag.finish_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
     "fail_job": ("rag.fail_job(%(job)s, %(lease)s, 'broken')",),
-    "retry_jobs": ("rag.retry_jobs('own')", "rag.retry_jobs(uri_like => '%%', include_waiting => true)"),
+    "retry_jobs": (
+        "rag.retry_jobs('own')",
+        "rag.retry_jobs(uri_like => '%%', include_waiting => true)",
+    ),
     "list_jobs": ("rag.list_jobs('own')", "rag.list_jobs()"),
     "explain_job": ("rag.explain_job(%(job)s)",),
     "job_stats": ("rag.job_stats('own')", "rag.job_stats()"),
     "pending_documents": ("rag.pending_documents('own', ARRAY[rag.document_id('own', 'queued')])",),
-    "queue_backlog": ("rag.queue_backlog(10)", "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()"),
+    "queue_backlog": (
+        "rag.queue_backlog(10)",
+        "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()",
+    ),
     "space_settings": ("rag.space_settings('own')",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),
-    "detach_source": ("rag.detach_source('followed', 'own', delete_documents => true); SELECT rag.follow_sources()",),
+    "detach_source": (
+        (
+            "rag.detach_source('followed', 'own', delete_documents => true); SELECT"
+            " rag.follow_sources()"
+        ),
+    ),
     "search_text": ("rag._search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', '{}')",),
     "ask": ("rag._add_request('own', 'ask', '{\"question\": \"q\"}', 1)",),
     "embed_query": ("rag._add_request('own', 'embed_query', '{\"question\": \"q\"}', 1)",),
@@ -176,7 +237,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_field_index": ("rag._field_index('chunks', 1, 'number')",),
     "snippet": (f"rag.snippet('own', {ONE_CHUNK}, 'alpha')",),
     "follow_sources": ("rag.follow_sources()",),
-}  # fmt: skip
+}
 
 # These are asked about every collection.
 ALL_COLLECTIONS = {
@@ -210,7 +271,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
             """SELECT rag.put_chunks('own', 'd' || d, (
                    SELECT jsonb_agg(jsonb_build_object(
                        'content', format('w%s alpha x%s', (d * 30 + g) % 50, d * 30 + g),
-                       'metadata', jsonb_build_object('half', g % 2, 'number', g, 'day', '2026-01-02'),
+                       'metadata', jsonb_build_object('half', g % 2, 'number', g, 'day',
+                           '2026-01-02'),
                        'embedding', ARRAY[1, g, d]))
                    FROM generate_series(1, 30) AS g)) FROM generate_series(1, 20) AS d"""
         )
@@ -232,7 +294,9 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         }
         for job in connection.execute("SELECT * FROM rag.take_jobs(100, 3600)").fetchall():
             job_id, lease, kind, _, _, document = job[:6]
-            uri = connection.execute("SELECT uri FROM rag.list_documents('own') WHERE document_id = %s", [document])  # fmt: skip
+            uri = connection.execute(
+                "SELECT uri FROM rag.list_documents('own') WHERE document_id = %s", [document]
+            )
             if uri.fetchone() == ("queued",) and kind == "ingest":
                 values |= {"job": job_id, "lease": lease}
             elif kind == "embed":
@@ -241,21 +305,25 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         connection.execute("SELECT rag.put_chunks('euclid', 'a', %s)", [CHUNKS])
         connection.execute(
             """SELECT rag.create_collection('c' || g, 'none', 3),
-                      rag.put_chunks('c' || g, 'a', '[{"content": "alpha w7", "embedding": [1, 0, 0]}]')
+                      rag.put_chunks('c' || g, 'a',
+                          '[{"content": "alpha w7", "embedding": [1, 0, 0]}]')
                FROM generate_series(1, %s) AS g""",
             [OTHERS - 1],
         )
         own = ["own", "euclid"]
         others = connection.execute(
             """SELECT i.inhrelid FROM pg_inherits AS i
-               JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace AND p.relkind = 'p'
+               JOIN pg_class AS p ON p.oid = i.inhparent AND p.relnamespace = 'rag'::regnamespace
+                   AND p.relkind = 'p'
                JOIN pg_class AS t ON t.oid = i.inhrelid
                WHERE t.relname <> ALL (ARRAY(
                    SELECT format('%%s_%%s', n, c.collection_id)
-                   FROM rag.collections AS c, unnest(rag._collection_tables()) AS n WHERE c.name = ANY (%s)
+                   FROM rag.collections AS c, unnest(rag._collection_tables()) AS n
+                   WHERE c.name = ANY (%s)
                    UNION ALL
                    SELECT 'embeddings_' || s.space_id
-                   FROM rag.collections AS c JOIN rag.spaces AS s USING (collection_id) WHERE c.name = ANY (%s)))""",
+                   FROM rag.collections AS c JOIN rag.spaces AS s USING (collection_id)
+                   WHERE c.name = ANY (%s)))""",
             [own, own],
         )
         yield Many(dsn, values, [oid for (oid,) in others])
@@ -267,7 +335,9 @@ def foreign(connection: Connection, many: Many) -> list[str]:
 
 def run(connection: Connection, many: Many, call: str) -> None:
     for statement in f"SELECT * FROM {call}".split(";\n" if ";\n" in call else "; "):
-        connection.execute(statement.encode(), many.values if "%(" in statement or "%%" in statement else None)  # fmt: skip
+        connection.execute(
+            statement.encode(), many.values if "%(" in statement or "%%" in statement else None
+        )
 
 
 def public_functions() -> set[str]:
@@ -311,7 +381,11 @@ def test_nor_do_its_cached_plans(many: Many, name: str, call: str) -> None:
 
 
 def test_a_session_that_has_searched_and_written_for_long_locks_its_own(many: Many) -> None:
-    calls = [c for n in ("search", "search_keyword", "search_vector", "put_chunks", "delete_document") for c in CALLS[n]]  # fmt: skip
+    calls = [
+        c
+        for n in ("search", "search_keyword", "search_vector", "put_chunks", "delete_document")
+        for c in CALLS[n]
+    ]
     with psycopg.connect(many.dsn) as connection:
         for call in calls:
             for _ in range(12):
@@ -334,7 +408,8 @@ def test_the_client_names_no_partitioned_table_and_calls_what_is_called_here() -
 
 
 def test_who_names_a_partitioned_table_plans_for_its_key(many: Many) -> None:
-    """Statements in strings are planned each time anyway; the others must not be kept as generic plans."""
+    """Statements in strings are planned each time anyway;
+    the others must not be kept as generic plans."""
     with psycopg.connect(many.dsn) as connection:
         functions = connection.execute(
             """SELECT p.proname, p.prosrc, coalesce(p.proconfig, '{}') FROM pg_proc AS p
@@ -344,7 +419,8 @@ def test_who_names_a_partitioned_table_plans_for_its_key(many: Many) -> None:
         tables = "|".join(
             name
             for (name,) in connection.execute(
-                "SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace = 'rag'::regnamespace"
+                "SELECT relname FROM pg_class WHERE relkind = 'p' AND relnamespace ="
+                " 'rag'::regnamespace"
             )
         )
     assert "keyword_postings" in tables
@@ -384,8 +460,9 @@ def test_dropped_collections_are_removed_some_at_a_time(connection: Connection) 
 def test_a_merge_in_an_open_transaction_is_passed_by(dsn: str, connection: Connection) -> None:
     """Others write, search and maintain beside it; what they wrote is merged after it."""
     connection.execute("SELECT rag.create_collection('busy', 'none', 3)")
-    many_chunks = """SELECT rag.put_chunks('busy', %s, (SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
-                                                       FROM generate_series(1, 300) AS g))"""
+    many_chunks = """SELECT rag.put_chunks('busy', %s,
+        (SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
+         FROM generate_series(1, 300) AS g))"""
     connection.execute(many_chunks, ["first"])
     connection.execute("SELECT rag._merge_keyword(1)")
     connection.execute("SET lock_timeout = '2s'")

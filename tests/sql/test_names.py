@@ -1,4 +1,5 @@
-"""Every name in schema rag is found in pg_catalog, rag or pgvector's schema, whatever others create elsewhere."""
+"""Every name in schema rag is found in pg_catalog, rag or pgvector's schema,
+whatever others create elsewhere."""
 
 import itertools
 import re
@@ -39,25 +40,37 @@ ELEMENTS = (
     "public.halfvec",
 )
 TESTS = ("=", "<>", "<", ">", "<=", ">=", "@>", "<@", "?", "@?", "@@", "~", "~~")
-MAKERS = ("+", "-", "*", "/", "%", "||", "->", "->>", "#>", "#>>", "&", "|", "<<", ">>", "^", "<=>", "<->", "<#>", "<~>")  # fmt: skip
+MAKERS = (
+    "+", "-", "*", "/", "%", "||", "->", "->>", "#>", "#>>", "&", "|", "<<", ">>", "^", "<=>",
+    "<->", "<#>", "<~>",
+)  # fmt: skip
 OPERANDS = (
-    *("integer", "bigint", "smallint", "double precision", "real", "numeric", "text", "name", "oid", "jsonb"),
-    *("text[]", "bigint[]", "integer[]", "double precision[]", "real[]", "name[]", "regclass", "uuid"),
+    *(
+        "integer", "bigint", "smallint", "double precision", "real", "numeric", "text", "name",
+        "oid", "jsonb",
+    ),
+    *(
+        "text[]", "bigint[]", "integer[]", "double precision[]", "real[]", "name[]", "regclass",
+        "uuid",
+    ),
     *("public.vector", "public.halfvec"),
 )  # fmt: skip
 
 
 def make_shadows(connection: Connection) -> None:
-    """Make functions and operators in public that fit calls better than PostgreSQL's own, or as well.
+    """Make functions and operators in public that fit calls better than PostgreSQL's own,
+    or as well.
 
     Each counts its calls in public.hijacked, which no rollback takes back, and raises an error.
     """
     source = " ".join(path.read_text(encoding="utf-8") for path in sql_files())
     words = sorted(set(re.findall(r"[a-z_0-9]+(?=\()", source)))
     rows = connection.execute(
-        """SELECT p.proname, p.prokind, p.provariadic::regtype::text, p.proargtypes::regtype[]::text[]
+        """SELECT p.proname, p.prokind, p.provariadic::regtype::text,
+           p.proargtypes::regtype[]::text[]
            FROM pg_proc AS p
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace) AND p.proname = ANY (%s)
+           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace)
+               AND p.proname = ANY (%s)
                AND 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind <> 'p'""",
         [words],
     ).fetchall()
@@ -82,19 +95,22 @@ def make_shadows(connection: Connection) -> None:
     connection.execute(
         """CREATE SEQUENCE public.hijacked;
            CREATE FUNCTION public.hijack() RETURNS void LANGUAGE plpgsql AS $$
-           BEGIN PERFORM pg_catalog.nextval('public.hijacked'); RAISE EXCEPTION 'hijacked'; END $$"""
+           BEGIN PERFORM pg_catalog.nextval('public.hijacked'); RAISE EXCEPTION 'hijacked';
+           END $$"""
     )
     body = "LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM public.hijack(); RETURN NULL; END $$"
     statements = [
         f"""FUNCTION public."{name}"({", ".join(arguments)})
-            RETURNS {"bigint" if name == "count" else arguments[0] if arguments else "text"} {body}"""
+            RETURNS {"bigint" if name == "count" else arguments[0] if arguments else "text"}
+            {body}"""
         for name, arguments in sorted(wanted)
     ]
     for left, right in itertools.product(OPERANDS, repeat=2):
         for symbols, answers, by in ((TESTS, "boolean", "test"), (MAKERS, left, "make")):
             statements.append(f"FUNCTION public.by_{by}({left}, {right}) RETURNS {answers} {body}")
             statements += [
-                f"OPERATOR public.{o} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = public.by_{by})"
+                f"OPERATOR public.{o} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION ="
+                f" public.by_{by})"
                 for o in symbols
             ]
     connection.execute(
@@ -113,13 +129,17 @@ def make_shadows(connection: Connection) -> None:
 
 
 TEMPORARY = """
-    CREATE TEMP TABLE collections (name text, collection_id integer); CREATE TEMP TABLE chunks (chunk_id bigint);
+    CREATE TEMP TABLE collections (name text, collection_id integer);
+        CREATE TEMP TABLE chunks (chunk_id bigint);
     CREATE TEMP TABLE documents (uri text); CREATE TEMP TABLE embeddings (chunk_id bigint);
     CREATE TEMP TABLE jobs (job_id bigint); CREATE TEMP TABLE sources (source_id integer);
-    CREATE TEMP TABLE pg_class (oid oid); CREATE TEMP TABLE pg_trigger (oid oid); CREATE TEMP TABLE pg_locks (pid int);
+    CREATE TEMP TABLE pg_class (oid oid); CREATE TEMP TABLE pg_trigger (oid oid);
+        CREATE TEMP TABLE pg_locks (pid int);
     CREATE TEMP TABLE pg_attribute (attname name); CREATE TEMP TABLE pg_namespace (nspname name);
-    CREATE DOMAIN pg_temp.jsonb AS pg_catalog.int4; CREATE DOMAIN pg_temp.text AS pg_catalog.int4 CHECK (value > 10);
-    CREATE DOMAIN pg_temp.halfvec AS pg_catalog.int4; CREATE DOMAIN pg_temp.regconfig AS pg_catalog.int4;
+    CREATE DOMAIN pg_temp.jsonb AS pg_catalog.int4;
+        CREATE DOMAIN pg_temp.text AS pg_catalog.int4 CHECK (value > 10);
+    CREATE DOMAIN pg_temp.halfvec AS pg_catalog.int4;
+        CREATE DOMAIN pg_temp.regconfig AS pg_catalog.int4;
 """
 
 
@@ -171,7 +191,8 @@ def test_nothing_of_others_is_called_in_a_whole_life(
     with psycopg.connect(dsn) as connection:
         assert connection.execute("SELECT is_called FROM public.hijacked").fetchone() == (False,)
         made = connection.execute(
-            """SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosrc ~ 'hijack'"""
+            """SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+               AND prosrc ~ 'hijack'"""
         ).fetchone()
         assert made is not None and made[0] > 2000
 
@@ -188,22 +209,29 @@ def test_what_is_bound_at_creation_is_ours_or_pgvectors(connection: Connection) 
     rows = connection.execute(
         """
         WITH ours AS (
-            SELECT 'pg_proc'::regclass AS class, oid FROM pg_proc WHERE pronamespace = 'rag'::regnamespace
-            UNION ALL SELECT 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = 'rag'::regnamespace
-            UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint WHERE connamespace = 'rag'::regnamespace
-            UNION ALL SELECT 'pg_attrdef'::regclass, d.oid FROM pg_attrdef AS d JOIN pg_class AS c ON c.oid = d.adrelid
+            SELECT 'pg_proc'::regclass AS class, oid FROM pg_proc
+            WHERE pronamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_class'::regclass, oid FROM pg_class
+            WHERE relnamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_constraint'::regclass, oid FROM pg_constraint
+            WHERE connamespace = 'rag'::regnamespace
+            UNION ALL SELECT 'pg_attrdef'::regclass, d.oid FROM pg_attrdef AS d
+                JOIN pg_class AS c ON c.oid = d.adrelid
             WHERE c.relnamespace = 'rag'::regnamespace
         )
-        SELECT pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid, d.refobjid, 0)
+        SELECT pg_describe_object(d.classid, d.objid, 0), pg_describe_object(d.refclassid,
+            d.refobjid, 0)
         FROM ours AS o JOIN pg_depend AS d ON d.classid = o.class AND d.objid = o.oid,
         LATERAL pg_identify_object(d.refclassid, d.refobjid, 0) AS i
-        WHERE d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass, 'pg_language'::regclass,
+        WHERE d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass,
+            'pg_language'::regclass,
                                    'pg_am'::regclass)
             AND i.schema IS DISTINCT FROM 'rag' AND i.schema IS DISTINCT FROM 'pg_catalog'
             -- PostgreSQL 16 does not count the array of a type to the type's extension.
             AND NOT EXISTS (SELECT FROM pg_depend AS x WHERE x.classid = d.refclassid
                             AND x.objid IN (d.refobjid, (SELECT t.typelem FROM pg_type AS t
-                                            WHERE d.refclassid = 'pg_type'::regclass AND t.oid = d.refobjid))
+                                            WHERE d.refclassid = 'pg_type'::regclass
+                                                AND t.oid = d.refobjid))
                             AND x.refclassid = 'pg_extension'::regclass AND x.deptype = 'e')
         """
     ).fetchall()

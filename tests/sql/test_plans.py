@@ -1,4 +1,5 @@
-"""Among a hundred collections every search and count reads its own, and none as a whole by accident."""
+"""Among a hundred collections every search and count reads its own,
+and none as a whole by accident."""
 
 import json
 import re
@@ -19,7 +20,9 @@ SEARCHES = {
     "vector": f"rag.search_vector('large', '{VECTOR}')",
     "vector, half passes": f"rag.search_vector('large', '{VECTOR}', 10, '{{\"half\": 1}}')",
     "vector, few pass": f"rag.search_vector('large', '{VECTOR}', 10, '{{\"few\": 7}}')",
-    "vector, declared range": f"rag.search_vector('large', '{VECTOR}', 10, '{{\"number\": {{\"$gte\": 19900}}}}')",
+    "vector, declared range": (
+        f"rag.search_vector('large', '{VECTOR}', 10, '{{\"number\": {{\"$gte\": 19900}}}}')"
+    ),
     "keyword": "rag.search_keyword('large', 'w7 common')",
     "keyword, all": "rag.search_keyword('large', 'w7 common', match => 'all')",
     "keyword, half passes": "rag.search_keyword('large', 'w7 common', 10, '{\"half\": 1}')",
@@ -27,18 +30,28 @@ SEARCHES = {
     "hybrid": f"rag.search('large', 'w7 common', '{VECTOR}')",
     "hybrid, rrf": f"rag.search('large', 'w7 common', '{VECTOR}', fusion => 'rrf')",
     "hybrid, few pass": f"rag.search('large', 'w7 common', '{VECTOR}', 10, '{{\"few\": 7}}')",
-    "hybrid, refined": f"""rag.search('large', 'w7 common', '{VECTOR}', diversity => 0.5, per_document => 1,
-        boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}]')""",
-    "variants": f"rag.search_variants('large', '{{w7,common}}', ARRAY['{VECTOR}', NULL]::halfvec[])",
-    "more_like": "rag.more_like('large', (SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1))",
+    "hybrid, refined": (
+        f"""rag.search('large', 'w7 common', '{VECTOR}', diversity => 0.5, per_document => 1,
+        boosts => '[{{"filter": {{"half": 1}}, "multiply": 2}}]')"""
+    ),
+    "variants": (
+        f"rag.search_variants('large', '{{w7,common}}', ARRAY['{VECTOR}', NULL]::halfvec[])"
+    ),
+    "more_like": (
+        "rag.more_like('large', (SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1))"
+    ),
     "count, declared range": "rag.count_documents('large', '{\"number\": {\"$gte\": 19900}}')",
     "facets, declared range": "rag.facets('large', 'few', '{\"number\": {\"$gte\": 19900}}')",
     "select, the latest": "rag.select_documents('large', order_by => 'number', descending => true)",
-    "select, the latest of a range": """rag.select_documents('large', '{"number": {"$lt": 300}}', order_by => 'number',
-        descending => true)""",
+    "select, the latest of a range": (
+        """rag.select_documents('large', '{"number": {"$lt": 300}}', order_by => 'number',
+        descending => true)"""
+    ),
     "select by uri": "rag.select_documents('large', result_offset => 100)",
-    "expand": "rag.expand('large', ARRAY(SELECT chunk_id FROM rag.search_keyword('large', 'w7', 3)))",
-}  # fmt: skip
+    "expand": (
+        "rag.expand('large', ARRAY(SELECT chunk_id FROM rag.search_keyword('large', 'w7', 3)))"
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +60,13 @@ def many(new_database: Any, template: str) -> Iterator[Connection]:
     database = Database(new_database(template))
     database.open()
     settings: dict[str, Any] = {
-        "model": "none", "dimensions": 16, "distance": "cosine", "language": "simple", "chunking": {},
+        "model": "none",
+        "dimensions": 16,
+        "distance": "cosine",
+        "language": "simple",
+        "chunking": {},
         "index_options": {},
-    }  # fmt: skip
+    }
     vectors = np.random.default_rng(1).normal(size=(COUNT, 16)).astype(np.float32)
     database.create_collection("large", **settings)
     database.load_chunks(
@@ -80,7 +97,10 @@ def touched(connection: Connection, search: str) -> tuple[set[str], dict[str, in
         before = _scans(connection)
         assert connection.execute(f"SELECT * FROM {search} AS s".encode()).fetchall()
         after = _scans(connection)
-    changed = {t: (after[t][0] - before.get(t, (0, 0))[0], after[t][1] - before.get(t, (0, 0))[1]) for t in after}  # fmt: skip
+    changed = {
+        t: (after[t][0] - before.get(t, (0, 0))[0], after[t][1] - before.get(t, (0, 0))[1])
+        for t in after
+    }
     return {t for t, (scans, _) in changed.items() if scans}, {
         t: rows for t, (_, rows) in changed.items() if rows
     }
@@ -90,7 +110,8 @@ def _scans(connection: Connection) -> dict[str, tuple[int, int]]:
     return {
         table: (scans, rows)
         for table, scans, rows in connection.execute(
-            """SELECT relname, coalesce(seq_scan, 0) + coalesce(idx_scan, 0), coalesce(seq_tup_read, 0)
+            """SELECT relname, coalesce(seq_scan, 0) + coalesce(idx_scan, 0),
+               coalesce(seq_tup_read, 0)
                FROM pg_stat_xact_user_tables WHERE schemaname = 'rag'"""
         )
     }

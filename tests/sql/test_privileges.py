@@ -1,4 +1,5 @@
-"""Who may do what: the grants of the operations guide, every public function in each role, and row-level security."""
+"""Who may do what: the grants of the operations guide, every public function in each role,
+and row-level security."""
 
 import os
 import re
@@ -26,7 +27,8 @@ GUIDE = ROOT / "docs" / "guides" / "operations.md"
 
 @pytest.fixture(scope="module")
 def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
-    """Connection strings by role; the owner is no superuser and has run the grants of the guide, as they stand there."""
+    """Connection strings by role; the owner is no superuser and has run the grants of the guide,
+    as they stand there."""
     dsn = new_database()
     database = str(conninfo_to_dict(dsn)["dbname"])
     names = {
@@ -63,7 +65,8 @@ def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
 
 
 def outcome(dsn: str, name: str) -> str | None:
-    """The SQLSTATE of a public function's call, whose effect is taken back; None when it was answered."""
+    """The SQLSTATE of a public function's call, whose effect is taken back;
+    None when it was answered."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         try:
             if name in COMMITTING:
@@ -96,7 +99,8 @@ def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, st
     with psycopg.connect(roles["superuser"]) as connection:
         rows = connection.execute(
             """SELECT c.relname, c.relispartition, has_table_privilege(%s, c.oid, 'SELECT')
-               FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')""",
+               FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace
+                   AND c.relkind IN ('r', 'p')""",
             [roles["reader_name"]],
         ).fetchall()
     assert any(partition for _, partition, _ in rows)
@@ -109,7 +113,8 @@ def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -
             connection.execute("CREATE TEMP TABLE t (id int)")
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="_record_changes"):
                 connection.execute(
-                    "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION rag._record_changes()"
+                    "CREATE TRIGGER rag_source_1_insert AFTER INSERT ON t EXECUTE FUNCTION"
+                    " rag._record_changes()"
                 )
 
 
@@ -165,7 +170,8 @@ def policy(roles: dict[str, str]) -> Iterator[dict[str, str]]:
         connection.execute("SELECT rag.create_collection('tenants', 'none', 3)")
         for uri, tag in (("own", "a"), ("other", "b")):
             connection.execute(
-                """SELECT rag.put_chunks('tenants', %s, '[{"content": "alpha fish", "embedding": [1, 0, 0]}]',
+                """SELECT rag.put_chunks('tenants', %s,
+                                         '[{"content": "alpha fish", "embedding": [1, 0, 0]}]',
                                          metadata => jsonb_build_object('tag', %s::text))""",
                 [uri, tag],
             )
@@ -177,7 +183,8 @@ def policy(roles: dict[str, str]) -> Iterator[dict[str, str]]:
         yield roles
         for table in ("documents", "chunks"):
             connection.execute(
-                f"DROP POLICY own ON rag.{table}; ALTER TABLE rag.{table} DISABLE ROW LEVEL SECURITY".encode()
+                f"DROP POLICY own ON rag.{table}; ALTER TABLE rag.{table} DISABLE ROW LEVEL"
+                " SECURITY".encode()
             )
         connection.execute("SELECT rag.drop_collection('tenants')")
 
@@ -189,8 +196,10 @@ def test_searches_of_a_reader_keep_to_its_policy(policy: dict[str, str]) -> None
             "SELECT uri FROM rag.search_keyword('tenants', 'alpha')",
             "SELECT uri FROM rag.search_vector('tenants', '[1, 0, 0]')",
             "SELECT uri FROM rag.list_documents('tenants')",
-            "SELECT DISTINCT metadata ->> 'tag' FROM rag.chunks AS c JOIN rag.collections AS k USING (collection_id)"
-            " WHERE k.name = 'tenants'",
+            (
+                "SELECT DISTINCT metadata ->> 'tag' FROM rag.chunks AS c JOIN rag.collections AS k"
+                " USING (collection_id) WHERE k.name = 'tenants'"
+            ),
         ):
             (found,) = reader.execute(search.encode()).fetchall()
             assert found in [("own",), ("a",)], search
@@ -205,10 +214,14 @@ def test_a_writer_under_a_policy_is_refused_and_loses_nothing(policy: dict[str, 
     with psycopg.connect(policy["writer"], autocommit=True) as writer:
         for statement in (
             "SELECT rag.put_document('tenants', 'new', 'text')",
-            """SELECT rag.put_chunks('tenants', 'own', '[{"content": "beta", "embedding": [0, 1, 0]}]')""",
+            """SELECT rag.put_chunks('tenants', 'own',
+               '[{"content": "beta", "embedding": [0, 1, 0]}]')""",
             "SELECT rag.delete_document('tenants', 'own')",
             "SELECT rag._merge_keyword(collection_id) FROM rag.collections WHERE name = 'tenants'",
-            "SELECT rag._compact_keyword(collection_id, -1) FROM rag.collections WHERE name = 'docs'",
+            (
+                "SELECT rag._compact_keyword(collection_id, -1) FROM rag.collections WHERE name ="
+                " 'docs'"
+            ),
             CALLS["job_input"][1],
         ):
             with pytest.raises(
@@ -228,7 +241,8 @@ def test_functions_that_write_what_policies_protect_see_all_of_it_or_fail(
         rows = connection.execute(
             r"""SELECT proname FROM pg_proc
                 WHERE pronamespace = 'rag'::regnamespace AND provolatile = 'v'
-                    AND (prosrc ~ '(INSERT INTO|UPDATE|DELETE FROM) rag\.(documents|chunks|embeddings|keyword_)'
+                    AND (prosrc ~ '(INSERT INTO|UPDATE|DELETE FROM) rag\.'
+                             '(documents|chunks|embeddings|keyword_)'
                          OR prosrc ~ 'rag\.(documents|chunks|embeddings)\M')
                     AND NOT coalesce('row_security=off' = ANY (proconfig), false)
                 ORDER BY proname"""

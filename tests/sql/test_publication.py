@@ -63,9 +63,13 @@ LIFE = (
        FROM generate_series(1, 300) AS g""",
     "SELECT rag.put_chunks('docs', 'a1', '[{\"content\": \"another\"}]', language => 'german')",
     "SELECT rag.put_document('docs', 'worked', 'a text')",
-    """SELECT rag.store_chunks(t.job_id, t.lease, 1, '[{"content": "a text", "embedding": [1, 0, 0]}]')
+    """SELECT rag.store_chunks(t.job_id, t.lease, 1,
+       '[{"content": "a text", "embedding": [1, 0, 0]}]')
        FROM rag.take_jobs(kinds => '{ingest}') AS t""",
-    "SELECT rag.fail_job(t.job_id, t.lease, 'broken', permanent => true) FROM rag.take_jobs(9) AS t",
+    (
+        "SELECT rag.fail_job(t.job_id, t.lease, 'broken', permanent => true) FROM rag.take_jobs(9)"
+        " AS t"
+    ),
     "SELECT rag.retry_jobs()",
     "SELECT rag.delete_document('docs', 'a' || g) FROM generate_series(2, 120) AS g",
     "SELECT rag._merge_keyword((SELECT collection_id FROM rag.collections WHERE name = 'docs'))",

@@ -1,4 +1,5 @@
-"""Numbers that could run out: slots of the keyword index are used again; what each other integer counts is known."""
+"""Numbers that could run out: slots of the keyword index are used again;
+what each other integer counts is known."""
 
 import json
 from collections.abc import Iterator
@@ -21,10 +22,19 @@ def put(connection: Connection, revision: int, documents: int = 5, chunks: int =
     for document in range(documents):
         connection.execute(
             "SELECT rag.put_chunks('c', %s, %s)",
-            [f"feed{document}", json.dumps([
-                {"content": f"price list revision {revision} item{i} of {document}", "metadata": {"k": i % 2}}
-                for i in range(chunks)])],
-        )  # fmt: skip
+            [
+                f"feed{document}",
+                json.dumps(
+                    [
+                        {
+                            "content": f"price list revision {revision} item{i} of {document}",
+                            "metadata": {"k": i % 2},
+                        }
+                        for i in range(chunks)
+                    ]
+                ),
+            ],
+        )
 
 
 def found(connection: Connection, query: str) -> list[Any]:
@@ -74,7 +84,8 @@ def test_a_last_block_that_had_been_begun_is_folded_and_taken_apart(churn: Conne
         "UPDATE rag.keyword_segments SET segment = segment + %(first)s",
         """UPDATE rag.keyword_postings SET segment = segment + %(first)s,
            held = CASE WHEN held < 0 THEN held ELSE held + (%(first)s::bigint << 32) END,
-           postings = (SELECT array_agg(p + (%(first)s::bigint << 32)) FROM unnest(postings) AS p)""",
+           postings = (SELECT array_agg(p + (%(first)s::bigint << 32))
+               FROM unnest(postings) AS p)""",
         "UPDATE rag.keyword_totals SET next_slot = next_slot + %(first)s",
     ):
         churn.execute(statement.encode(), {"first": first})
@@ -164,14 +175,18 @@ def test_of_every_integer_in_the_tables_it_is_known_why_it_does_not_run_out(
     columns = connection.execute(
         """SELECT c.relname || '.' || a.attname, a.attname FROM pg_attribute AS a
            JOIN pg_class AS c ON c.oid = a.attrelid
-           WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
-               AND a.attnum > 0 AND NOT a.attisdropped AND a.atttypid IN ('int4'::regtype, 'int2'::regtype)"""
+           WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')
+               AND NOT c.relispartition
+               AND a.attnum > 0 AND NOT a.attisdropped
+                   AND a.atttypid IN ('int4'::regtype, 'int2'::regtype)"""
     ).fetchall()
     unknown = {column for column, name in columns if column not in INTEGERS and name not in KEYS}
     assert unknown == set()
     small = connection.execute(
-        """SELECT s.seqrelid::regclass::text FROM pg_sequence AS s JOIN pg_class AS c ON c.oid = s.seqrelid
-           WHERE c.relnamespace = 'rag'::regnamespace AND s.seqtypid <> 'int8'::regtype ORDER BY 1"""
+        """SELECT s.seqrelid::regclass::text FROM pg_sequence AS s
+           JOIN pg_class AS c ON c.oid = s.seqrelid
+           WHERE c.relnamespace = 'rag'::regnamespace AND s.seqtypid <> 'int8'::regtype
+           ORDER BY 1"""
     ).fetchall()
     assert [name for (name,) in small] == [
         "rag.backlogs_backlog_id_seq",
@@ -184,7 +199,8 @@ def test_of_every_integer_in_the_tables_it_is_known_why_it_does_not_run_out(
 def test_the_last_ids_work_as_the_first_ones_do(connection: Connection) -> None:
     connection.execute(
         """SELECT setval('rag.collections_collection_id_seq', 2147483646),
-                  setval('rag.spaces_space_id_seq', 2147483645), setval('rag.chunk_ids', 9223372036854775000),
+                  setval('rag.spaces_space_id_seq', 2147483645), setval('rag.chunk_ids',
+                      9223372036854775000),
                   setval('rag.jobs_job_id_seq', 9223372036854775000)"""
     )
     connection.execute("SELECT rag.create_collection('c', 'none', 2)")
@@ -193,7 +209,8 @@ def test_the_last_ids_work_as_the_first_ones_do(connection: Connection) -> None:
     connection.execute("SELECT * FROM rag.maintain()")
     assert len(found(connection, "item7 price")) == 7
     hits = connection.execute(
-        "SELECT count(*) FROM rag.search('c', 'item7 price', '[1, 0]', metadata_filter => '{\"k\": 1}')"
+        "SELECT count(*) FROM rag.search('c', 'item7 price', '[1, 0]', metadata_filter => '{\"k\":"
+        " 1}')"
     ).fetchone()
     assert hits == (10,)
     connection.execute("UPDATE rag.documents SET version = 2147483646")

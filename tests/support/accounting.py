@@ -1,4 +1,5 @@
-"""A plugin for pytest: every collected test runs; a skip is for a missing engine or missing data alone.
+"""A plugin for pytest: every collected test runs;
+a skip is for a missing engine or missing data alone.
 
 What needs a package or a user is installed or run as one, so that no proof goes missing unseen.
 """

@@ -1,6 +1,8 @@
-"""The command line, in this process: the same arguments, streams, environment and exit code, no new interpreter.
+"""The command line, in this process: the same arguments, streams, environment and exit code,
+no new interpreter.
 
-A process takes a second or more to import what a command needs. Tests that ask about processes start real ones.
+A process takes a second or more to import what a command needs.
+Tests that ask about processes start real ones.
 """
 
 from __future__ import annotations

@@ -33,10 +33,12 @@ class Call:
 
 
 class ScriptedLLM:
-    """A language model that gives one reply after the other, and keeps what it was asked in `calls`.
+    """A language model that gives one reply after the other,
+    and keeps what it was asked in `calls`.
 
-    replies: texts, Completions, errors to raise, or functions of a Call that return one of these; the last
-    is repeated for ever. A text comes with 9 and 3 tokens of usage, and `parsed` where a schema was given.
+    replies: texts, Completions, errors to raise, or functions of a Call that return one of these;
+    the last is repeated for ever. A text comes with 9 and 3 tokens of usage,
+    and `parsed` where a schema was given.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""The filter language by its documentation, over plain Python values: what rag.compile_filter has to agree with."""
+"""The filter language by its documentation, over plain Python values:
+what rag.compile_filter has to agree with."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -68,7 +69,8 @@ def _candidates(value: Any) -> Iterator[Any]:
 
 
 def _ordered(value: Any, operand: Any) -> tuple[str, Any]:
-    """A value as (kind, something that can be ordered); a text is a date where the operand is one."""
+    """A value as (kind, something that can be ordered);
+    a text is a date where the operand is one."""
     if isinstance(value, str) and date(operand) is not None:
         return ("date", date(value)) if date(value) else ("no date", None)
     return ("number" if type(value) in (int, float) else type(value).__name__), value

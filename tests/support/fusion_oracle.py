@@ -1,7 +1,9 @@
-"""Fusion of a vector and a keyword leg from the formulas, in plain Python: what the SQL is compared with.
+"""Fusion of a vector and a keyword leg from the formulas, in plain Python:
+what the SQL is compared with.
 
-A candidate is in either leg. `cosines` and `keyword_scores` are exact for every candidate, whichever leg found it:
-chunk id -> cosine similarity (missing: it has no vector), chunk id -> BM25 score (missing: it matches no word).
+A candidate is in either leg. `cosines` and `keyword_scores` are exact for every candidate,
+whichever leg found it: chunk id -> cosine similarity (missing: it has no vector), chunk id -> BM25
+score (missing: it matches no word).
 """
 
 from __future__ import annotations
@@ -14,8 +16,11 @@ Scores = Mapping[int, float]
 
 
 def rrf(
-    vector: Sequence[int], keyword: Sequence[int], weights: tuple[float, float] = (0.5, 0.5), k: int = 60
-) -> Ranking:  # fmt: skip
+    vector: Sequence[int],
+    keyword: Sequence[int],
+    weights: tuple[float, float] = (0.5, 0.5),
+    k: int = 60,
+) -> Ranking:
     """Fuse two lists of ids, best first: Cormack, Clarke, Buettcher, SIGIR 2009."""
     scores: dict[int, float] = {}
     for weight, ids in zip(weights, (vector, keyword), strict=True):
@@ -28,10 +33,13 @@ def weighted(cosines: Scores, keyword_scores: Scores, weight: float) -> Ranking:
     """Add weight * cosine and (1 - weight) * keyword score / best keyword score."""
     best = max(keyword_scores.values(), default=0.0)
     lowest = min(cosines.values(), default=0.0)  # stands in for a vector that is not there yet
-    return best_first({
-        i: weight * cosines.get(i, lowest) + (1 - weight) * (keyword_scores.get(i, 0.0) / best if best else 0.0)
-        for i in cosines.keys() | keyword_scores.keys()
-    })  # fmt: skip
+    return best_first(
+        {
+            i: weight * cosines.get(i, lowest)
+            + (1 - weight) * (keyword_scores.get(i, 0.0) / best if best else 0.0)
+            for i in cosines.keys() | keyword_scores.keys()
+        }
+    )
 
 
 def lead(scores: Sequence[float]) -> float:
@@ -40,18 +48,24 @@ def lead(scores: Sequence[float]) -> float:
     return top[0] - sum(top) / len(top)
 
 
-def auto_weight(cosines: Scores, keyword_scores: Scores, weights: tuple[float, float] = (0.5, 0.5)) -> float:  # fmt: skip
+def auto_weight(
+    cosines: Scores, keyword_scores: Scores, weights: tuple[float, float] = (0.5, 0.5)
+) -> float:
     """The vector leg's share: each leg counts by its lead."""
     best = max(keyword_scores.values(), default=0.0)
     if not best or not cosines:
         return 0.0 if best else 1.0
     candidates = cosines.keys() | keyword_scores.keys()
     vector = weights[0] * (8 * lead(list(cosines.values()))) ** (2 / 3)
-    keyword = weights[1] * max(lead([keyword_scores.get(i, 0.0) / best for i in candidates]), 0.05) ** (2 / 3)  # fmt: skip
+    keyword = weights[1] * max(
+        lead([keyword_scores.get(i, 0.0) / best for i in candidates]), 0.05
+    ) ** (2 / 3)
     return vector / (vector + keyword)
 
 
-def auto(cosines: Scores, keyword_scores: Scores, weights: tuple[float, float] = (0.5, 0.5)) -> Ranking:  # fmt: skip
+def auto(
+    cosines: Scores, keyword_scores: Scores, weights: tuple[float, float] = (0.5, 0.5)
+) -> Ranking:
     return weighted(cosines, keyword_scores, auto_weight(cosines, keyword_scores, weights))
 
 

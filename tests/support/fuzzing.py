@@ -1,7 +1,8 @@
 """How long a fuzzer runs, and with which seeds.
 
-`make test` tries a few fixed seeds. `make fuzz` tries new ones for RAG_PG_FUZZ_SECONDS in all, shared
-among the fuzzers, and prints each fuzzer's first seed. RAG_PG_FUZZ_SEED=n repeats seed n alone.
+`make test` tries a few fixed seeds. `make fuzz` tries new ones for RAG_PG_FUZZ_SECONDS in all,
+shared among the fuzzers, and prints each fuzzer's first seed.
+RAG_PG_FUZZ_SEED=n repeats seed n alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""BM25 and reciprocal rank fusion from their papers, in plain Python: what the SQL is compared with."""
+"""BM25 and reciprocal rank fusion from their papers, in plain Python:
+what the SQL is compared with."""
 
 from __future__ import annotations
 

@@ -74,7 +74,8 @@ max_client_conn = 200
 
 
 def left_over(pooled: str) -> list[Any]:
-    """What the pooler's server connections hold that belongs to a session, each visited in a transaction."""
+    """What the pooler's server connections hold that belongs to a session,
+    each visited in a transaction."""
     found: list[Any] = []
     clients = [connect(pooled) for _ in range(SERVERS)]
     try:
@@ -84,7 +85,8 @@ def left_over(pooled: str) -> list[Any]:
                    UNION ALL SELECT 'setting', name || '=' || setting FROM pg_settings
                        WHERE source = 'session' AND name <> 'client_encoding'
                    UNION ALL SELECT 'listens', c FROM pg_listening_channels() AS c
-                   UNION ALL SELECT 'temporary table', relname FROM pg_class WHERE relnamespace = pg_my_temp_schema()
+                   UNION ALL SELECT 'temporary table', relname FROM pg_class
+                   WHERE relnamespace = pg_my_temp_schema()
                    UNION ALL SELECT 'cursor', name FROM pg_cursors WHERE is_holdable
                    UNION ALL SELECT 'advisory lock', objid::text FROM pg_locks
                        WHERE locktype = 'advisory' AND pid = pg_backend_pid()"""

@@ -7,11 +7,22 @@ from hypothesis import strategies as st
 
 Json = dict[str, Any]
 
-DECLARED = {"num": "numeric", "txt": "text", "day": "timestamptz", "flag": "boolean", "n.x": "numeric"}  # fmt: skip
+DECLARED = {
+    "num": "numeric",
+    "txt": "text",
+    "day": "timestamptz",
+    "flag": "boolean",
+    "n.x": "numeric",
+}
 
-DATES = ["2024-02-28", "2024-02-29", "2024-02-29T00:00:00Z", "2024-02-29T01:30:00+01:30", "2023-02-29",
-         "2024-02-29 23:59:59.999999", "2024-03-01T00:30+0100", "0001-01-02", "9999-12-31"]  # fmt: skip
-TEXTS = ["", "a", "ab", "abc", "a%", "a_c", "b'", 'c"', "d\\", "$1", "\t\n\x01", "é", "日本", "a" * 501, "a" * 500 + "b"]  # fmt: skip
+DATES = [
+    "2024-02-28", "2024-02-29", "2024-02-29T00:00:00Z", "2024-02-29T01:30:00+01:30", "2023-02-29",
+    "2024-02-29 23:59:59.999999", "2024-03-01T00:30+0100", "0001-01-02", "9999-12-31",
+]  # fmt: skip
+TEXTS = [
+    "", "a", "ab", "abc", "a%", "a_c", "b'", 'c"', "d\\", "$1", "\t\n\x01", "é", "日本", "a" * 501,
+    "a" * 500 + "b",
+]  # fmt: skip
 numbers = st.sampled_from([0, 1, -1, 2, 1.0, 1.5, -0.25, 2024, 10**30, 1e-30, 1e300])
 texts = st.sampled_from(TEXTS + DATES)
 scalars = st.one_of(numbers, texts, st.booleans(), st.none())
@@ -26,12 +37,18 @@ values = st.recursive(
 metadata = st.fixed_dictionaries(
     {},
     optional={
-        "num": st.one_of(numbers, values), "txt": st.one_of(texts, values),
-        "day": st.one_of(st.sampled_from(DATES), values), "flag": st.one_of(st.booleans(), values),
-        "n": st.one_of(values, st.fixed_dictionaries({"x": values})), "a": values, "q.r": values, "$x": values,
-        "it's \"k\\": values, "": values,
+        "num": st.one_of(numbers, values),
+        "txt": st.one_of(texts, values),
+        "day": st.one_of(st.sampled_from(DATES), values),
+        "flag": st.one_of(st.booleans(), values),
+        "n": st.one_of(values, st.fixed_dictionaries({"x": values})),
+        "a": values,
+        "q.r": values,
+        "$x": values,
+        "it's \"k\\": values,
+        "": values,
     },
-)  # fmt: skip
+)
 patterns = st.text("abc%_é\\", max_size=5).filter(lambda p: (len(p) - len(p.rstrip("\\"))) % 2 == 0)
 ordered = {
     "num": numbers,
@@ -47,14 +64,26 @@ fields = st.sampled_from(
 
 def operators(field: str) -> st.SearchStrategy[Json]:
     comparable = ordered.get(field, st.one_of(numbers, texts, st.booleans()))
-    plain = st.fixed_dictionaries(
-        {},
-        optional={
-            "$eq": values, "$ne": values, "$in": st.lists(values, max_size=3),
-            "$nin": st.lists(values, max_size=3), "$exists": st.booleans(), "$contains": values,
-            "$like": patterns, "$gt": comparable, "$gte": comparable, "$lt": comparable, "$lte": comparable,
-        },
-    ).filter(bool).map(lambda d: dict(list(d.items())[:2]))  # fmt: skip
+    plain = (
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "$eq": values,
+                "$ne": values,
+                "$in": st.lists(values, max_size=3),
+                "$nin": st.lists(values, max_size=3),
+                "$exists": st.booleans(),
+                "$contains": values,
+                "$like": patterns,
+                "$gt": comparable,
+                "$gte": comparable,
+                "$lt": comparable,
+                "$lte": comparable,
+            },
+        )
+        .filter(bool)
+        .map(lambda d: dict(list(d.items())[:2]))
+    )
     return st.one_of(plain, plain, st.fixed_dictionaries({"$not": st.one_of(plain, scalars)}))
 
 

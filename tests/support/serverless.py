@@ -34,7 +34,8 @@ def bert() -> Count:
 
 @pytest.fixture
 def unprivileged() -> Iterator[Path]:
-    """A folder of its own for the user that the test runs as: under root nobody, as root may read every file."""
+    """A folder of its own for the user that the test runs as:
+    under root nobody, as root may read every file."""
     with tempfile.TemporaryDirectory() as name:
         under_root = os.geteuid() == 0
         if under_root:

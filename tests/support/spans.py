@@ -33,7 +33,8 @@ def size(count: Count, text: str) -> int:
 
 
 def faults(text: str, spans: Sequence[Span]) -> list[str]:
-    """What is wrong with spans: a false offset, their order, white space around one, text that is lost."""
+    """What is wrong with spans: a false offset, their order, white space around one,
+    text that is lost."""
     found = []
     covered, last_start = 0, -1
     for span in spans:

@@ -20,7 +20,8 @@ SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'b
 ACTIVE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'active')"
 FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a", "b"]}}'"""
 
-# Who may call it at least, and the call. Whoever stands further right may too: reader, writer, worker, owner.
+# Who may call it at least, and the call. Whoever stands further right may too:
+# reader, writer, worker, owner.
 CALLS: dict[str, tuple[str, str]] = {
     "list_collections": ("reader", "SELECT * FROM rag.list_collections()"),
     "collection_stats": ("reader", "SELECT * FROM rag.collection_stats()"),
@@ -28,7 +29,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_spaces": ("reader", "SELECT * FROM rag.list_spaces('docs')"),
     "compare_spaces": (
         "reader",
-        f"""SELECT * FROM rag.compare_spaces('docs', jsonb_build_array(jsonb_build_object('query', 'fish',
+        f"""SELECT * FROM rag.compare_spaces('docs',
+            jsonb_build_array(jsonb_build_object('query', 'fish',
             'embeddings', jsonb_build_object({ACTIVE}::text, '[1, 0, 0]'::jsonb))))""",
     ),
     "assert_active_space": ("reader", f"SELECT rag.assert_active_space('docs', {ACTIVE})"),
@@ -40,7 +42,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_documents": ("reader", f"SELECT * FROM rag.list_documents('docs', {FILTER})"),
     "search": (
         "reader",
-        f"""SELECT * FROM rag.search('docs', 'word7 fish', {VECTOR}, metadata_filter => {FILTER}, diversity => 0.5,
+        f"""SELECT * FROM rag.search('docs', 'word7 fish', {VECTOR}, metadata_filter => {FILTER},
+            diversity => 0.5,
             per_document => 2, boosts => '[{{"recency": "day", "half_life": "30 days"}}]')""",
     ),
     "search_keyword": (
@@ -53,7 +56,10 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "search_variants": (
         "reader",
-        f"SELECT * FROM rag.search_variants('docs', '{{word7 fish,bird}}', ARRAY[{VECTOR}, NULL]::public.halfvec[])",
+        (
+            f"SELECT * FROM rag.search_variants('docs', '{{word7 fish,bird}}', ARRAY[{VECTOR},"
+            " NULL]::public.halfvec[])"
+        ),
     ),
     "more_like": ("reader", f"SELECT * FROM rag.more_like('docs', {CHUNK})"),
     "snippet": ("reader", f"SELECT rag.snippet('docs', {CHUNK}, 'word7 fish')"),
@@ -67,11 +73,15 @@ CALLS: dict[str, tuple[str, str]] = {
     "score_keyword": ("reader", f"SELECT * FROM rag.score_keyword(1, 'fish', ARRAY[{CHUNK}])"),
     "boost": (
         "reader",
-        f"""SELECT * FROM rag.boost(1, ARRAY[{CHUNK}], '{{1}}', '[{{"filter": {{"n": 2}}, "multiply": 2}}]')""",
+        f"""SELECT * FROM rag.boost(1, ARRAY[{CHUNK}], '{{1}}',
+           '[{{"filter": {{"n": 2}}, "multiply": 2}}]')""",
     ),
     "diversify": (
         "reader",
-        f"SELECT rag.diversify(rag._active_space(1), ARRAY[{CHUNK}, {CHUNK} + 1], '{{2, 1}}', 2, 0.5)",
+        (
+            f"SELECT rag.diversify(rag._active_space(1), ARRAY[{CHUNK}, {CHUNK} + 1], '{{2, 1}}',"
+            " 2, 0.5)"
+        ),
     ),
     "auto_weight": ("reader", "SELECT rag.auto_weight(0.1, 0.2)"),
     "count_documents": ("reader", f"SELECT rag.count_documents('docs', {FILTER})"),
@@ -124,7 +134,8 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "load_staged": (
         "writer",
-        """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text, content text,
+        """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+               content text,
                metadata jsonb, embedding public.halfvec) ON COMMIT DROP;
            INSERT INTO staged_chunks VALUES (1, 's', '', '', 'staged', '{}', '[1, 1, 1]');
            SELECT * FROM rag.load_staged('docs')""",
@@ -133,7 +144,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "job_input": ("reader", f"SELECT * FROM rag.job_input({JOB}, {LEASE})"),
     "store_chunks": (
         "writer",
-        f"""SELECT rag.store_chunks({JOB}, {LEASE}, 1, '[{{"content": "x", "start": 0, "stop": 1, "heading": "",
+        f"""SELECT rag.store_chunks({JOB}, {LEASE}, 1,
+            '[{{"content": "x", "start": 0, "stop": 1, "heading": "",
             "ordinal": 0, "metadata": {{}}}}]')""",
     ),
     "chunks_to_embed": (
@@ -182,7 +194,10 @@ CALLS: dict[str, tuple[str, str]] = {
     "activate_space": ("owner", f"SELECT rag.activate_space({SPACE}, forced => true)"),
     "rollback_space": (
         "owner",
-        f"SELECT rag.activate_space({SPACE}, forced => true), rag.rollback_space('docs', forced => true)",
+        (
+            f"SELECT rag.activate_space({SPACE}, forced => true), rag.rollback_space('docs', forced"
+            " => true)"
+        ),
     ),
     "drop_space": ("owner", f"SELECT rag.drop_space({SPACE})"),
     "index_field": ("owner", "SELECT rag.index_field('docs', 'tag', 'text')"),
@@ -202,11 +217,13 @@ def public_names() -> set[str]:
 
 
 def fill(connection: psycopg.Connection[Any]) -> None:
-    """Collections, merged and fresh chunks, jobs of both kinds in hand, a second space, a field and a source."""
+    """Collections, merged and fresh chunks, jobs of both kinds in hand, a second space,
+    a field and a source."""
     run = connection.execute
     run("SELECT rag.create_collection('docs', 'none', 3)")
     run(
-        "SELECT rag.index_field('docs', 'n', 'numeric'), rag.index_field('docs', 'day', 'timestamptz')"
+        "SELECT rag.index_field('docs', 'n', 'numeric'), rag.index_field('docs', 'day',"
+        " 'timestamptz')"
     )
     for number in range(1, 4):
         chunks = [
@@ -223,18 +240,24 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         )
     run("SELECT rag._merge_keyword(1), rag._seal_block(1, 0), rag._reweigh_postings(1, 1000)")
     run("SELECT rag.delete_document('docs', 'd3'), rag._compact_keyword(1, -1)")
-    run("SELECT rag.put_document('docs', 'p' || g, 'a text of fish', metadata => '{\"n\": 3}') FROM generate_series(1, 5) AS g")  # fmt: skip
+    run(
+        "SELECT rag.put_document('docs', 'p' || g, 'a text of fish', metadata => '{\"n\": 3}') FROM"
+        " generate_series(1, 5) AS g"
+    )
     run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")
     run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{ingest}')")
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
     run("CREATE SCHEMA app; CREATE TABLE app.articles (id bigint PRIMARY KEY, day date, body text)")
     run(
-        "INSERT INTO app.articles SELECT g, '2024-01-01', 'article ' || g FROM generate_series(1, 5) AS g"
+        "INSERT INTO app.articles SELECT g, '2024-01-01', 'article ' || g FROM generate_series(1,"
+        " 5) AS g"
     )
     run(
-        "SELECT rag.attach_source('app.articles', 'docs', '{body}', metadata => '{day}', condition => 'id > 0')"
+        "SELECT rag.attach_source('app.articles', 'docs', '{body}', metadata => '{day}', condition"
+        " => 'id > 0')"
     )
     run(
-        "UPDATE app.articles SET body = body || '!' WHERE id = 2; DELETE FROM app.articles WHERE id = 1"
+        "UPDATE app.articles SET body = body || '!' WHERE id = 2; DELETE FROM app.articles WHERE"
+        " id = 1"
     )

@@ -1,7 +1,8 @@
 """A collection as a naive reader sees it: everything in memory, every score and distance computed.
 
-Reads the stored lexemes, vectors and metadata in the snapshot of its connection. BM25, filters and fusion
-are the oracles' (bm25_oracle, filter_oracle, fusion_oracle); nothing of the search functions is called.
+Reads the stored lexemes, vectors and metadata in the snapshot of its connection. BM25, filters and
+fusion are the oracles' (bm25_oracle, filter_oracle, fusion_oracle);
+nothing of the search functions is called.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ class World:
         self.document: dict[int, object] = {}
         self.hash: dict[int, bytes] = {}
         for chunk_id, lexemes, metadata, document_id, content_hash in connection.execute(
-            """SELECT c.chunk_id, ARRAY(SELECT u.lexeme || ' ' || cardinality(u.positions) FROM unnest(c.lexemes) AS u),
-                      c.metadata, c.document_id, c.content_hash FROM rag.chunks AS c WHERE c.collection_id = %s""",
+            """SELECT c.chunk_id, ARRAY(SELECT u.lexeme || ' ' || cardinality(u.positions)
+                      FROM unnest(c.lexemes) AS u),
+                      c.metadata, c.document_id, c.content_hash FROM rag.chunks AS c
+                      WHERE c.collection_id = %s""",
             [self.key],
         ):
             said = (text.rsplit(" ", 1) for text in lexemes)
@@ -49,7 +52,8 @@ class World:
         self.vectors = {
             chunk_id: np.array(vector, np.float64)
             for chunk_id, vector in connection.execute(
-                "SELECT e.chunk_id, e.embedding::real[] FROM rag.embeddings AS e WHERE e.space_id = %s",
+                "SELECT e.chunk_id, e.embedding::real[] FROM rag.embeddings AS e WHERE e.space_id"
+                " = %s",
                 [self.space],
             )
             if chunk_id in self.metadata
@@ -148,7 +152,8 @@ class World:
 def same(found: Ranking, truth: Ranking, precision: float = 1e-6) -> bool:
     """Equal, but for the order of what lies nearer together than the precision.
 
-    With the precision of keyword scores, equal scores have to stand in the order of their chunk ids.
+    With the precision of keyword scores, equal scores have to stand in the order
+    of their chunk ids.
     """
     if len(found) != len(truth) or len({i for i, _ in found}) != len(found):
         return False

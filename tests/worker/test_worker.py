@@ -49,7 +49,8 @@ from rag_pg import Rag, Settings
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 embedder = HashEmbedder("hash:32")
 embedder.fail = lambda texts: time.sleep({pause} * len(texts))
-with Rag({dsn!r}, settings=Settings(home=Path({home!r})), embedders={{"hash": lambda name: embedder}}) as rag:
+settings = Settings(home=Path({home!r}))
+with Rag({dsn!r}, settings=settings, embedders={{"hash": lambda name: embedder}}) as rag:
     worker = rag.worker(lease_seconds=2)
     signal.signal(signal.SIGTERM, lambda *_: worker.stop.set())
     print("ready", flush=True)
@@ -131,7 +132,8 @@ def assert_each_document_is_there_once(connection: Connection, uris: list[str]) 
         assert embedded == len(ordinals), uri
     assert connection.execute("SELECT count(*) FROM rag.jobs").fetchone() == (0,)
     assert connection.execute(
-        "SELECT count(*) FROM rag.embeddings WHERE chunk_id NOT IN (SELECT chunk_id FROM rag.chunks)"
+        "SELECT count(*) FROM rag.embeddings WHERE chunk_id NOT IN (SELECT chunk_id FROM"
+        " rag.chunks)"
     ).fetchone() == (0,)
 
 

@@ -1,9 +1,11 @@
-"""One short adapter per hybrid search that bench/peers.py compares; each module has PACKAGES and a class Store.
+"""One short adapter per hybrid search that bench/peers.py compares;
+each module has PACKAGES and a class Store.
 
-`Store(address, tuned)` connects, `fill(documents, vectors)` loads and indexes, and `searches(limit)`
-gives, by name, functions of a question and its vector that give at most `limit` ids, best first.
-"As documented" copies the peer's own example but for the limit; "tuned" is what its documentation
-offers beyond that, a vector index included. Nothing was tried out on the questions to choose it.
+`Store(address, tuned)` connects, `fill(documents, vectors)` loads and indexes, and
+`searches(limit)` gives, by name, functions of a question and its vector that give at most `limit`
+ids, best first. "As documented" copies the peer's own example but for the limit; "tuned" is what
+its documentation offers beyond that, a vector index included.
+Nothing was tried out on the questions to choose it.
 """
 
 from __future__ import annotations

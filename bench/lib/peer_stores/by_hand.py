@@ -1,4 +1,5 @@
-"""What most write themselves: a generated tsvector with GIN, HNSW, one statement with reciprocal rank fusion.
+"""What most write themselves: a generated tsvector with GIN, HNSW,
+one statement with reciprocal rank fusion.
 
 AND: websearch_to_tsquery and ts_rank_cd. OR: any word of the question, ts_rank, which has no notion
 of rare words. Each leg gives as many hits as are asked for, but at least 40, pgvector's own
@@ -17,12 +18,17 @@ QUERIES = {
     "AND": ("websearch_to_tsquery('english', %(text)s)", "ts_rank_cd"),
     "OR": ("replace(plainto_tsquery('english', %(text)s)::text, '&', '|')::tsquery", "ts_rank"),
 }
-VECTOR_LEG = "SELECT id, embedding <=> %(vector)s::vector AS distance FROM docs ORDER BY distance LIMIT %(wide)s"
-KEYWORD_LEG = """SELECT id, {rank}(lexemes, query) AS score FROM docs, (SELECT {query} AS query) AS asked
+VECTOR_LEG = (
+    "SELECT id, embedding <=> %(vector)s::vector AS distance FROM docs ORDER BY distance LIMIT"
+    " %(wide)s"
+)
+KEYWORD_LEG = """SELECT id, {rank}(lexemes, query) AS score
+    FROM docs, (SELECT {query} AS query) AS asked
     WHERE lexemes @@ query ORDER BY score DESC LIMIT %(wide)s"""
 FUSED = """
     WITH v AS (SELECT id, row_number() OVER (ORDER BY distance) AS rank FROM ({vector_leg}) AS leg),
-         k AS (SELECT id, row_number() OVER (ORDER BY score DESC) AS rank FROM ({keyword_leg}) AS leg)
+         k AS (SELECT id, row_number() OVER (ORDER BY score DESC) AS rank
+             FROM ({keyword_leg}) AS leg)
     SELECT id FROM v FULL JOIN k USING (id)
     ORDER BY coalesce(1.0 / (60 + v.rank), 0) + coalesce(1.0 / (60 + k.rank), 0) DESC
     LIMIT %(limit)s"""
@@ -36,7 +42,8 @@ class Store:
 
     def fill(self, documents: Documents, vectors: Vectors) -> None:
         self.db.execute(
-            f"""CREATE TABLE docs (id text PRIMARY KEY, content text, embedding vector({DIMENSIONS}),
+            f"""CREATE TABLE docs (id text PRIMARY KEY, content text,
+                embedding vector({DIMENSIONS}),
                 lexemes tsvector GENERATED ALWAYS AS (to_tsvector('english', content)) STORED)"""
         )
         with self.db.cursor().copy("COPY docs (id, content, embedding) FROM STDIN") as copy:

@@ -1,4 +1,5 @@
-"""Documentation: both retrievers, joined by DocumentJoiner in mode reciprocal_rank_fusion; exact vector search.
+"""Documentation: both retrievers, joined by DocumentJoiner in mode reciprocal_rank_fusion;
+exact vector search.
 
 Called one by one, without a Pipeline, which would cost time of its own.
 Tuned: HNSW; its joiner's other mode for two score scales, and vectors weighing 0.7.

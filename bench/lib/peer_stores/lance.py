@@ -1,4 +1,5 @@
-"""Documentation: create_fts_index, query_type="hybrid", RRFReranker (its default). In process, no server.
+"""Documentation: create_fts_index, query_type="hybrid", RRFReranker (its default).
+In process, no server.
 
 Its other fusion, LinearCombinationReranker, has its own weight of 0.7 for vectors.
 Without a vector index, as its example does, it compares all vectors. Tuned: create_index, which

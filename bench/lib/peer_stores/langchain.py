@@ -1,8 +1,11 @@
-"""README and guide: HybridSearchConfig(fusion_function=reciprocal_rank_fusion), a tsvector column with GIN.
+"""README and guide: HybridSearchConfig(fusion_function=reciprocal_rank_fusion),
+a tsvector column with GIN.
 
-Each leg gives 4 hits unless told otherwise. The store keeps the first question as the words of all later ones
-(langchain-postgres issues 288 and 337), so the same is measured with a config per question.
-Tuned: as many hits of each leg as are asked for, HNSW, a config per question. Its plainto_tsquery has no OR.
+Each leg gives 4 hits unless told otherwise. The store keeps the first question as the words of all
+later ones (langchain-postgres issues 288 and 337),
+so the same is measured with a config per question.
+Tuned: as many hits of each leg as are asked for, HNSW, a config per question.
+Its plainto_tsquery has no OR.
 """
 
 from __future__ import annotations

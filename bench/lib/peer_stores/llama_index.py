@@ -1,4 +1,5 @@
-"""Documentation: hybrid_search=True and vector_store_query_mode="hybrid"; it appends the keyword hits to the vector hits.
+"""Documentation: hybrid_search=True and vector_store_query_mode="hybrid";
+it appends the keyword hits to the vector hits.
 
 Its keyword leg is an OR of all words, ranked by ts_rank.
 Tuned: HNSW, and both legs fused by QueryFusionRetriever, as the same page goes on to advise.

@@ -95,8 +95,8 @@ def _select(
         ]
     if layout.keyed_beside and not key:
         raise InvalidInput(
-            f"{table.name} has no unique key with {layout.keyed_beside}, so its documents cannot be told; "
-            "adopt the vectorizer's own table or view"
+            f"{table.name} has no unique key with {layout.keyed_beside}, so its documents cannot be"
+            " told; adopt the vectorizer's own table or view"
         )
     where = {}
     if layout.program == "langchain" and "collection_id" in layout.also:
@@ -125,8 +125,8 @@ def _langchain_where(table: ForeignTable, wanted: str | None) -> dict[str, Any]:
     if wanted is None or wanted not in collections:
         wrong = "several collections" if wanted is None else f"no collection {wanted!r}"
         raise InvalidInput(
-            f"{table.name} holds {wrong}; name one with langchain_collection (--langchain-collection): "
-            f"{', '.join(collections) or 'it has none'}"
+            f"{table.name} holds {wrong}; name one with langchain_collection"
+            f" (--langchain-collection): {', '.join(collections) or 'it has none'}"
         )
     return {"collection_id": collections[wanted]}
 
@@ -138,7 +138,8 @@ def _dimensions(table: ForeignTable, selection: Selection) -> int:
     if len(found) > 1:
         sizes = ", ".join(f"{rows} rows of {size}" for size, rows in found.items())
         raise InvalidInput(
-            f"{table.name} holds vectors of several models: {sizes} dimensions; adopt a view for each"
+            f"{table.name} holds vectors of several models: {sizes} dimensions; adopt a view for"
+            " each"
         )
     return next(iter(found))
 
@@ -158,7 +159,8 @@ def _prepare(
     stored = existing.dimensions if existing else dimensions
     if existing is None and model is None:
         raise InvalidInput(
-            f"there is no collection {into!r} yet; name what made the vectors of {table} with model (--model)"
+            f"there is no collection {into!r} yet; name what made the vectors of {table} with model"
+            " (--model)"
         )
     if existing is None and model is not None:
         with contextlib.suppress(InvalidInput, ModelUnavailable):  # one that others run
@@ -181,7 +183,8 @@ def _prepare(
 
 
 class _Reader:
-    """Turns rows into the records of Database.load_chunks; counts them, and keeps a sample of the vectors."""
+    """Turns rows into the records of Database.load_chunks;
+    counts them, and keeps a sample of the vectors."""
 
     def __init__(
         self, layout: Layout, table: str, key: Sequence[str], uri_key: str | None, sample: int
@@ -253,7 +256,8 @@ def _overlap(
     sample: Sequence[Vectors],
     distance: str,
 ) -> float:
-    """Return the part of the nearest rows that are among the nearest chunks. Texts are compared, as ids differ."""
+    """Return the part of the nearest rows that are among the nearest chunks.
+    Texts are compared, as ids differ."""
     shares = []
     for vector in sample:
         old = source.nearest(selection, vector, distance, NEIGHBOURS)

@@ -15,10 +15,11 @@ PATHS = ("source", "file_path", "url", "uri")
 class Layout:
     """How a program lays out its tables.
 
-    also: further columns by which it is known. order_columns, order_keys: columns and metadata that put the chunks
-    of a document into order. uri_keys: metadata that tells a row's document; the first there is wins, and a row
-    without any is a document of its own. hidden: metadata keys that serve the program alone. extras: columns
-    beyond these are metadata. keyed_beside: the document is told by what forms a unique key with this column.
+    also: further columns by which it is known. order_columns, order_keys: columns and metadata that
+    put the chunks of a document into order. uri_keys: metadata that tells a row's document; the
+    first there is wins, and a row without any is a document of its own. hidden: metadata keys that
+    serve the program alone. extras: columns beyond these are metadata. keyed_beside: the document
+    is told by what forms a unique key with this column.
     """
 
     program: str
@@ -101,7 +102,8 @@ PROGRAMS = sorted({layout.program for layout in LAYOUTS})
 
 
 def find_layout(table: ForeignTable, program: str) -> Layout:
-    """Return the program's layout that the table has. Raises InvalidInput naming the columns it lacks."""
+    """Return the program's layout that the table has.
+    Raises InvalidInput naming the columns it lacks."""
 
     def missing(layout: Layout) -> list[str]:
         return [name for name in layout.columns if name not in table.columns]
@@ -120,6 +122,7 @@ def find_layout(table: ForeignTable, program: str) -> Layout:
     column = table.columns[layout.embedding]
     if column.type not in NUMBERS:
         raise InvalidInput(
-            f"column {column.name} of {table.name} is of type {column.type}; adopt vector or halfvec"
+            f"column {column.name} of {table.name} is of type {column.type}; adopt vector or"
+            " halfvec"
         )
     return layout

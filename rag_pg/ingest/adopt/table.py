@@ -41,10 +41,11 @@ class Column:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """Which columns to read, in which order, and of which rows: those where column = value for each of `where`.
+    """Which columns to read, in which order, and of which rows:
+    those where column = value for each of `where`.
 
-    extras: columns that go into the metadata. order_keys: metadata by which the rows are ordered, after
-    `order_columns` and before their place in the table.
+    extras: columns that go into the metadata. order_keys: metadata by which the rows are ordered,
+    after `order_columns` and before their place in the table.
     """
 
     id: str
@@ -91,7 +92,8 @@ class ForeignTable:
         }
 
     def keys_beside(self, column: str) -> list[str]:
-        """Return the other columns of the unique key that `column` is part of, here or beneath this view."""
+        """Return the other columns of the unique key that `column` is part of,
+        here or beneath this view."""
         return [
             row[0]
             for row in self._connection.execute(
@@ -99,15 +101,18 @@ class ForeignTable:
                        SELECT %(oid)s::oid AS id
                        UNION
                        SELECT d.refobjid FROM pg_catalog.pg_rewrite AS r
-                       JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_catalog.pg_rewrite'::regclass
+                       JOIN pg_catalog.pg_depend AS d
+                           ON d.classid = 'pg_catalog.pg_rewrite'::regclass
                            AND d.objid = r.oid AND d.refclassid = 'pg_catalog.pg_class'::regclass
                        WHERE r.ev_class = %(oid)s
                    )
                    SELECT o.attname FROM tables AS t
-                   JOIN pg_catalog.pg_constraint AS c ON c.conrelid = t.id AND c.contype IN ('u', 'p')
+                   JOIN pg_catalog.pg_constraint AS c ON c.conrelid = t.id
+                       AND c.contype IN ('u', 'p')
                    JOIN pg_catalog.pg_attribute AS a ON a.attrelid = t.id AND a.attname = %(column)s
                        AND a.attnum = ANY (c.conkey)
-                   JOIN pg_catalog.pg_attribute AS o ON o.attrelid = t.id AND o.attnum = ANY (c.conkey)
+                   JOIN pg_catalog.pg_attribute AS o ON o.attrelid = t.id
+                       AND o.attnum = ANY (c.conkey)
                        AND o.attname <> %(column)s
                    ORDER BY array_position(c.conkey, o.attnum)""",
                 {"oid": self._oid, "column": column},
@@ -117,7 +122,8 @@ class ForeignTable:
     def sibling(self, name: str) -> sql.Identifier | None:
         """Return a table of that name in the same schema, or None."""
         found = self._connection.execute(
-            """SELECT FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+            """SELECT FROM pg_catalog.pg_class AS c
+               JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
                WHERE n.nspname = %s AND c.relname = %s""",
             [self._schema, name],
         ).fetchone()
@@ -135,7 +141,8 @@ class ForeignTable:
         return dict(self._connection.execute(query.format(collections, self._from)).fetchall())
 
     def pgai_loaded_column(self) -> str | None:
-        """Return the column whose text pgai cut into the chunks of this table or view, if its catalog says so."""
+        """Return the column whose text pgai cut into the chunks of this table or view,
+        if its catalog says so."""
         found = self._connection.execute(
             "SELECT to_regclass('ai.vectorizer') IS NOT NULL AS here"
         ).fetchone()
@@ -151,7 +158,8 @@ class ForeignTable:
         return row[0] if row else None
 
     def dimensions(self, selection: Selection) -> dict[int, int]:
-        """Return how many rows there are with vectors of each size; a size that the column declares counts 0."""
+        """Return how many rows there are with vectors of each size;
+        a size that the column declares counts 0."""
         declared = self.columns[selection.embedding].size
         if declared > 0:
             return {declared: 0}
@@ -212,9 +220,9 @@ class ForeignTable:
         """Return the texts of the rows nearest to a vector, by comparing it with all."""
         column = self.columns[selection.embedding]
         query = sql.SQL(
-            "SELECT {content}::text FROM {table} AS t "
-            "WHERE {embedding} IS NOT NULL AND {content} ~ '\\S' AND {where} "
-            "ORDER BY {embedding} OPERATOR({schema}.{operator}) %(vector)s::{type}, {id} LIMIT %(limit)s"
+            "SELECT {content}::text FROM {table} AS t WHERE {embedding} IS NOT NULL AND {content} ~"
+            " '\\S' AND {where} ORDER BY {embedding} OPERATOR({schema}.{operator})"
+            " %(vector)s::{type}, {id} LIMIT %(limit)s"
         ).format(
             content=sql.Identifier("t", selection.content),
             embedding=sql.Identifier("t", selection.embedding),
@@ -236,8 +244,8 @@ def open_table(dsn: str, name: str) -> Iterator[ForeignTable]:
     """Open a table or view, as it is at this moment, for reading only.
 
     Args:
-        name: as in SQL: "Quoted", with its schema or without. An unquoted name that does not exist in lower case
-            is looked for as it is written.
+        name: as in SQL: "Quoted", with its schema or without. An unquoted name that does not exist
+            in lower case is looked for as it is written.
     Raises: NotFound, InvalidInput (not a name), DatabaseUnavailable.
     """
     candidates = _candidates(name)
@@ -245,7 +253,8 @@ def open_table(dsn: str, name: str) -> Iterator[ForeignTable]:
         for candidate in candidates:
             found = connection.execute(
                 """SELECT c.oid, n.nspname, c.relname, c.relkind::text
-                   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+                   FROM pg_catalog.pg_class AS c
+                   JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
                    WHERE c.oid = to_regclass(%s) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')""",
                 [candidate],
             ).fetchone()
@@ -254,8 +263,8 @@ def open_table(dsn: str, name: str) -> Iterator[ForeignTable]:
                 return
         database = connection.info.dbname
     raise NotFound(
-        f"there is no table {name} in database {database!r}; name it with its schema, such as public.{name}, "
-        "and its database with source_dsn (--source-dsn) where it is another"
+        f"there is no table {name} in database {database!r}; name it with its schema, such as"
+        f" public.{name}, and its database with source_dsn (--source-dsn) where it is another"
     )
 
 
@@ -284,8 +293,8 @@ def _candidates(name: str) -> list[str]:
     parts = re.findall(r'("(?:[^"]|"")+"|[^".]+)(?:\.|$)', name)
     if not 1 <= len(parts) <= 2 or ".".join(parts) != name:
         raise InvalidInput(
-            f"{name!r} is not the name of a table; write it as in SQL, such as documents, public.documents "
-            'or public."My Documents"'
+            f"{name!r} is not the name of a table; write it as in SQL, such as documents,"
+            ' public.documents or public."My Documents"'
         )
     folded = [part if part.startswith('"') else f'"{part.lower()}"' for part in parts]
     written = [part if part.startswith('"') else f'"{part}"' for part in parts]

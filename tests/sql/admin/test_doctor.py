@@ -48,7 +48,8 @@ def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) ->
 def test_dead_jobs_fail_and_name_the_last_error(connection: Connection, dsn: str) -> None:
     connection.execute("SELECT rag.put_document('c', 'b', 'text')")
     connection.execute(
-        "SELECT rag.fail_job(job_id, lease, 'broken by hand', permanent => true) FROM rag.take_jobs(1)"
+        "SELECT rag.fail_job(job_id, lease, 'broken by hand', permanent => true) FROM"
+        " rag.take_jobs(1)"
     )
     status, detail, remedy = found(connection)["dead jobs"]
     assert (status, detail) == ("fail", "1 of collection 'c'; the last error: broken by hand")
@@ -104,7 +105,8 @@ def test_a_missing_index_is_found_and_healed(connection: Connection) -> None:
 
 def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -> None:
     connection.execute(
-        """CREATE TABLE notes (id integer PRIMARY KEY, body text, lang text) PARTITION BY RANGE (id);
+        """CREATE TABLE notes (id integer PRIMARY KEY, body text, lang text) PARTITION BY RANGE
+           (id);
            CREATE TABLE notes_1 PARTITION OF notes FOR VALUES FROM (0) TO (10);
            INSERT INTO notes VALUES (1, 'text', 'klingon');
            SELECT rag.attach_source('notes', 'c', '{body}', language => 'lang')"""
@@ -130,14 +132,19 @@ def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -
 def test_fields_to_declare_are_named_with_the_statement(connection: Connection) -> None:
     def advice() -> list[tuple[str, str, str]]:
         rows = connection.execute(
-            """SELECT status, detail, remedy FROM rag.doctor() WHERE check_name = 'fields to declare'"""
+            """SELECT status, detail, remedy FROM rag.doctor()
+               WHERE check_name = 'fields to declare'"""
         )
         return rows.fetchall()
 
-    fields = """jsonb_build_object('year', 2000 + mod(g, 25), 'day', '2024-01-01'::date + mod(g, 90)::integer, 'lang', 'en', 'flag', mod(g, 2),
-        'mixed', CASE WHEN mod(g, 2) = 0 THEN '"x"' ELSE to_jsonb(g) END, 'tags', jsonb_build_array(g),
-        'author', jsonb_build_object('v1.0', g), 'text', 'number ' || g, 'none', NULL)"""  # fmt: skip
-    insert = f"""INSERT INTO rag.chunks SELECT 1, g, gen_random_uuid(), 0, NULL, NULL, '', 'c', '', {fields}, '', NULL, '', 0
+    fields = """jsonb_build_object(
+        'year', 2000 + mod(g, 25), 'day', '2024-01-01'::date + mod(g, 90)::integer,
+        'lang', 'en', 'flag', mod(g, 2),
+        'mixed', CASE WHEN mod(g, 2) = 0 THEN '"x"' ELSE to_jsonb(g) END,
+        'tags', jsonb_build_array(g), 'author', jsonb_build_object('v1.0', g),
+        'text', 'number ' || g, 'none', NULL)"""
+    insert = f"""INSERT INTO rag.chunks SELECT 1, g, gen_random_uuid(), 0, NULL, NULL, '', 'c', '',
+        {fields}, '', NULL, '', 0
         FROM generate_series(%s::bigint, %s) AS g"""
     connection.execute("DELETE FROM rag.chunks")
     connection.execute(insert.encode(), [1, 9_999])
@@ -182,7 +189,9 @@ def test_a_session_that_holds_up_merges_is_named(connection: Connection, dsn: st
         other.execute("SELECT pg_advisory_lock(rag._keyword_lock(1))")
         assert "keyword merges" not in found(connection)  # nothing waits yet
         connection.execute(
-            """SELECT rag.put_chunks('c', 'many', jsonb_agg(jsonb_build_object('content', 'word ' || g, 'embedding', '[1, 0, 0]'::jsonb)))
+            """SELECT rag.put_chunks('c', 'many',
+               jsonb_agg(jsonb_build_object('content', 'word ' || g, 'embedding',
+                   '[1, 0, 0]'::jsonb)))
                FROM generate_series(1, 1100) AS g"""
         )
         status, detail, remedy = found(connection)["keyword merges"]

@@ -24,7 +24,8 @@ def fill(connection: Connection, collection: str, count: int = 70) -> None:
     connection.execute("SELECT rag.create_collection(%s, 'none', 2)", [collection])
     connection.execute(
         """SELECT rag.put_chunks(%s, 'u' || g, jsonb_build_array(jsonb_build_object(
-               'content', 'word ' || g, 'embedding', '[1,2]'::jsonb))) FROM generate_series(1, %s) AS g""",
+               'content', 'word ' || g, 'embedding', '[1,2]'::jsonb)))
+               FROM generate_series(1, %s) AS g""",
         [collection, count],
     )
 

@@ -126,7 +126,8 @@ def test_dropping_frees_the_name_at_once_and_maintenance_removes_the_rest(
     assert database.remove_dropped() == 1
     assert database.remove_dropped() == 0
     left = connection.execute(
-        "SELECT count(*) FROM pg_class WHERE relnamespace = 'rag'::regnamespace AND relispartition AND relkind = 'r'"
+        "SELECT count(*) FROM pg_class WHERE relnamespace = 'rag'::regnamespace AND relispartition"
+        " AND relkind = 'r'"
     ).fetchone()
     assert left == (14,)  # seven of each collection that is left
     assert connection.execute("SELECT collection_name FROM rag.list_jobs()").fetchall() == [
@@ -175,12 +176,13 @@ CHUNKINGS: list[object] = [
     {"max_tokens": None}, {"overlap": 0}, {"overlap": 0.5}, {"overlap": 0.51}, {"overlap": -1},
     {"overlap": "0.1"}, {"method": "magic"}, {"method": None}, {"method": 5}, {"method": ["auto"]},
     {"methd": "auto"}, {"parent_tokens": 512}, {"method": "small-to-big", "parent_tokens": 512},
-    {"method": "small-to-big", "parent_tokens": 64}, {"method": "small-to-big", "parent_tokens": 65},
-    {"method": "small-to-big", "max_tokens": 512}, {"method": "small-to-big", "parent_tokens": 70000},
-    {"method": "small-to-big", "overlap": 0.1}, {"method": "small-to-big", "overlap": 0},
-    {"breakpoint": 0.5}, {"method": "semantic", "breakpoint": 0.5},
-    {"method": "semantic", "breakpoint": 1.5}, {"method": "sentence", "overlap": 0.2},
-    *({"method": method} for method in METHODS), *({"method": m, "overlap": 0.2} for m in METHODS),
+    {"method": "small-to-big", "parent_tokens": 64},
+    {"method": "small-to-big", "parent_tokens": 65}, {"method": "small-to-big", "max_tokens": 512},
+    {"method": "small-to-big", "parent_tokens": 70000}, {"method": "small-to-big", "overlap": 0.1},
+    {"method": "small-to-big", "overlap": 0}, {"breakpoint": 0.5},
+    {"method": "semantic", "breakpoint": 0.5}, {"method": "semantic", "breakpoint": 1.5},
+    {"method": "sentence", "overlap": 0.2}, *({"method": method} for method in METHODS),
+    *({"method": m, "overlap": 0.2} for m in METHODS),
 ]  # fmt: skip
 
 

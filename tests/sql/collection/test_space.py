@@ -1,4 +1,5 @@
-"""Embedding spaces and re-chunking, in SQL and through a worker with two models that need no weights."""
+"""Embedding spaces and re-chunking, in SQL and through a worker with two models
+that need no weights."""
 
 import json
 import threading
@@ -407,14 +408,16 @@ def test_measures_are_as_defined(connection: Connection) -> None:
     (active,) = connection.execute("SELECT space_id FROM rag.list_spaces('c')").fetchone() or (0,)
     for place, chunk_id in enumerate((2, 1, 4, 3)):  # b a d c
         connection.execute(
-            "INSERT INTO rag.embeddings SELECT %s, chunk_id, %s::text::halfvec FROM rag.chunks WHERE content = %s",
+            "INSERT INTO rag.embeddings SELECT %s, chunk_id, %s::text::halfvec FROM rag.chunks"
+            " WHERE content = %s",
             [other, f"[10, {place}]", "abcd"[chunk_id - 1]],
         )
     queries = [
         {"query": "x", "embeddings": {active: [1, 0], other: [1, 0]}, "relevant": {"b": 2, "c": 1}}
     ]
     rows = connection.execute(
-        "SELECT space_id, overlap, rank_difference, recall, ndcg FROM rag.compare_spaces('c', %s, 2)",
+        "SELECT space_id, overlap, rank_difference, recall, ndcg FROM rag.compare_spaces('c',"
+        " %s, 2)",
         [json.dumps(queries)],
     ).fetchall()
     best = 2 + 1 / 1.584962500721156

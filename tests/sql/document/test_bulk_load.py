@@ -1,4 +1,5 @@
-"""Bulk loading: many texts are lexed by several processes, and the vector index is built at the end."""
+"""Bulk loading: many texts are lexed by several processes,
+and the vector index is built at the end."""
 
 import json
 from typing import Any
@@ -75,7 +76,8 @@ def test_a_large_document_is_stored_where_tables_are_refused(
     connection.add_notice_handler(lambda n: notices.append(str(n.message_primary)))
     connection.execute(
         """SELECT rag.put_chunks('refused', 'large', (
-               SELECT jsonb_agg(jsonb_build_object('content', 'w' || g)) FROM generate_series(1, 600) AS g))"""
+               SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
+               FROM generate_series(1, 600) AS g))"""
     )
     assert notices == ["texts are lexed by one process: no tables today"]
     found = connection.execute("SELECT count(*) FROM rag.search_keyword('refused', 'w600')")
@@ -176,5 +178,8 @@ def test_without_shared_memory_an_index_is_built_by_one_process(
     vector = json.dumps([1.0] * DIMENSIONS)
     hits = connection.execute("SELECT * FROM rag.search_vector('k', %s)", [vector]).fetchall()
     assert len(hits) == 10
-    kept = "SELECT current_setting('max_parallel_maintenance_workers'), current_setting('maintenance_work_mem')"
+    kept = (
+        "SELECT current_setting('max_parallel_maintenance_workers'),"
+        " current_setting('maintenance_work_mem')"
+    )
     assert connection.execute(kept).fetchone() == ("2", "2000GB")

@@ -242,7 +242,8 @@ def test_bulk_loading_groups_by_uri_and_keeps_the_order(
     counts = database.load_chunks("c", records, 3)
     assert (counts.loaded_documents, counts.loaded_chunks, counts.queued) == (3, 9, [])
     ordered = connection.execute(
-        """SELECT c.content FROM rag.chunks AS c JOIN rag.documents AS d USING (collection_id, document_id)
+        """SELECT c.content FROM rag.chunks AS c JOIN rag.documents AS d
+           USING (collection_id, document_id)
            WHERE d.uri = 'd1' ORDER BY c.ordinal"""
     ).fetchall()
     assert ordered == [("piece 1",), ("piece 4",), ("piece 7",)]

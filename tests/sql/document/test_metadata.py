@@ -29,15 +29,18 @@ FIELDS = ["num", "txt", "day", "flag", "a", "n", "n.x", "q\\.r", "\\$x"]
 
 @pytest.fixture(scope="module")
 def prepared(new_database: Any, template: str) -> Iterator[Connection]:
-    """Collections plain (nothing declared) and declared, of documents that need nothing but metadata."""
+    """Collections plain (nothing declared) and declared,
+    of documents that need nothing but metadata."""
     with psycopg.connect(new_database(template), autocommit=True) as connection:
         for name in ("plain", "declared"):
             connection.execute("SELECT rag.create_collection(%s, 'none', 3)", [name])
         for field, kind in DECLARED.items():
             connection.execute("SELECT rag.index_field('declared', %s, %s)", [field, kind])
         connection.execute(
-            """ALTER TABLE rag.documents ALTER document_id SET DEFAULT gen_random_uuid(), ALTER title SET DEFAULT '',
-               ALTER content SET DEFAULT '', ALTER media_type SET DEFAULT 'text/plain', ALTER content_hash SET DEFAULT ''"""
+            """ALTER TABLE rag.documents ALTER document_id SET DEFAULT gen_random_uuid(),
+               ALTER title SET DEFAULT '',
+               ALTER content SET DEFAULT '', ALTER media_type
+               SET DEFAULT 'text/plain', ALTER content_hash SET DEFAULT ''"""
         )
         connection.execute("SET TimeZone = 'Asia/Kolkata'; SET DateStyle = 'SQL, DMY'")
         set_json_loads(floats, connection)
@@ -50,7 +53,8 @@ def fill(connection: Connection, rows: Sequence[Json]) -> None:
     connection.execute(
         """INSERT INTO rag.documents (collection_id, uri, metadata)
            SELECT c, to_char(place, 'FM000'), value
-           FROM unnest(ARRAY[1, 2]) AS c, jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS m (value, place)""",
+           FROM unnest(ARRAY[1, 2]) AS c, jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS m
+               (value, place)""",
         [json.dumps(rows)],
     )  # fmt: skip
 
@@ -83,7 +87,8 @@ def tally(rows: Sequence[Json], field: str) -> list[list[Any]]:
 
 
 def same_tally(found: list[tuple[Any, int]], wanted: list[list[Any]]) -> bool:
-    """Whether the counts stand in this order, and each is of the same values (equal ones in any order)."""
+    """Whether the counts stand in this order, and each is of the same values (equal ones
+    in any order)."""
     return [n for _, n in found] == [n for _, n in wanted] and all(
         any(m == n and equal(value, other) for other, m in wanted) for value, n in found
     )
@@ -102,7 +107,8 @@ def place(value: Any, kind: str | None) -> tuple[Any, ...] | None:
 
 
 def in_order(rows: Sequence[Json], field: str, kind: str | None, descending: bool) -> list[str]:
-    """The uris of rows by a field: its types one after the other, what has no place last, ties by uri."""
+    """The uris of rows by a field: its types one after the other, what has no place last,
+    ties by uri."""
     places = {f"{i:03}": place(value_of(row, field), kind) for i, row in enumerate(rows, 1)}
     found: list[str] = []
     for type_ in range(4):
@@ -133,22 +139,35 @@ def test_counts_facets_and_selections_agree_with_the_oracle(
             ).fetchall()
             assert same_tally(found, tally(floats(json.dumps(passing)), field)), (field, passing)
             selected = prepared.execute(
-                "SELECT uri, metadata FROM rag.select_documents(%s, %s, order_by => %s, descending => %s)",
+                "SELECT uri, metadata FROM rag.select_documents(%s, %s, order_by => %s, descending"
+                " => %s)",
                 [name, where, field, descending],
             ).fetchall()
             kind = DECLARED.get(field) if name == "declared" else None
-            order = [u for u in in_order(rows, field, kind, descending) if matches(rows[int(u) - 1], one)]  # fmt: skip
+            order = [
+                u for u in in_order(rows, field, kind, descending) if matches(rows[int(u) - 1], one)
+            ]
             assert [uri for uri, _ in selected] == order, (field, descending, rows)
 
 
 def test_each_value_of_a_facet_counts_what_a_filter_by_it_counts(prepared: Connection) -> None:
     rows: list[Json] = [
-        {"a": "x"}, {"a": ["x", "y", "x"]}, {"a": 1}, {"a": 1}, {"a": "1"}, {"a": True}, {"a": None}, {"a": []}, {},
-        {"a": {"b": 1}},
+        {"a": "x"}, {"a": ["x", "y", "x"]}, {"a": 1}, {"a": 1}, {"a": "1"}, {"a": True},
+        {"a": None}, {"a": []}, {}, {"a": {"b": 1}},
     ]  # fmt: skip
     fill(prepared, rows)
-    found = prepared.execute("SELECT value::text, documents FROM rag.facets('plain', 'a')").fetchall()  # fmt: skip
-    assert dict(found) == {"\"x\"": 2, "\"y\"": 1, "1": 2, "\"1\"": 1, "true": 1, "null": 1, '{"b": 1}': 1}  # fmt: skip
+    found = prepared.execute(
+        "SELECT value::text, documents FROM rag.facets('plain', 'a')"
+    ).fetchall()
+    assert dict(found) == {
+        '"x"': 2,
+        '"y"': 1,
+        "1": 2,
+        '"1"': 1,
+        "true": 1,
+        "null": 1,
+        '{"b": 1}': 1,
+    }
     for value, documents in found:
         where = f'{{"a": {{"$eq": {value}}}}}'
         assert prepared.execute("SELECT rag.count_documents('plain', %s)", [where]).fetchone() == (
@@ -177,9 +196,14 @@ def test_documents_sort_by_their_own_columns(connection: Connection) -> None:
     for uri, title in (("b", "Ape"), ("a", "Bee"), ("c", "Ape")):
         connection.execute("SELECT rag.put_document('c', %s, 'text', title => %s)", [uri, title])
     for order, descending, wanted in (
-        ("uri", False, "abc"), ("uri", True, "cba"), ("title", False, "bca"), ("title", True, "abc"),
-        ("created_at", False, "bac"), ("updated_at", True, "cab"), ("created_at", None, "bac"),
-    ):  # fmt: skip
+        ("uri", False, "abc"),
+        ("uri", True, "cba"),
+        ("title", False, "bca"),
+        ("title", True, "abc"),
+        ("created_at", False, "bac"),
+        ("updated_at", True, "cab"),
+        ("created_at", None, "bac"),
+    ):
         found = connection.execute(
             "SELECT uri FROM rag.select_documents('c', order_by => %s, descending => %s)",
             [order, descending],
@@ -208,11 +232,19 @@ def test_documents_sort_by_their_own_columns(connection: Connection) -> None:
         ("select_documents('c', result_offset => -1)", "RG004", "offset -1 is out of range"),
         ("count_documents('c', '[]')", "RG004", "the filter is a JSON array"),
         ("count_documents('c', NULL)", "RG004", "the filter is a JSON null"),
-        ("count_documents('c', '{\"a\": {\"$regex\": 1}}')", "RG004", r"unknown operator '\$regex'"),
+        (
+            "count_documents('c', '{\"a\": {\"$regex\": 1}}')",
+            "RG004",
+            r"unknown operator '\$regex'",
+        ),
         ("facets('c', 'a', '{\"$x\": 1}')", "RG004", r"unknown operator or column '\$x'"),
-        ("field_index_statement('c', 'a', 'text', 'jobs')", "RG001", "fields have no index on 'jobs'"),
+        (
+            "field_index_statement('c', 'a', 'text', 'jobs')",
+            "RG001",
+            "fields have no index on 'jobs'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_argument_gets_one_line_and_a_hint(
     connection: Connection, call: str, code: str, message: str
 ) -> None:
@@ -256,15 +288,21 @@ def test_row_level_security_holds(prepared: Connection) -> None:
 def test_the_same_filter_finds_the_same_documents_by_search(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
     for uri, own in (
-        ("a", {"year": 2023, "tags": ["x", "y"]}), ("b", {"year": 2024}), ("c", {"year": 2025, "tags": "x"}), ("d", {}),
-    ):  # fmt: skip
+        ("a", {"year": 2023, "tags": ["x", "y"]}),
+        ("b", {"year": 2024}),
+        ("c", {"year": 2025, "tags": "x"}),
+        ("d", {}),
+    ):
         chunks = json.dumps([{"content": "red fish"}, {"content": "fish", "metadata": {"page": 2}}])
         connection.execute(
             "SELECT rag.put_chunks('c', %s, %s, metadata => %s)", [uri, chunks, json.dumps(own)]
         )
     for where, uris in (
-        ({}, "abcd"), ({"tags": "x"}, "ac"), ({"year": {"$gte": 2024}}, "bc"), ({"year": {"$not": {"$lt": 2025}}}, "cd"),
-    ):  # fmt: skip
+        ({}, "abcd"),
+        ({"tags": "x"}, "ac"),
+        ({"year": {"$gte": 2024}}, "bc"),
+        ({"year": {"$not": {"$lt": 2025}}}, "cd"),
+    ):
         hits = "SELECT DISTINCT uri FROM rag.search_keyword('c', 'fish', 100, %s) ORDER BY uri"
         documents = "SELECT uri FROM rag.select_documents('c', %s)"
         for statement in (hits, documents):

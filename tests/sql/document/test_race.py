@@ -1,4 +1,5 @@
-"""Two connections that write the same documents, stepping in order: nothing is lost, nobody deadlocks."""
+"""Two connections that write the same documents, stepping in order:
+nothing is lost, nobody deadlocks."""
 
 import json
 import threading
@@ -46,7 +47,8 @@ def beside(
     act: Callable[[], Any],
     then: Callable[[], Any] = lambda: None,
 ) -> Any:
-    """Do `act`, which uses `second`, until it waits for `first`; then do `then` and commit `first`."""
+    """Do `act`, which uses `second`, until it waits for `first`;
+    then do `then` and commit `first`."""
     outcome: list[Any] = []
 
     def run() -> None:
@@ -155,7 +157,10 @@ def test_a_put_beside_a_store_queues_the_new_text(
     first.execute(STORE, [*held, chunks("one")])
     beside(connection, first, second, lambda: second.execute(PUT, ["two"]))
     assert jobs(connection) == ["waiting"]
-    assert connection.execute("SELECT version, indexed_version FROM rag.documents").fetchone() == (2, 1)  # fmt: skip
+    assert connection.execute("SELECT version, indexed_version FROM rag.documents").fetchone() == (
+        2,
+        1,
+    )
 
 
 def test_a_store_beside_a_delete_finds_its_lease_gone(
@@ -223,7 +228,11 @@ def test_the_same_documents_in_other_orders_do_not_deadlock(
 
 
 def test_the_last_of_two_documents_with_one_uri_counts(connection: Connection) -> None:
-    items = [{"uri": "u", "content": "one"}, {"uri": "t", "content": "x"}, {"uri": "u", "content": "two"}]  # fmt: skip
+    items = [
+        {"uri": "u", "content": "one"},
+        {"uri": "t", "content": "x"},
+        {"uri": "u", "content": "two"},
+    ]
     ids = connection.execute("SELECT rag.put_documents('c', %s)", [json.dumps(items)]).fetchall()
     assert contents(connection) == ["x", "two"]
     assert ids[0] == ids[2] != ids[1]

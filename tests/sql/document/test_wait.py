@@ -107,7 +107,8 @@ def test_a_document_without_its_vector_is_waited_for(
 def test_a_version_put_later_is_not_waited_for(
     rag: Rag, docs: Collection, embedder: HashEmbedder, connection: Connection
 ) -> None:
-    """Somebody changes the document again and again: the wait ends with the version it began with."""
+    """Somebody changes the document again and again:
+    the wait ends with the version it began with."""
     token = put(docs)
     rag.worker().drain()
     put(docs, text="the second text")

@@ -1,5 +1,5 @@
-"""Filters of a document's columns ($uri, $title …) against what the documents hold, in every function
-that takes a filter; what cannot be asked; the plans."""
+"""Filters of a document's columns ($uri, $title …) against what the documents hold, in every
+function that takes a filter; what cannot be asked; the plans."""
 
 import datetime
 import json
@@ -24,25 +24,41 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
         connection.execute("SELECT rag.create_collection('c', 'none', 2)")
         for n in range(60):
             connection.execute(
-                "SELECT rag.put_chunks('c', %s, %s, title => %s, metadata => %s, language => %s::regconfig)",
-                [f"{'guide' if n % 3 else 'a_b%'}/{n:02}", json.dumps([
-                    {"content": f"common word{n}", "embedding": [1, n]},
-                    {"content": f"common other{n}", "embedding": [n, 1]}]),
-                 f"Title {n % 7}", json.dumps({"uri": f"of {n}", "n": n}), "german" if n % 5 == 0 else None],
-            )  # fmt: skip
+                "SELECT rag.put_chunks('c', %s, %s, title => %s, metadata => %s, language =>"
+                " %s::regconfig)",
+                [
+                    f"{'guide' if n % 3 else 'a_b%'}/{n:02}",
+                    json.dumps(
+                        [
+                            {"content": f"common word{n}", "embedding": [1, n]},
+                            {"content": f"common other{n}", "embedding": [n, 1]},
+                        ]
+                    ),
+                    f"Title {n % 7}",
+                    json.dumps({"uri": f"of {n}", "n": n}),
+                    "german" if n % 5 == 0 else None,
+                ],
+            )
             connection.execute(
-                "UPDATE rag.documents SET created_at = %s, updated_at = %s, media_type = %s WHERE uri LIKE %s",
-                [DAY + datetime.timedelta(days=n), DAY - datetime.timedelta(days=n),
-                 "text/markdown" if n % 4 else "text/plain", f"%/{n:02}"],
-            )  # fmt: skip
+                "UPDATE rag.documents SET created_at = %s, updated_at = %s, media_type = %s WHERE"
+                " uri LIKE %s",
+                [
+                    DAY + datetime.timedelta(days=n),
+                    DAY - datetime.timedelta(days=n),
+                    "text/markdown" if n % 4 else "text/plain",
+                    f"%/{n:02}",
+                ],
+            )
         connection.execute("SELECT rag.maintain()")
         yield connection
 
 
 def documents(connection: Connection) -> dict[str, dict[str, Any]]:
-    """What each document is, as the oracle takes it: its metadata, and its columns under their names."""
+    """What each document is, as the oracle takes it:
+    its metadata, and its columns under their names."""
     rows = connection.execute(
-        """SELECT uri, metadata, title, media_type, coalesce(language, 'english'), created_at, updated_at
+        """SELECT uri, metadata, title, media_type, coalesce(language, 'english'), created_at,
+           updated_at
            FROM rag.documents"""
     ).fetchall()
     return {
@@ -61,14 +77,17 @@ def random_condition(chance: random.Random, rows: list[dict[str, Any]]) -> dict[
         return {name: {chance.choice(["$gt", "$gte", "$lt", "$lte"]): some[0]}}
     text = some[0].replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     wanted = chance.choice([
-        some[0], {"$eq": some[0]}, {"$ne": some[0]}, {"$in": some}, {"$nin": some}, {"$like": text[:5] + "%"},
-        {"$like": "%" + text[-1:]}, {"$like": "a_b%"}, {chance.choice(["$gt", "$lte"]): some[0]},
-        {"$gte": some[0][:3], "$ne": some[0]}, {"$in": []}, {"$not": {"$in": some}}, {"$not": some[0]},
+        some[0], {"$eq": some[0]}, {"$ne": some[0]}, {"$in": some}, {"$nin": some},
+        {"$like": text[:5] + "%"}, {"$like": "%" + text[-1:]}, {"$like": "a_b%"},
+        {chance.choice(["$gt", "$lte"]): some[0]}, {"$gte": some[0][:3], "$ne": some[0]},
+        {"$in": []}, {"$not": {"$in": some}}, {"$not": some[0]},
     ])  # fmt: skip
     return {name: wanted}
 
 
-def random_filter(chance: random.Random, rows: list[dict[str, Any]], depth: int = 0) -> dict[str, Any]:  # fmt: skip
+def random_filter(
+    chance: random.Random, rows: list[dict[str, Any]], depth: int = 0
+) -> dict[str, Any]:
     kind = chance.random() if depth < 2 else 1
     inner = [random_filter(chance, rows, depth + 1) for _ in range(2)] if kind < 0.5 else []
     if kind < 0.2:
@@ -86,9 +105,12 @@ def as_oracle(wanted: Any) -> Any:
     """The filter with the columns' names as keys of the metadata."""
     if isinstance(wanted, dict):
         return {
-            "\\" + k if k[1:] in ("uri", "title", "media_type", "language", "created_at", "updated_at")
-            and k[0] == "$" else k: as_oracle(v) for k, v in wanted.items()
-        }  # fmt: skip
+            "\\" + k
+            if k[1:] in ("uri", "title", "media_type", "language", "created_at", "updated_at")
+            and k[0] == "$"
+            else k: as_oracle(v)
+            for k, v in wanted.items()
+        }
     return [as_oracle(one) for one in wanted] if isinstance(wanted, list) else wanted
 
 
@@ -109,7 +131,9 @@ def test_columns_are_filtered_alike_in_searches_counts_and_lists(filled: Connect
         wanted = random_filter(chance, list(stored.values()))
         truth = {uri for uri, row in stored.items() if matches(row, as_oracle(wanted))}
         for call in CALLS if number % 3 == 0 else (chance.choice(CALLS),):
-            rows = filled.execute(f"SELECT uri FROM {call}".encode(), [json.dumps(wanted)]).fetchall()  # fmt: skip
+            rows = filled.execute(
+                f"SELECT uri FROM {call}".encode(), [json.dumps(wanted)]
+            ).fetchall()
             assert {uri for (uri,) in rows} == truth, (call, wanted)
             assert len(rows) == len(truth) * (1 if "documents" in call else 2)
         count = filled.execute("SELECT rag.count_documents('c', %s)", [json.dumps(wanted)])
@@ -177,7 +201,12 @@ def test_what_columns_hold_breaks_out_of_nothing(filled: Connection) -> None:
         "NULL",
     ):
         for name in ("$uri", "$title"):
-            for wanted in (value, {"$in": [value, "x"]}, {"$gte": value}, {"$like": "%" + value.replace("\\", "\\\\")}):  # fmt: skip
+            for wanted in (
+                value,
+                {"$in": [value, "x"]},
+                {"$gte": value},
+                {"$like": "%" + value.replace("\\", "\\\\")},
+            ):
                 filled.execute("SELECT rag.count_documents('c', %s)", [json.dumps({name: wanted})])
     assert filled.execute("SELECT count(*) FROM rag.chunks").fetchone() == (120,)
 
@@ -190,7 +219,8 @@ def test_a_uri_is_found_by_its_key_and_nothing_is_joined_without_a_column(
             "SELECT condition, indexed FROM rag.compile_filter(1, %s)", [json.dumps(wanted)]
         ).fetchone() or ("", False)
         lines = filled.execute(
-            f"EXPLAIN SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1 AND {condition}".encode()
+            "EXPLAIN SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1 AND"
+            f" {condition}".encode()
         ).fetchall()
         return "\n".join(line for (line,) in lines), indexed
 
@@ -228,7 +258,8 @@ def test_recency_goes_by_a_documents_own_times(filled: Connection) -> None:
     for column, best in (("$created_at", "guide/59"), ("$updated_at", "a_b%/00")):
         boosts = json.dumps([{"recency": column, "half_life": "1000 days", "weight": 1}])
         found = filled.execute(
-            "SELECT uri FROM rag.search('c', query_embedding => '[1, 1]', candidate_limit => 1000, boosts => %s)",
+            "SELECT uri FROM rag.search('c', query_embedding => '[1, 1]', candidate_limit => 1000,"
+            " boosts => %s)",
             [
                 json.dumps(
                     [{"filter": {}, "multiply": 0}, {"filter": {}, "add": 1}, *json.loads(boosts)]
@@ -238,7 +269,8 @@ def test_recency_goes_by_a_documents_own_times(filled: Connection) -> None:
         assert found == (best,)
     with pytest.raises(psycopg.Error, match="needs a field and a half_life") as caught:
         filled.execute(
-            'SELECT rag.search(\'c\', \'x\', boosts => \'[{"recency": "$uri", "half_life": "1 day"}]\')'
+            'SELECT rag.search(\'c\', \'x\', boosts => \'[{"recency": "$uri", "half_life": "1'
+            " day\"}]')"
         )
     assert caught.value.sqlstate == "RG004"
 
@@ -262,12 +294,14 @@ def test_a_search_without_a_vector_says_so_in_its_columns_and_explanation(
         ("'common', '[1, 1]'", "{}", None),
     ):
         (notes,) = filled.execute(
-            f"SELECT rag.explain_search('c', {arguments}, options => '{options}') -> 'notes'".encode()
+            f"""SELECT rag.explain_search('c', {arguments},
+                options => '{options}') -> 'notes'""".encode()
         ).fetchone() or (None,)
         assert notes == ([note] if note else []), (arguments, options)
         named = "".join(f", {name} => {value}" for name, value in json.loads(options).items())
         skipped = filled.execute(
-            f"SELECT bool_and(vector_rank IS NULL), bool_and(keyword_rank IS NULL) FROM rag.search('c', {arguments}{named})".encode()
+            "SELECT bool_and(vector_rank IS NULL), bool_and(keyword_rank IS NULL) FROM"
+            f" rag.search('c', {arguments}{named})".encode()
         ).fetchone()
         assert skipped == (
             note is not None and "keywords" in note,

@@ -23,7 +23,8 @@ SLOW = bool(os.environ.get("RAG_PG_TEST_SLOW"))  # 10,000 filters instead of 600
 
 # --- evaluation: many filters in two round trips
 
-REQUIRED = """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(), ALTER ordinal SET DEFAULT 0,
+REQUIRED = """ALTER TABLE rag.chunks ALTER document_id SET DEFAULT gen_random_uuid(), ALTER ordinal
+    SET DEFAULT 0,
     ALTER heading SET DEFAULT '', ALTER content SET DEFAULT '', ALTER content_hash SET DEFAULT '',
     ALTER lexemes SET DEFAULT '', ALTER lexeme_count SET DEFAULT 0"""
 
@@ -33,7 +34,8 @@ def fill(connection: Connection, collection: int, rows: Sequence[Json]) -> None:
     connection.execute("DELETE FROM rag.chunks WHERE collection_id = %s", [collection])
     connection.execute(
         """INSERT INTO rag.chunks (collection_id, chunk_id, metadata)
-           SELECT %s, place - 1, value FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS m (value, place)""",
+           SELECT %s, place - 1, value
+           FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS m (value, place)""",
         [collection, json.dumps(rows)],
     )  # fmt: skip
 
@@ -47,8 +49,8 @@ def evaluate(connection: Connection, collection: int, wanted: Sequence[Json]) ->
         [json.dumps(wanted), collection],
     ).fetchall()
     parts = [
-        f"SELECT {i}, ARRAY(SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = {collection} "
-        f"AND {condition} ORDER BY c.chunk_id)"
+        f"SELECT {i}, ARRAY(SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id ="
+        f" {collection} AND {condition} ORDER BY c.chunk_id)"
         for i, (condition,) in enumerate(conditions)
     ]
     rows = connection.execute(" UNION ALL ".join(parts).encode()).fetchall()
@@ -61,7 +63,8 @@ def expected(rows: Sequence[Json], wanted: Json) -> list[int]:
 
 @pytest.fixture(scope="module")
 def prepared(new_database: Any, template: str) -> Iterator[Connection]:
-    """Collections 1 (nothing declared) and 2 (DECLARED); a session in another time zone and date style."""
+    """Collections 1 (nothing declared) and 2 (DECLARED);
+    a session in another time zone and date style."""
     with psycopg.connect(new_database(template), autocommit=True) as connection:
         for name in ("plain", "declared"):
             connection.execute("SELECT rag.create_collection(%s, 'none', 3)", [name])
@@ -82,8 +85,12 @@ def disagreement(rows: list[Json], wanted: Json, found: list[int], truth: list[i
     deadline=None,
     max_examples=400 if SLOW else 24,
     phases=[Phase.explicit, Phase.generate],  # the message names one filter: nothing to shrink
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
-)  # fmt: skip
+    suppress_health_check=[
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+        HealthCheck.large_base_example,
+    ],
+)
 @given(
     rows=st.lists(metadata, min_size=1, max_size=12),
     wanted=st.lists(filters, min_size=25, max_size=25),
@@ -104,8 +111,9 @@ def test_filters_agree_with_the_oracle_whether_declared_or_not(
 # --- input that wants to break out, and limits
 
 HOSTILE = [
-    "'", "''; DROP TABLE rag.chunks; --", '"', '"; x', "\\", "\\\\", "\\'", "$", "$1", "$$", "$[*]", "@.a", "%s", "%L", "%1$s",
-    "\x01\x1f\x7f", "\n\r\t\b\f", "\u2028", "é", "🐟", "? (@ == 1)", "||", "a.b", "E'\\x'", "::text", "CREATE INDEX CONCURRENTLY",
+    "'", "''; DROP TABLE rag.chunks; --", '"', '"; x', "\\", "\\\\", "\\'", "$", "$1", "$$",
+    "$[*]", "@.a", "%s", "%L", "%1$s", "\x01\x1f\x7f", "\n\r\t\b\f", "\u2028", "é", "🐟",
+    "? (@ == 1)", "||", "a.b", "E'\\x'", "::text", "CREATE INDEX CONCURRENTLY",
 ]  # fmt: skip
 
 
@@ -118,14 +126,21 @@ def test_hostile_keys_and_values_are_only_keys_and_values(prepared: Connection) 
     wanted = [
         {escaped(one): condition}
         for one in HOSTILE
-        for condition in (one, {"$gte": one}, {"$in": ["x", one]}, {"$contains": [one]}, {"$exists": True},
-                          {"$eq": {one: one}}, {"$like": one.replace("\\", "\\\\").replace("%", "\\%") + "%"})
-    ]  # fmt: skip
+        for condition in (
+            one,
+            {"$gte": one},
+            {"$in": ["x", one]},
+            {"$contains": [one]},
+            {"$exists": True},
+            {"$eq": {one: one}},
+            {"$like": one.replace("\\", "\\\\").replace("%", "\\%") + "%"},
+        )
+    ]
     fill(prepared, 1, rows)
     assert evaluate(prepared, 1, wanted) == [expected(rows, one) for one in wanted]
-    assert prepared.execute("SELECT count(*) FROM rag.chunks WHERE collection_id = 1").fetchone() == (
-        len(rows),
-    )  # fmt: skip
+    assert prepared.execute(
+        "SELECT count(*) FROM rag.chunks WHERE collection_id = 1"
+    ).fetchone() == (len(rows),)
 
 
 def test_large_and_deep_filters_work(prepared: Connection) -> None:
@@ -141,8 +156,10 @@ def test_large_and_deep_filters_work(prepared: Connection) -> None:
             {"$or": [{"$not": {"$not": nested}}, {"none": 1}]} if _ % 7 == 0 else {"$and": [nested]}
         )
     wanted: list[Json] = [
-        {"a": long}, {"a": {"$gte": long}}, {"a": {"$gt": long[:-1]}}, {"a": {"$like": "x%"}}, {"a": deep}, {"a": {"$contains": deep}},
-        {"a": {"$in": numbers}}, {"tags": {"$in": numbers}}, {"a": {"$nin": numbers}}, {escaped(long): {"$exists": False}}, nested,
+        {"a": long}, {"a": {"$gte": long}}, {"a": {"$gt": long[:-1]}}, {"a": {"$like": "x%"}},
+        {"a": deep}, {"a": {"$contains": deep}}, {"a": {"$in": numbers}},
+        {"tags": {"$in": numbers}}, {"a": {"$nin": numbers}}, {escaped(long): {"$exists": False}},
+        nested,
     ]  # fmt: skip
     fill(prepared, 1, rows)
     truth = [[0], [0], [0], [0], [1], [1], [2], [2], [0, 1, 3], [0, 1, 2, 3], [2]]
@@ -162,7 +179,10 @@ def nest(depth: int) -> Json:
         ({"$eq": 1}, r"unknown operator or column '\$eq'"),
         ({"a": {"$gt": 1, "b": 2}}, "unknown operator 'b' at field 'a'"),
         ({"a": {"$in": "x"}}, r"\$in of field 'a' takes a list, not \"x\""),
-        ({"a": {"$gte": None}}, r"\$gte of field 'a' takes a number, a date, a text or a boolean, not null"),
+        (
+            {"a": {"$gte": None}},
+            r"\$gte of field 'a' takes a number, a date, a text or a boolean, not null",
+        ),
         ({"a": {"$lt": [1]}}, r"\$lt of field 'a' takes a number.*not \[1\]"),
         ({"a": {"$exists": 1}}, r"\$exists of field 'a' takes true or false, not 1"),
         ({"a": {"$like": 5}}, r"\$like of field 'a' takes a pattern, not 5"),
@@ -174,16 +194,25 @@ def nest(depth: int) -> Json:
         ({"a" + ".a" * 32: 1}, "has 33 steps"),
         (nest(32), "nested more than 32 deep"),
         ({"a": "x" * 8_000_001}, "the filter has 80000.. bytes"),
-        ({"num": {"$gte": "2024"}}, r"field 'num' is declared numeric, \$gte cannot compare it with \"2024\""),
-        ({"day": {"$gte": "2024-02-30"}}, r"field 'day' is declared timestamptz.*dates are written like"),
+        (
+            {"num": {"$gte": "2024"}},
+            r"field 'num' is declared numeric, \$gte cannot compare it with \"2024\"",
+        ),
+        (
+            {"day": {"$gte": "2024-02-30"}},
+            r"field 'day' is declared timestamptz.*dates are written like",
+        ),
         ({"txt": {"$gte": 5}}, "field 'txt' is declared text"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_filter_gets_one_line_that_names_what_is_wrong(
     prepared: Connection, wanted: Json, message: str
 ) -> None:
     with pytest.raises(psycopg.Error) as caught:
-        prepared.execute("SELECT * FROM rag.search_keyword('declared', 'x', metadata_filter => %s)", [json.dumps(wanted)])  # fmt: skip
+        prepared.execute(
+            "SELECT * FROM rag.search_keyword('declared', 'x', metadata_filter => %s)",
+            [json.dumps(wanted)],
+        )
     assert caught.value.sqlstate == "RG004"
     found = caught.value.diag
     assert found.message_hint and "\n" not in str(found.message_primary)
@@ -196,7 +225,9 @@ def test_a_wrong_filter_gets_one_line_that_names_what_is_wrong(
 
 
 def compiled(connection: Connection, collection: int, wanted: Json) -> tuple[Any, ...]:
-    row = connection.execute("SELECT * FROM rag.compile_filter(%s, %s)", [collection, json.dumps(wanted)]).fetchone()  # fmt: skip
+    row = connection.execute(
+        "SELECT * FROM rag.compile_filter(%s, %s)", [collection, json.dumps(wanted)]
+    ).fetchone()
     assert row is not None
     return tuple(row)
 
@@ -240,8 +271,10 @@ def large(new_database: Any, template: str) -> Iterator[Connection]:
         connection.execute("ALTER TABLE rag.chunks_1 SET (autovacuum_enabled = off)")
         connection.execute(
             """INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata)
-               SELECT 1, g, repeat(md5(g::text), 50), jsonb_build_object('n', g, 'tag', 't' || g % 5000,
-                   'day', '2024-01-01'::date + g, 'path', md5(g::text), 'owner', jsonb_build_object('id', g % 997))
+               SELECT 1, g, repeat(md5(g::text), 50), jsonb_build_object('n', g, 'tag',
+                   't' || g % 5000,
+                   'day', '2024-01-01'::date + g, 'path', md5(g::text), 'owner',
+                   jsonb_build_object('id', g % 997))
                FROM generate_series(1, 20000) AS g"""
         )
         yield connection
@@ -250,8 +283,9 @@ def large(new_database: Any, template: str) -> Iterator[Connection]:
 def index_scans(connection: Connection, condition: str) -> tuple[set[str], int]:
     """The indexes of a query's plan, and how many rows it expects."""
     (plan,) = connection.execute(
-        f"EXPLAIN (FORMAT JSON) SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1 AND {condition}".encode()
-    ).fetchone() or ([],)  # fmt: skip
+        "EXPLAIN (FORMAT JSON) SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1"
+        f" AND {condition}".encode()
+    ).fetchone() or ([],)
 
     def nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield node
@@ -278,7 +312,8 @@ def test_equality_uses_gin_and_ranges_use_the_fields_index(
         large.execute("SELECT rag.index_field('l', %s, %s)", [field, kind])
     if not analyzed:
         large.execute(
-            "DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relname LIKE 'chunks_1%')"
+            "DELETE FROM pg_statistic WHERE starelid IN (SELECT oid FROM pg_class WHERE relname"
+            " LIKE 'chunks_1%')"
         )
         large.execute("SET enable_seqscan = off")  # as rag.few_matches has it
     for equality in ({"tag": "t7"}, {"owner.id": {"$in": [5, 6]}}, {"tag": {"$contains": "t7"}}):
@@ -315,11 +350,15 @@ def test_declaring_is_idempotent_and_another_type_is_an_error(connection: Connec
     listed = connection.execute("SELECT * FROM rag.list_fields('c')").fetchall()
     assert listed == [("a\\.b.c", "numeric"), ("day", "timestamptz")]
     for statement, code, message in (
-        ("SELECT rag.index_field('c', 'day', 'text')", "RG003", "'day' of collection 'c' is declared timestamptz, not text"),
+        (
+            "SELECT rag.index_field('c', 'day', 'text')",
+            "RG003",
+            "'day' of collection 'c' is declared timestamptz, not text",
+        ),
         ("SELECT rag.index_field('c', 'x', 'integer')", "RG001", "unknown field type 'integer'"),
         ("SELECT rag.index_field('c', '', 'text')", "RG001", "name has 0 bytes"),
         ("SELECT rag.index_field('nowhere', 'x', 'text')", "RG002", "no collection 'nowhere'"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(psycopg.Error, match=message) as caught:
             connection.execute(statement.encode())
         assert caught.value.sqlstate == code
@@ -330,10 +369,14 @@ def test_declaring_is_idempotent_and_another_type_is_an_error(connection: Connec
 
 def test_an_index_may_be_made_while_others_write(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 3)")
-    (statement,) = connection.execute("SELECT rag.field_index_statement('c', 'n', 'numeric')").fetchone() or ("",)  # fmt: skip
+    (statement,) = connection.execute(
+        "SELECT rag.field_index_statement('c', 'n', 'numeric')"
+    ).fetchone() or ("",)
     connection.execute(statement.encode())
     connection.execute("SELECT rag.index_field('c', 'n', 'numeric')")
-    made = connection.execute("SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunks_1_field_%'").fetchone()  # fmt: skip
+    made = connection.execute(
+        "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'chunks_1_field_%'"
+    ).fetchone()
     assert made == (1,)
 
 
@@ -345,7 +388,8 @@ def test_values_that_no_index_could_hold_do_not_stop_a_writer(connection: Connec
         chunk = {"content": "fish", "metadata": dict.fromkeys("ntdb", value)}
         connection.execute("SELECT rag.put_chunks('c', 'u', %s)", [json.dumps([chunk])])
     found = connection.execute(
-        """SELECT uri FROM rag.search_keyword('c', 'fish', metadata_filter => '{"d": {"$gte": "2024-01-01"}}')"""
+        """SELECT uri FROM rag.search_keyword('c', 'fish',
+           metadata_filter => '{"d": {"$gte": "2024-01-01"}}')"""
     ).fetchall()
     assert found == []
 
@@ -374,8 +418,11 @@ def test_every_search_takes_the_same_filters(database: Database, connection: Con
             "rag.search('c', 'fish', metadata_filter => %s)",
             "rag.search_vector('c', '[1, 0, 0]', 10, %s)",
             "rag.search_keyword('c', 'fish', 10, %s, 'all')",
-            "rag.explain_keyword('c', 'fish', 10, %s) AS e JOIN rag.chunks AS k USING (chunk_id) JOIN rag.documents USING (document_id)",
-        ):  # fmt: skip
+            (
+                "rag.explain_keyword('c', 'fish', 10, %s) AS e JOIN rag.chunks AS k USING"
+                " (chunk_id) JOIN rag.documents USING (document_id)"
+            ),
+        ):
             rows = connection.execute(f"SELECT DISTINCT uri FROM {call}".encode(), [wanted])
             assert sorted(uri for (uri,) in rows) == ["2022", "2024"], call
 

@@ -199,7 +199,8 @@ def queue_up(connection: Connection, collection: str, count: int, priority: int 
     """Jobs of documents that do not exist: what a job is about does not matter to the queue."""
     connection.execute(
         """SELECT rag._queue_jobs((rag._require_collection(%s)).collection_id,
-                                 ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)), 'ingest', %s)""",
+                                 ARRAY(SELECT gen_random_uuid() FROM generate_series(1, %s)),
+                                 'ingest', %s)""",
         [collection, count, priority],
     )
 
@@ -259,7 +260,8 @@ def test_the_claim_walks_its_index(database: Database, connection: Connection) -
 
 def test_a_job_is_not_taken_before_it_is_due(database: Database, connection: Connection) -> None:
     connection.execute(
-        """SELECT rag._queue_jobs((rag._require_collection('c')).collection_id, ARRAY[gen_random_uuid()], 'ingest',
+        """SELECT rag._queue_jobs((rag._require_collection('c')).collection_id,
+                                 ARRAY[gen_random_uuid()], 'ingest',
                                  job_run_at => now() + interval '1 hour')"""
     )
     assert take(database) == []

@@ -58,7 +58,8 @@ class Stress:
                 ids = [
                     r[0]
                     for r in db.execute(
-                        "SELECT chunk_id FROM rag.chunks WHERE collection_id = %s ORDER BY random() LIMIT %s",
+                        "SELECT chunk_id FROM rag.chunks WHERE collection_id = %s ORDER BY random()"
+                        " LIMIT %s",
                         (KEY, chance.randint(1, 8)),
                     )
                 ]
@@ -110,8 +111,8 @@ class Stress:
             pids = [
                 r[0]
                 for r in db.execute(
-                    "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid()"
-                    " AND datname = current_database()"
+                    "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND pid <>"
+                    " pg_backend_pid() AND datname = current_database()"
                 )
             ]
         for pid in random.sample(pids, len(pids)):
@@ -180,7 +181,8 @@ def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exac
         assert {w: n for w, n in counted.items() if n} == actual
         assert (
             db.execute(
-                "SELECT t.chunk_count, t.length_sum FROM rag.keyword_totals AS t WHERE t.collection_id = %s",
+                "SELECT t.chunk_count, t.length_sum FROM rag.keyword_totals AS t WHERE"
+                " t.collection_id = %s",
                 (KEY,),
             ).fetchone()
             == db.execute(

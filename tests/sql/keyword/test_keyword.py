@@ -1,4 +1,5 @@
-"""The keyword search as its callers see it: match modes, languages, identifiers, odd queries, explanations."""
+"""The keyword search as its callers see it:
+match modes, languages, identifiers, odd queries, explanations."""
 
 import json
 from typing import Any
@@ -49,8 +50,11 @@ def test_match_modes(connection: Connection) -> None:
 
 @pytest.mark.parametrize(
     "identifier",
-    ["ERR_CONN_RESET", "v1.2.3", "foo.bar_baz", "C++", "C#", ".NET", "/etc/pg_hba.conf", "max_wal_size",
-     "someone@example.org", "HTTP/2", "std::vector", "10.0.0.1", "CVE-2024-1234"],
+    [
+        "ERR_CONN_RESET", "v1.2.3", "foo.bar_baz", "C++", "C#", ".NET", "/etc/pg_hba.conf",
+        "max_wal_size", "someone@example.org", "HTTP/2", "std::vector", "10.0.0.1",
+        "CVE-2024-1234",
+    ],
 )  # fmt: skip
 def test_identifiers_find_the_chunk_that_holds_them(
     connection: Connection, identifier: str
@@ -101,8 +105,10 @@ def test_a_word_said_twice_counts_twice(connection: Connection) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["the of and", "?!… --", "", "'", "\\", "a & b | !c:*", "<->", "()", "red " * 20_000, "x" * 90_000,
-     " ".join(f"w{i}" for i in range(10_000)), "索" * 20_000],
+    [
+        "the of and", "?!… --", "", "'", "\\", "a & b | !c:*", "<->", "()", "red " * 20_000,
+        "x" * 90_000, " ".join(f"w{i}" for i in range(10_000)), "索" * 20_000,
+    ],
     ids=lambda q: q[:12],
 )  # fmt: skip
 @pytest.mark.parametrize("match", ["any", "all", "phrase", "web"])

@@ -45,7 +45,10 @@ def doctor(connection: Connection) -> list[tuple[str, str, str]]:
 def test_every_search_survives_a_dropped_configuration(connection: Connection) -> None:
     drop(connection)
     for match in ("any", "all", "phrase", "web"):
-        assert found(connection, f"search_keyword('c', 'alpha', match => '{match}')") == {"plain", "theirs"}  # fmt: skip
+        assert found(connection, f"search_keyword('c', 'alpha', match => '{match}')") == {
+            "plain",
+            "theirs",
+        }
     assert found(connection, "search('c', 'gamma', '[1, 0]')") == {"plain", "theirs"}
     assert connection.execute("SELECT rag.explain_search('c', 'gamma')").fetchone() is not None
     marked = connection.execute(

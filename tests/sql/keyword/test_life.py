@@ -43,7 +43,8 @@ class Life:
             self.metadata[chunk_id] = chunk_id % 3
             lexemes = self.db.execute(
                 """
-                INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, language, lexemes, lexeme_count)
+                INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, language,
+                    lexemes, lexeme_count)
                 SELECT %(key)s, %(id)s, %(text)s, %(metadata)s, %(language)s, l,
                        (SELECT coalesce(sum(cardinality(positions)), 0) FROM unnest(l))
                 FROM rag._lexemes(coalesce(%(language)s, 'english'), %(text)s) AS l
@@ -88,7 +89,8 @@ class Life:
         )
 
     def differences(self, query: str, limit: int, third: int | None = None) -> list[tuple]:
-        """Where a search, in each way that it can go, does not find what the oracle says it should."""
+        """Where a search, in each way that it can go,
+        does not find what the oracle says it should."""
         weights = dict(
             self.db.execute("SELECT * FROM rag._query_terms(%s, %s)", (self.key, query)).fetchall()
         )
@@ -123,7 +125,8 @@ def chosen_way(dsn: str) -> Iterator[None]:
         db.execute(
             """
             CREATE OR REPLACE FUNCTION rag._prefer_listing(
-                query rag.keyword_query, share double precision, result_limit integer, filter_indexed boolean
+                query rag.keyword_query, share double precision, result_limit integer,
+                filter_indexed boolean
             )
             RETURNS boolean LANGUAGE sql STABLE RETURN current_setting('test.way') = 'listed'
             """
@@ -136,7 +139,8 @@ def chosen_way(dsn: str) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
-    """Blocks of 8 slots and merges of 3 changes, so that a handful of chunks passes through every stage."""
+    """Blocks of 8 slots and merges of 3 changes,
+    so that a handful of chunks passes through every stage."""
     with (
         keyword_sizes(keyword_dsn, block=8, seal=4, merge=3, frequent=2),
         chosen_way(keyword_dsn),

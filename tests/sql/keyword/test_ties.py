@@ -1,4 +1,5 @@
-"""Equal scores are ordered by chunk id, wherever the chunks are in the index; and lexemes said very often."""
+"""Equal scores are ordered by chunk id, wherever the chunks are in the index;
+and lexemes said very often."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ Connection = psycopg.Connection[Any]
 
 @pytest.fixture(scope="module")
 def small_blocks(new_database: Any, template: str) -> Iterator[Connection]:
-    """Blocks of 400 slots, so that hundreds of chunks are fresh, open, sealed in part and in full blocks."""
+    """Blocks of 400 slots, so that hundreds of chunks are fresh, open,
+    sealed in part and in full blocks."""
     dsn = new_database(template)
     with (
         keyword_sizes(dsn, block=400, seal=250, merge=10_000, frequent=40),
@@ -37,7 +39,8 @@ def differences(connection: Connection, name: str, query: str) -> list[object]:
             """SELECT s.chunk_id, s.score
                FROM rag.score_keyword(%(key)s, %(query)s, ARRAY(
                    SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = %(key)s
-                   AND (%(half)s::integer IS NULL OR (c.metadata ->> 'half')::integer = %(half)s))) AS s
+                   AND (%(half)s::integer IS NULL OR (c.metadata ->> 'half')::integer = %(half)s)))
+                       AS s
                ORDER BY s.score DESC, s.chunk_id""",
             {"key": key, "query": query, "half": half},
         ).fetchall()
@@ -74,7 +77,8 @@ def test_ties_are_by_chunk_id_from_fresh_to_sealed(small_blocks: Connection, fil
                 assert differences(small_blocks, name, query) == []
             stages |= set(
                 small_blocks.execute(
-                    "SELECT segment >= 400, sealed FROM rag.keyword_segments WHERE collection_id = %s",
+                    "SELECT segment >= 400, sealed FROM rag.keyword_segments WHERE collection_id"
+                    " = %s",
                     key,
                 ).fetchall()
             )
@@ -90,7 +94,8 @@ def test_hybrid_ties_are_by_chunk_id(connection: Connection) -> None:
     for fusion in ("auto", "weighted", "rrf"):
         for boosts in ("[]", '[{"filter": {}, "multiply": 1.5}]'):
             found = connection.execute(
-                "SELECT chunk_id FROM rag.search('c', 'alpha', '[1, 0]', fusion => %s, boosts => %s)",
+                "SELECT chunk_id FROM rag.search('c', 'alpha', '[1, 0]', fusion => %s, boosts"
+                " => %s)",
                 [fusion, boosts],
             ).fetchall()
             assert found == first

@@ -18,12 +18,15 @@ AUTO = """
     SELECT rag.auto_weight(
         (SELECT max(v.x) - avg(v.x) FROM (SELECT x FROM unnest(%(cosines)s::float8[]) AS u (x)
                                           ORDER BY x DESC LIMIT 10) AS v),
-        (SELECT 1 - avg(v.x) / nullif(max(v.x), 0) FROM (SELECT x FROM unnest(%(words)s::float8[]) AS u (x)
-                                                         ORDER BY x DESC LIMIT 10) AS v),
+        (SELECT 1 - avg(v.x) / nullif(max(v.x), 0)
+            FROM (SELECT x FROM unnest(%(words)s::float8[]) AS u (x)
+                  ORDER BY x DESC LIMIT 10) AS v),
         %(vector_weight)s, %(keyword_weight)s)"""
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(cosines=COSINES, words=WORDS, weights=WEIGHTS)
 def test_auto_weight_is_the_oracles(
     connection: psycopg.Connection[Any],

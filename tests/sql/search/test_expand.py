@@ -30,7 +30,8 @@ def chunks(connection: Connection) -> list[tuple[int, str, str]]:
 
 def expand(connection: Connection, ids: list[int], options: str = "") -> list[Any]:
     return connection.execute(
-        f"SELECT content, chunk_keys, place, start_offset, stop_offset FROM rag.expand('docs', %s{options})".encode(),
+        "SELECT content, chunk_keys, place, start_offset, stop_offset FROM rag.expand('docs',"
+        f" %s{options})".encode(),
         [ids],
     ).fetchall()
 
@@ -68,8 +69,10 @@ def test_up_to_a_section_and_up_to_the_document(docs: Collection, connection: Co
 
 def test_a_small_chunk_leads_to_its_parent(rag: Rag, connection: Connection) -> None:
     docs = rag.collection(
-        "docs", model="hash:32", chunking={"method": "small-to-big", "max_tokens": 24, "parent_tokens": 80},
-    )  # fmt: skip
+        "docs",
+        model="hash:32",
+        chunking={"method": "small-to-big", "max_tokens": 24, "parent_tokens": 80},
+    )
     docs.add({"uri": "book", "content": TEXT, "media_type": "text/markdown"})
     parents = connection.execute(
         "SELECT chunk_id, metadata -> 'parent' FROM rag.chunks ORDER BY ordinal"

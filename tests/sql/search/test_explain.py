@@ -27,7 +27,8 @@ def filled(connection: Connection) -> None:
 
 def chunk(connection: Connection, uri: str) -> int:
     row = connection.execute(
-        "SELECT c.chunk_id FROM rag.chunks AS c JOIN rag.documents AS d USING (document_id) WHERE d.uri = %s",
+        "SELECT c.chunk_id FROM rag.chunks AS c JOIN rag.documents AS d USING (document_id) WHERE"
+        " d.uri = %s",
         [uri],
     ).fetchone()
     assert row is not None
@@ -36,7 +37,8 @@ def chunk(connection: Connection, uri: str) -> int:
 
 def test_an_explanation_shows_legs_terms_plan_and_filter(connection: Connection) -> None:
     row = connection.execute(
-        "SELECT rag.explain_search('c', 'red fish', '[1, 0, 0]', metadata_filter => '{\"lang\": \"en\"}')"
+        "SELECT rag.explain_search('c', 'red fish', '[1, 0, 0]', metadata_filter => '{\"lang\":"
+        ' "en"}\')'
     ).fetchone()
     assert row is not None
     explained = row[0]
@@ -45,7 +47,8 @@ def test_an_explanation_shows_legs_terms_plan_and_filter(connection: Connection)
     assert {t["term"]: t["df"] for t in explained["keyword"]["terms"]} == {"red": 2, "fish": 1}
     assert 0 < explained["fusion"]["vector_share"] < 1
     hits = connection.execute(
-        "SELECT uri, score FROM rag.search('c', 'red fish', '[1, 0, 0]', metadata_filter => '{\"lang\": \"en\"}')"
+        "SELECT uri, score FROM rag.search('c', 'red fish', '[1, 0, 0]', metadata_filter =>"
+        ' \'{"lang": "en"}\')'
     ).fetchall()
     assert [(h["uri"], h["score"]) for h in explained["hits"]] == hits
     first = explained["hits"][0]
@@ -69,10 +72,15 @@ def test_an_explanation_of_nothing_has_no_hits(connection: Connection) -> None:
         ("c", "", ["filter", "vector", "keyword", "result"], "does not pass"),
         ("d", "", ["vector", "keyword", "result"], "no vector yet"),
         ("d", "", ["vector", "keyword", "result"], "none of the query's lexemes: 'fish', 'red'"),
-        ("b", ", result_limit => 1, options => '{\"candidate_limit\": 1}'", ["vector", "keyword", "result"], "exact rank 2"),
+        (
+            "b",
+            ", result_limit => 1, options => '{\"candidate_limit\": 1}'",
+            ["vector", "keyword", "result"],
+            "exact rank 2",
+        ),
         ("b", ", result_limit => 1", ["result"], "the last hit has"),
     ],
-)  # fmt: skip
+)
 def test_why_not_names_the_step_that_a_chunk_fails(
     connection: Connection, uri: str, options: str, failed: list[str], said: str
 ) -> None:

@@ -23,7 +23,8 @@ def put(connection: Connection, uri: str, *chunks: dict[str, Any], name: str = "
     return [
         i
         for (i,) in connection.execute(
-            """SELECT c.chunk_id FROM rag.chunks AS c JOIN rag.documents AS d USING (collection_id, document_id)
+            """SELECT c.chunk_id FROM rag.chunks AS c JOIN rag.documents AS d
+               USING (collection_id, document_id)
                WHERE d.uri = %s ORDER BY c.ordinal""",
             [uri],
         )
@@ -181,7 +182,10 @@ def test_diversity_prefers_what_was_not_said(connection: Connection) -> None:
         "a": [1, 0, 0], "twin": [1, 0.01, 0], "b": [0.8, 0.6, 0], "c": [0.1, 0, 1],
     }.items():  # fmt: skip
         put(connection, uri, {"content": f"text {uri}", "embedding": vector})
-    ask = f"SELECT uri, score FROM rag.search('c', query_embedding => '{QUERY}', result_limit => 3, diversity => %s)"
+    ask = (
+        f"SELECT uri, score FROM rag.search('c', query_embedding => '{QUERY}', result_limit => 3,"
+        " diversity => %s)"
+    )
     plain = connection.execute(ask.encode(), [0]).fetchall()
     assert [uri for uri, _ in plain] == ["a", "twin", "b"]
     diverse = connection.execute(ask.encode(), [0.7]).fetchall()
@@ -219,7 +223,8 @@ def test_null_options_are_the_defaults(connection: Connection, filled: str) -> N
 def test_a_vector_alone_is_scored_by_cosine_and_ranked_by_the_collections_own_distance(
     connection: Connection, distance: str
 ) -> None:
-    """Vectors that are not of length 1: search_vector and rrf go by the distance, weighted and auto by the cosine."""
+    """Vectors that are not of length 1: search_vector and rrf go by the distance,
+    weighted and auto by the cosine."""
     connection.execute("SELECT rag.create_collection('c', 'none', 3, %s)", [distance])
     vectors = {"same direction": [0.1, 0, 0], "long": [3, 2, 0], "near": [1, 0.3, 0]}
     for uri, vector in vectors.items():
@@ -230,11 +235,16 @@ def test_a_vector_alone_is_scored_by_cosine_and_ranked_by_the_collections_own_di
             f"SELECT uri FROM rag.search_vector('c', '{QUERY}')".encode()
         )
     ]
-    assert own == (["near", "same direction", "long"] if distance == "l2" else ["long", "near", "same direction"])  # fmt: skip
+    assert own == (
+        ["near", "same direction", "long"]
+        if distance == "l2"
+        else ["long", "near", "same direction"]
+    )
     for fusion in ("auto", "weighted", "rrf"):
         for text in (None, "nowhere"):  # words that find nothing change nothing
             found = connection.execute(
-                f"SELECT uri, vector_rank FROM rag.search('c', %s, '{QUERY}', fusion => %s)".encode(),
+                f"""SELECT uri, vector_rank
+                    FROM rag.search('c', %s, '{QUERY}', fusion => %s)""".encode(),
                 [text, fusion],
             ).fetchall()
             by_cosine = sorted(vectors, key=lambda uri: -cosine(vectors[uri]))

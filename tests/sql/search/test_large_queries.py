@@ -1,4 +1,5 @@
-"""What a query or filter of allowed size may cost: sizes are capped, and what is allowed grows linearly."""
+"""What a query or filter of allowed size may cost:
+sizes are capped, and what is allowed grows linearly."""
 
 import json
 from typing import Any
@@ -52,7 +53,8 @@ def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) 
             "SELECT count(*) FROM rag.search_keyword('c', %s, 5, match => %s)", [text, match]
         )
     looked_up = filled.execute(
-        """SELECT count(*) FROM rag.collections AS c, LATERAL rag._query_terms(c.collection_id, %s)""",
+        """SELECT count(*) FROM rag.collections AS c, LATERAL rag._query_terms(c.collection_id,
+           %s)""",
         [text],
     ).fetchone()
     assert looked_up is not None
@@ -60,7 +62,10 @@ def test_long_queries_of_every_kind_are_answered(filled: Connection, text: str) 
 
 
 def test_of_very_many_words_the_first_are_looked_up(filled: Connection) -> None:
-    terms = "SELECT array_agg(t.word) FROM rag.collections AS c, LATERAL rag._query_terms(c.collection_id, %s) AS t"
+    terms = (
+        "SELECT array_agg(t.word) FROM rag.collections AS c, LATERAL"
+        " rag._query_terms(c.collection_id, %s) AS t"
+    )
     words = [f"w{i}" for i in range(5000)]
     row = filled.execute(terms, [" ".join(words)]).fetchone()
     assert row is not None
@@ -87,7 +92,10 @@ def test_a_filter_of_too_many_parts_is_refused(
         "rag.count_documents('c', %s)",
         "rag.search_keyword('c', 'alpha', 10, %s)",
         "rag.search_vector('c', '[1, 0]', 10, %s)",
-        "rag.search('c', 'alpha', boosts => jsonb_build_array(jsonb_build_object('filter', %s::jsonb)))",
+        (
+            "rag.search('c', 'alpha', boosts => jsonb_build_array(jsonb_build_object('filter',"
+            " %s::jsonb)))"
+        ),
     ):
         with pytest.raises(psycopg.Error, match=r"the filter has \d+ parts") as caught:
             filled.execute(f"SELECT * FROM {call}".encode(), [json.dumps(metadata_filter)])

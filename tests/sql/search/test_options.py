@@ -1,4 +1,5 @@
-"""What a search can be told is one list: in Python, in rag.search, in what companions accept as options."""
+"""What a search can be told is one list: in Python, in rag.search,
+in what companions accept as options."""
 
 import json
 import re

@@ -28,10 +28,13 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
         words = [f"w{n}" for n in range(12)]
         for document in range(CHUNKS // 100):
             chunks = [
-                {"content": " ".join(chance.choices(words, k=chance.choice([2, 6]))),
-                 "metadata": {"k": chance.randrange(3)}, "embedding": points.normal(size=4).round(3).tolist()}
+                {
+                    "content": " ".join(chance.choices(words, k=chance.choice([2, 6]))),
+                    "metadata": {"k": chance.randrange(3)},
+                    "embedding": points.normal(size=4).round(3).tolist(),
+                }
                 for _ in range(100)
-            ]  # fmt: skip
+            ]
             connection.execute(
                 "SELECT rag.put_chunks('c', %s, %s)", [f"d{document}", json.dumps(chunks)]
             )
@@ -51,9 +54,15 @@ ONE_LIST = [
     f"search_vector('c', '{VECTOR}', exact_below => 100000",
     f"search_vector('c', '{VECTOR}', metadata_filter => '{{\"k\": 1}}', exact_below => 100000",
     f"search('c', 'w1 w2', '{VECTOR}', candidate_limit => 4000",
-    f"search('c', 'w1 w2', '{VECTOR}', candidate_limit => 4000, fusion => 'rrf', duplicates => true",
+    (
+        f"search('c', 'w1 w2', '{VECTOR}', candidate_limit => 4000, fusion => 'rrf', duplicates =>"
+        " true"
+    ),
     f"search('c', 'w1', '{VECTOR}', candidate_limit => 4000, per_document => 3",
-    f"search('c', 'w1', '{VECTOR}', candidate_limit => 4000, boosts => '[{{\"filter\": {{\"k\": 2}}, \"add\": 1}}]'",
+    (
+        f"search('c', 'w1', '{VECTOR}', candidate_limit => 4000, boosts => '[{{\"filter\": {{\"k\":"
+        ' 2}, "add": 1}]\''
+    ),
 ]
 
 
@@ -109,7 +118,8 @@ def test_ranks_go_on_and_offsets_have_bounds(filled: Connection) -> None:
     ).fetchall()
     assert ranks == [(6,), (7,)]
     (explained,) = filled.execute(
-        "SELECT rag.explain_search('c', 'w1', result_limit => 2, options => '{\"result_offset\": 5}') -> 'hits'"
+        "SELECT rag.explain_search('c', 'w1', result_limit => 2, options => '{\"result_offset\":"
+        " 5}') -> 'hits'"
     ).fetchone() or ([],)
     assert [hit["rank"] for hit in explained] == [6, 7]
     assert page(filled, "search('c', 'w1'", 2, 5) == [hit["chunk_id"] for hit in explained]
@@ -149,8 +159,11 @@ def test_sqlalchemy_pages(filled: Connection) -> None:
     for table, call in (
         (search("c", query_text="w1", limit=4, offset=8), "search('c', 'w1'"),
         (search_keyword("c", "w1", limit=4, offset=8), "search_keyword('c', 'w1'"),
-        (search_vector("c", [1, 0.5, 0.2, 0.1], limit=4, offset=8), f"search_vector('c', '{VECTOR}'"),
-    ):  # fmt: skip
+        (
+            search_vector("c", [1, 0.5, 0.2, 0.1], limit=4, offset=8),
+            f"search_vector('c', '{VECTOR}'",
+        ),
+    ):
         with engine.connect() as opened:
             found = {row.chunk_id for row in opened.execute(select(table.c.chunk_id))}
         assert found == set(page(filled, call, 4, 8))

@@ -90,7 +90,8 @@ def test_hybrid_search_equals_rrf_from_the_paper(
     name, ids = fill(shared, texts, vectors[:-1])
     chunks = {ids[str(i)]: text.split() for i, text in enumerate(texts)}
     nearest = shared.execute(
-        "SELECT chunk_id, vector_rank, vector_distance FROM rag.search_vector(%s, %s::text::halfvec, 100)",
+        "SELECT chunk_id, vector_rank, vector_distance FROM rag.search_vector(%s,"
+        " %s::text::halfvec, 100)",
         [name, str(vectors[-1].tolist())],
     ).fetchall()
     by_vector = [i for i, _, _ in nearest]
@@ -98,7 +99,8 @@ def test_hybrid_search_equals_rrf_from_the_paper(
     assert [d for _, _, d in nearest] == sorted(d for _, _, d in nearest)
     by_keyword = [i for i, _ in oracle.bm25(chunks, query.split())]
     found = shared.execute(
-        """SELECT chunk_id, score, vector_rank, keyword_rank FROM rag.search(%s, %s, %s::text::halfvec, 100,
+        """SELECT chunk_id, score, vector_rank, keyword_rank
+           FROM rag.search(%s, %s, %s::text::halfvec, 100,
            vector_weight => %s, keyword_weight => %s, fusion => 'rrf', duplicates => true)""",
         [name, query, str(vectors[-1].tolist()), weight, 1 - weight],
     ).fetchall()

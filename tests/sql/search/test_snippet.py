@@ -21,7 +21,9 @@ def shared(new_database: Any, template: str) -> Iterator[Connection]:
         yield connection
 
 
-def snippet(connection: Connection, text: str, query: str, language: str | None = None, **options: Any) -> str:  # fmt: skip
+def snippet(
+    connection: Connection, text: str, query: str, language: str | None = None, **options: Any
+) -> str:
     connection.execute(
         "SELECT rag.put_chunks('c', 'd', %s, language => %s::regconfig, title => 'A title')",
         [json.dumps([{"content": text, "heading": "A heading"}]), language],
@@ -39,27 +41,51 @@ def snippet(connection: Connection, text: str, query: str, language: str | None 
     ("text", "query", "language", "marked"),
     [
         ("The houses were sold.", "house selling", None, "The <b>houses</b> were sold."),
-        ("Die Häuser wurden verkauft.", "Haus verkauft", "german",
-         "Die <b>Häuser</b> wurden <b>verkauft</b>."),
+        (
+            "Die Häuser wurden verkauft.",
+            "Haus verkauft",
+            "german",
+            "Die <b>Häuser</b> wurden <b>verkauft</b>.",
+        ),
         ("The houses were red", "houses", "simple", "The <b>houses</b> were red"),
         ("Got ERR_CONN_RESET: why?", "err_conn_reset", None, "Got <b>ERR_CONN_RESET</b>: why?"),
         ("set foo.bar_baz=1 or bar", "bar", None, "set foo.<b>bar</b>_baz=1 or <b>bar</b>"),
         ("It is version v1.2.3.", "v1.2.3", None, "It is version <b>v1.2.3</b>."),
         ("In C++, not C or C#", "C++", None, "In <b>C++</b>, not <b>C</b> or <b>C</b>#"),
         ("Host 10.0.0.1 fell over", "10.0.0.1", None, "Host <b>10.0.0.1</b> fell over"),
-        ("COVID-19 and well-known", "covid-19 known", None, "<b>COVID</b>-<b>19</b> and well-<b>known</b>"),
-        ("mail someone@example.org now", "someone@example.org", None, "mail <b>someone@example.org</b> now"),
+        (
+            "COVID-19 and well-known",
+            "covid-19 known",
+            None,
+            "<b>COVID</b>-<b>19</b> and well-<b>known</b>",
+        ),
+        (
+            "mail someone@example.org now",
+            "someone@example.org",
+            None,
+            "mail <b>someone@example.org</b> now",
+        ),
         ("数据库的索引是用来加速查询的。", "索引", None, "数据库的<b>索引</b>是用来加速查询的。"),
-        ("数据库的索引是用来加速查询的。", "用来加速", None, "数据库的索引是<b>用来加速</b>查询的。"),
+        (
+            "数据库的索引是用来加速查询的。",
+            "用来加速",
+            None,
+            "数据库的索引是<b>用来加速</b>查询的。",
+        ),
         ("ฐานข้อมูลเชิงสัมพันธ์", "ข้อมูล", None, "ฐาน<b>ข้อมูล</b>เชิงสัมพันธ์"),
         ("東京 and 大阪", "東京 大阪 and", None, "<b>東京</b> and <b>大阪</b>"),
-        ("<b>bold</b> & 'raw' \"text\"\n\ttabs", "raw", None, "<b>bold</b> & '<b>raw</b>' \"text\"\n\ttabs"),
+        (
+            "<b>bold</b> & 'raw' \"text\"\n\ttabs",
+            "raw",
+            None,
+            "<b>bold</b> & '<b>raw</b>' \"text\"\n\ttabs",
+        ),
         ("The title is not here", "heading", None, "The title is not here"),
         ("Nothing matches", "elephants", None, "Nothing matches"),
         ("Nothing matches", "", None, "Nothing matches"),
         ("x", "x", "simple", "<b>x</b>"),
     ],
-)  # fmt: skip
+)
 def test_what_matched_is_marked(
     shared: Connection, text: str, query: str, language: str | None, marked: str
 ) -> None:
@@ -87,11 +113,15 @@ def test_marks_and_the_ellipsis_are_the_callers(shared: Connection) -> None:
 
 
 def test_random_texts_are_marked_at_what_the_index_holds(shared: Connection) -> None:
-    """Every lexeme of the query that the content has is marked somewhere; without its marks a snippet is the text."""
+    """Every lexeme of the query that the content has is marked somewhere;
+    without its marks a snippet is the text."""
     chance = random.Random(3)
-    parts = ["house", "Houses", "ERR_CONN", "v1.2", "v1.2.3", "a.b", "x-ray", "don't", "数据库", "索引", "の", "ข้อมูล", "-19", "3-5",
-             "C++", "std::map", "/etc/hosts", "über", "naïve", "10.0.0.1", "1,000", "3.14", "1e-5", "http://a.de/b?c=d", "e@f.org", "&amp;",
-             "<p>", "#tag", "हिन्दी", "foo_", "_bar", "50%", "$5", "O'Hara", "rock'n'roll", "\N{FISH}"]  # fmt: skip
+    parts = [
+        "house", "Houses", "ERR_CONN", "v1.2", "v1.2.3", "a.b", "x-ray", "don't", "数据库", "索引",
+        "の", "ข้อมูล", "-19", "3-5", "C++", "std::map", "/etc/hosts", "über", "naïve", "10.0.0.1",
+        "1,000", "3.14", "1e-5", "http://a.de/b?c=d", "e@f.org", "&amp;", "<p>", "#tag", "हिन्दी",
+        "foo_", "_bar", "50%", "$5", "O'Hara", "rock'n'roll", "\N{FISH}",
+    ]  # fmt: skip
     for number in range(60):
         text = "".join(
             chance.choice(parts) + chance.choice([" ", " ", ", ", ". ", "\n", "", "(", "/", "-"])
@@ -99,12 +129,15 @@ def test_random_texts_are_marked_at_what_the_index_holds(shared: Connection) -> 
         )
         query = " ".join(chance.choice(parts) for _ in range(3))
         language = chance.choice(["english", "simple", "german"])
-        found = snippet(shared, text, query, language, max_length=5000, start_mark="\x02", stop_mark="\x03")  # fmt: skip
+        found = snippet(
+            shared, text, query, language, max_length=5000, start_mark="\x02", stop_mark="\x03"
+        )
         assert found.replace("\x02", "").replace("\x03", "") == text
         (missed,) = shared.execute(
             """SELECT ARRAY(SELECT t.word FROM rag._query_terms(1, %s) AS t
                             WHERE t.word = ANY (tsvector_to_array(rag._lexemes(%s, %s)))
-                            EXCEPT SELECT x FROM rag._mark_text(%s, %s, ARRAY(SELECT word FROM rag._query_terms(1, %s))) AS m,
+                            EXCEPT SELECT x FROM rag._mark_text(%s, %s, ARRAY(SELECT word
+                                FROM rag._query_terms(1, %s))) AS m,
                             unnest(m.matched) AS x)""",
             [query, language, text, language, text, query],
         ).fetchone() or ([],)

@@ -25,10 +25,13 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
         connection.execute("SELECT rag.create_collection('c', 'none', 3, language => 'simple')")
         for document in range(DOCUMENTS):
             chunks = [
-                {"content": " ".join(chance.choices(WORDS, k=chance.choice([1, 2, 5]))),
-                 "metadata": {"k": chance.randrange(3)}, "embedding": points.normal(size=3).round(2).tolist()}
+                {
+                    "content": " ".join(chance.choices(WORDS, k=chance.choice([1, 2, 5]))),
+                    "metadata": {"k": chance.randrange(3)},
+                    "embedding": points.normal(size=3).round(2).tolist(),
+                }
                 for _ in range(CHUNKS // DOCUMENTS)
-            ]  # fmt: skip
+            ]
             connection.execute(
                 "SELECT rag.put_chunks('c', %s, %s)", [f"d{document}", json.dumps(chunks)]
             )
@@ -50,13 +53,15 @@ def found(
 def expected(
     connection: Connection, variants: list[tuple[str | None, str | None]], **options: Any
 ) -> list[tuple[Any, ...]]:
-    """One rag.search per variant; what is fused, taken out and put in order afterwards is Python's."""
+    """One rag.search per variant; what is fused,
+    taken out and put in order afterwards is Python's."""
     limit, wanted = options.get("limit", 10), options.get("wanted", {})
     depth = options.get("candidate_limit") or max(4 * limit, 40)
     rankings, ranks = [], {}
     for text, vector in variants:
         rows = connection.execute(
-            """SELECT chunk_id, vector_rank, keyword_rank FROM rag.search('c', %s, %s::halfvec, %s, %s,
+            """SELECT chunk_id, vector_rank, keyword_rank
+                   FROM rag.search('c', %s, %s::halfvec, %s, %s,
                    candidate_limit => %s, boosts => %s, duplicates => true)""",
             [text, vector, depth, json.dumps(wanted), depth, json.dumps(options.get("boosts", []))],
         ).fetchall()
@@ -171,4 +176,6 @@ def test_what_is_no_list_of_variants_is_an_error_with_a_hint(
 
 def test_arrays_that_begin_elsewhere_than_one_are_read_whole(filled: Connection) -> None:
     at_zero = filled.execute("SELECT chunk_id FROM rag.search_variants('c', '[0:1]={fish,bird}')")
-    assert [i for (i,) in at_zero] == [row[0] for row in found(filled, [("fish", None), ("bird", None)])]  # fmt: skip
+    assert [i for (i,) in at_zero] == [
+        row[0] for row in found(filled, [("fish", None), ("bird", None)])
+    ]

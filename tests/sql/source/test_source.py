@@ -25,7 +25,9 @@ def articles(connection: Connection) -> None:
 def attach(connection: Connection, **options: Any) -> None:
     options = {"content": ["title", "body"], "metadata": ["author"]} | options
     named = ", ".join(f"{name} => %({name})s" for name in options)
-    connection.execute(f"SELECT rag.attach_source('public.articles', 'kb', {named})".encode(), options)  # fmt: skip
+    connection.execute(
+        f"SELECT rag.attach_source('public.articles', 'kb', {named})".encode(), options
+    )
 
 
 def sync(connection: Connection, table: str = "public.articles", batch: int = 500) -> None:
@@ -156,7 +158,8 @@ def test_composite_keys_never_share_a_uri(connection: Connection) -> None:
            PRIMARY KEY ("Group", "key"))"""
     )
     connection.execute(
-        """INSERT INTO shop."My Notes" VALUES ('a/b', 'c', '1'), ('a', 'b/c', '2'), ('a%2Fb', 'c', '3')"""
+        """INSERT INTO shop."My Notes" VALUES ('a/b', 'c', '1'), ('a', 'b/c', '2'),
+           ('a%2Fb', 'c', '3')"""
     )
     connection.execute("""SELECT rag.attach_source('shop."My Notes"', 'kb', '{body}')""")
     sync(connection, 'shop."My Notes"', batch=2)
@@ -330,14 +333,17 @@ def test_two_sessions_never_follow_the_same_source_at_once(
 
 def test_partitions_are_followed_however_they_are_written(connection: Connection) -> None:
     connection.execute(
-        """CREATE TABLE logs (id integer, day date, body text, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+        """CREATE TABLE logs (id integer, day date, body text, PRIMARY KEY (id, day)) PARTITION BY
+           RANGE (day);
            CREATE TABLE logs_1 PARTITION OF logs FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
            CREATE TABLE logs_2 (body text, id integer NOT NULL, day date NOT NULL);
-           ALTER TABLE logs ATTACH PARTITION logs_2 FOR VALUES FROM ('2025-01-01') TO ('2026-01-01')"""
+           ALTER TABLE logs ATTACH PARTITION logs_2 FOR VALUES
+           FROM ('2025-01-01') TO ('2026-01-01')"""
     )
     connection.execute("SELECT rag.attach_source('logs', 'kb', '{body}')")
     connection.execute(
-        "INSERT INTO logs VALUES (1, '2024-03-01', 'a'), (2, '2025-03-01', 'b'), (3, '2024-04-01', 'c')"
+        "INSERT INTO logs VALUES (1, '2024-03-01', 'a'), (2, '2025-03-01', 'b'), (3, '2024-04-01',"
+        " 'c')"
     )
     connection.execute("INSERT INTO logs_2 VALUES ('d', 4, '2025-05-01')")
     sync(connection, "logs")
@@ -400,7 +406,8 @@ def test_the_application_needs_few_rights_and_is_told_which(connection: Connecti
         """RESET ROLE;
            GRANT USAGE ON SCHEMA rag TO source_writer;
            GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
-           GRANT EXECUTE ON FUNCTION rag._source_sql, rag._source_columns, rag._key_operator, rag._table_name TO source_writer;
+           GRANT EXECUTE ON FUNCTION rag._source_sql, rag._source_columns,
+               rag._key_operator, rag._table_name TO source_writer;
            SET ROLE source_writer"""
     )
     insert(connection, 1, 2)
@@ -471,7 +478,8 @@ def test_a_table_feeds_two_collections(connection: Connection) -> None:
 def test_a_bulk_insert_is_one_set_of_keys(connection: Connection) -> None:
     attach(connection)
     connection.execute(
-        "INSERT INTO articles (id, title, body) SELECT g, 'title', 'body ' || g FROM generate_series(1, 5000) AS g"
+        "INSERT INTO articles (id, title, body) SELECT g, 'title', 'body ' || g FROM"
+        " generate_series(1, 5000) AS g"
     )
     assert changes(connection) == 5000
     sync(connection)
@@ -524,12 +532,15 @@ def test_a_key_is_compared_by_the_operators_of_its_own_type(
     connection.execute("CREATE SCHEMA ext; ALTER EXTENSION vector SET SCHEMA ext")
     schema.upgrade(dsn)
     connection.execute(
-        """CREATE TABLE public.points (point ext.vector(1), place integer, body text, PRIMARY KEY (point, place));
-           INSERT INTO points SELECT format('[%s]', g / 4)::ext.vector, g % 4, 'text' FROM generate_series(1, 23) AS g"""
+        """CREATE TABLE public.points (point ext.vector(1), place integer, body text,
+           PRIMARY KEY (point, place));
+           INSERT INTO points SELECT format('[%s]', g / 4)::ext.vector, g % 4, 'text'
+           FROM generate_series(1, 23) AS g"""
     )
     connection.execute("SELECT rag.attach_source('public.points', 'kb', '{body}')")
     plan = connection.execute(
-        """SELECT 'EXPLAIN SELECT FROM points AS t WHERE ' || replace(s.after_sql, '$1', '''["[1]", "2"]''::jsonb')
+        """SELECT 'EXPLAIN SELECT FROM points AS t WHERE ' || replace(s.after_sql, '$1',
+           '''["[1]", "2"]''::jsonb')
            FROM rag.sources, rag._source_sql('points'::regclass, definition) AS s"""
     ).fetchone()
     assert plan is not None
@@ -610,7 +621,11 @@ def test_a_row_whose_condition_fails_is_skipped_and_told(connection: Connection)
     insert(connection, 1, 2, 3)
     connection.execute("INSERT INTO two VALUES (1, 'the other table')")
     follow(connection)
-    assert sorted(documents(connection)) == ["public.articles/1", "public.articles/3", "public.two/1"]  # fmt: skip
+    assert sorted(documents(connection)) == [
+        "public.articles/1",
+        "public.articles/3",
+        "public.two/1",
+    ]
     connection.execute("SELECT rag.maintain()")
     told = connection.execute(
         "SELECT state, failed_rows, last_error FROM rag.list_sources() ORDER BY source_table"
@@ -639,7 +654,8 @@ def test_no_error_of_one_source_stops_another_or_maintenance(
     connection: Connection, state: str
 ) -> None:
     connection.execute(
-        "CREATE FUNCTION public.seen() RETURNS boolean RETURN current_setting('no.such', true) IS NULL"
+        "CREATE FUNCTION public.seen() RETURNS boolean RETURN current_setting('no.such', true) IS"
+        " NULL"
     )
     connection.execute("CREATE TABLE two (id integer PRIMARY KEY, body text)")
     attach(connection, condition="public.seen()")
@@ -663,7 +679,9 @@ def test_no_error_of_one_source_stops_another_or_maintenance(
 
 
 def test_braces_in_names_are_letters_of_the_default_uri(connection: Connection) -> None:
-    connection.execute('CREATE TABLE "t{x}" ("i}d" integer, "{n" text, body text, PRIMARY KEY ("i}d", "{n"))')  # fmt: skip
+    connection.execute(
+        'CREATE TABLE "t{x}" ("i}d" integer, "{n" text, body text, PRIMARY KEY ("i}d", "{n"))'
+    )
     connection.execute("""INSERT INTO "t{x}" VALUES (1, 'a/b', 'one')""")
     connection.execute("""SELECT rag.attach_source('"t{x}"', 'kb', '{body}')""")
     sync(connection, '"t{x}"')

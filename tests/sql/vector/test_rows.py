@@ -1,4 +1,5 @@
-"""A vector search gives min(limit, visible vectors) rows and finds the nearest, whatever else the index holds."""
+"""A vector search gives min(limit, visible vectors) rows and finds the nearest,
+whatever else the index holds."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -54,14 +55,16 @@ class Collection:
         return dict(
             connection.execute(
                 """SELECT e.chunk_id, e.embedding::real[] FROM rag.embeddings AS e
-                   JOIN rag.spaces AS s USING (space_id) JOIN rag.collections AS c USING (collection_id)
+                   JOIN rag.spaces AS s USING (space_id) JOIN rag.collections AS c
+                       USING (collection_id)
                    WHERE c.name = %s""",
                 [self.name],
             ).fetchall()
         )
 
     def recall(self, connection: Connection, limit: int, sql: str) -> float:
-        """The share of the truly nearest that a search finds; it has to give as many rows as there are."""
+        """The share of the truly nearest that a search finds;
+        it has to give as many rows as there are."""
         there = self.visible(connection)
         ids = np.array(list(there))
         vectors = np.array(list(there.values()))
@@ -84,7 +87,8 @@ SEARCH_VECTOR = (
     "SELECT chunk_id, vector_distance FROM rag.search_vector(%(name)s, %(query)s, %(limit)s)"
 )
 SEARCH = """SELECT chunk_id, vector_distance FROM rag.search(
-                %(name)s, query_embedding => %(query)s, result_limit => %(limit)s, duplicates => true)"""
+                %(name)s, query_embedding => %(query)s, result_limit => %(limit)s,
+                duplicates => true)"""
 
 
 @pytest.fixture
@@ -178,7 +182,8 @@ def test_a_filter_and_dead_vectors_together_cost_no_results(
     collection = Collection(database, "c")
     delete(collection, connection)
     rows = connection.execute(
-        "SELECT metadata ->> 'half' FROM rag.search_vector('c', %s, 50, '{\"half\": 1}', exact_below => 0)",
+        "SELECT metadata ->> 'half' FROM rag.search_vector('c', %s, 50, '{\"half\": 1}',"
+        " exact_below => 0)",
         [HalfVector(NEAR.astype(np.float32))],
     ).fetchall()
     assert rows == [("1",)] * 50
@@ -210,15 +215,18 @@ def test_vectors_of_length_0_come_last_and_have_no_distance(
     for limit, zeros in ((10, 0), (3010, 3)):
         rows = connection.execute(
             """SELECT d.uri, r.distance FROM rag.collections AS c,
-               LATERAL rag._rank_vector(c.collection_id, %s, %s) WITH ORDINALITY AS r (chunk_id, distance, place)
-               JOIN rag.chunks AS k ON k.chunk_id = r.chunk_id JOIN rag.documents AS d USING (document_id)
+               LATERAL rag._rank_vector(c.collection_id, %s, %s) WITH ORDINALITY AS r (chunk_id,
+                   distance, place)
+               JOIN rag.chunks AS k ON k.chunk_id = r.chunk_id JOIN rag.documents AS d
+                   USING (document_id)
                ORDER BY r.place""",
             [query, limit],
         ).fetchall()
         assert len(rows) == min(limit, 3003)
         assert [uri for uri, _ in rows].count("zero") == zeros
         assert all(uri == "zero" for uri, _ in rows[len(rows) - zeros :])
-    # All distances to a question of length 0 are the same: none. Ties are by chunk id, by index or without.
+    # All distances to a question of length 0 are the same: none.
+    # Ties are by chunk id, by index or without.
     nowhere = HalfVector(np.zeros(DIMENSIONS, np.float32))
     hits = connection.execute(
         "SELECT chunk_id, score, vector_distance FROM rag.search_vector('c', %s, 5)", [nowhere]
@@ -227,15 +235,23 @@ def test_vectors_of_length_0_come_last_and_have_no_distance(
     assert hits == [(chunk, -2.0, None) for (chunk,) in first]
 
 
-@pytest.mark.parametrize("search", ["search_vector('z', '[1, 0]')", "more_like('z', %(zero)s)",
-                                    "search('z', 'zero', '[1, 0]')", "search('z', 'zero', '[0, 0]')",
-                                    "search('z', 'zero', '[1, 0]', fusion => 'rrf')",
-                                    "search('z', 'zero', '[1, 0]', diversity => 0.5)"])  # fmt: skip
+@pytest.mark.parametrize(
+    "search",
+    [
+        "search_vector('z', '[1, 0]')",
+        "more_like('z', %(zero)s)",
+        "search('z', 'zero', '[1, 0]')",
+        "search('z', 'zero', '[0, 0]')",
+        "search('z', 'zero', '[1, 0]', fusion => 'rrf')",
+        "search('z', 'zero', '[1, 0]', diversity => 0.5)",
+    ],
+)
 def test_no_number_of_a_hit_is_nan(connection: Connection, search: str) -> None:
     connection.execute("SELECT rag.create_collection('z', 'none', 2)")
     connection.execute(
         """SELECT rag.put_chunks('z', 'd', '[{"content": "zero", "embedding": [0, 0]},
-           {"content": "one zero", "embedding": [1, 0]}, {"content": "two", "embedding": [0.9, 0.1]}]')"""
+           {"content": "one zero", "embedding": [1, 0]},
+           {"content": "two", "embedding": [0.9, 0.1]}]')"""
     )
     zero = connection.execute("SELECT min(chunk_id) FROM rag.chunks").fetchone()
     assert zero is not None

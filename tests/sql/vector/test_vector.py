@@ -38,7 +38,8 @@ def load(database: Database, name: str, vectors: np.ndarray, **options: Any) -> 
 
 @pytest.fixture(scope="module")
 def large(new_database: Any, template: str) -> Iterator[tuple[Connection, np.ndarray]]:
-    """12,000 chunks of 16 dimensions (4,000 in the other kinds of index); near: those in one direction."""
+    """12,000 chunks of 16 dimensions (4,000 in the other kinds of index);
+    near: those in one direction."""
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(COUNT, 16))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float16)
@@ -56,7 +57,8 @@ def large(new_database: Any, template: str) -> Iterator[tuple[Connection, np.nda
 def method(connection: Connection, name: str, condition: str | None, indexed: bool = True) -> str:
     row = connection.execute(
         """SELECT p.method FROM rag.collections AS c,
-           LATERAL rag._plan_vector(c.collection_id, rag._active_space(c.collection_id), %s, %s, NULL) AS p
+           LATERAL rag._plan_vector(c.collection_id, rag._active_space(c.collection_id), %s, %s,
+               NULL) AS p
            WHERE c.name = %s""",
         [condition, indexed, name],
     ).fetchone()

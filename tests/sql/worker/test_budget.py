@@ -77,7 +77,8 @@ def test_a_total_spend_cap_lasts_until_it_is_raised(
     connection.execute("SELECT rag.set_budget('gemini', spend_cap => 3, spend_period => 'total')")
     assert database.take_budget("gemini", 1, 1) == 0
     connection.execute(
-        "SELECT rag.set_budget('gemini', spend_cap => 1, spend_period => 'total', reset_spent => true)"
+        "SELECT rag.set_budget('gemini', spend_cap => 1, spend_period => 'total', reset_spent =>"
+        " true)"
     )
     assert database.take_budget("gemini", 1, 1) == 0
 

@@ -1,17 +1,20 @@
-"""Record tables as other libraries create and fill them; tests/ingest/test_adopt.py adopts the recordings.
+"""Record tables as other libraries create and fill them;
+tests/ingest/test_adopt.py adopts the recordings.
 
-Run by hand when a library's layout changes, in an environment that has this library and psycopg 3, against an
-empty database with pgvector:
+Run by hand when a library's layout changes, in an environment that has this library and psycopg 3,
+against an empty database with pgvector:
 
-    python tests/support/recordings/record.py LAYOUT postgresql:///scratch?host=/socket pg_dump > tests/support/recordings/LAYOUT.sql
+    python tests/support/recordings/record.py LAYOUT postgresql:///scratch?host=/socket pg_dump >
+    tests/support/recordings/LAYOUT.sql
 
 LAYOUT            to install
 langchain         langchain-postgres==0.0.19 (PGVectorStore)
 langchain_old     the same (PGVector: langchain_pg_collection and langchain_pg_embedding)
 llamaindex        llama-index-vector-stores-postgres==0.9.0 "sqlalchemy<2.1"
 haystack          pgvector-haystack==8.1.2
-pgai              pgai==0.12.1; its SQL makes the tables, and the rows are written as its worker writes them,
-                  by COPY into the primary key, chunk_seq, chunk and embedding (the worker calls a provider)
+pgai              pgai==0.12.1; its SQL makes the tables, and the rows are written as its worker
+                  writes them, by COPY into the primary key, chunk_seq, chunk and embedding (the
+                  worker calls a provider)
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ def vector(text: str) -> list[float]:
 
 
 def pieces() -> list[tuple[str, int, str]]:
-    """Path, number and text of each chunk; the documents take turns, so that order has to be restored."""
+    """Path, number and text of each chunk; the documents take turns,
+    so that order has to be restored."""
     both = (("handbook/backup.md", BACKUP), ("handbook/leave.md", LEAVE))
     return [(path, n, texts[n]) for n in range(3) for path, texts in both if n < len(texts)]
 
@@ -181,7 +185,8 @@ def pgai(dsn: str) -> tuple[str, list[str]]:
                 "INSERT INTO handbook VALUES (%s, %s, 'en', %s)", [number, path, " ".join(body)]
             )
         connection.execute(
-            """SELECT ai.create_vectorizer('handbook'::regclass, loading => ai.loading_column('body'),
+            """SELECT ai.create_vectorizer('handbook'::regclass,
+               loading => ai.loading_column('body'),
                embedding => ai.embedding_ollama('fixed', %s))""",
             [DIMENSIONS],
         )
@@ -194,7 +199,8 @@ def pgai(dsn: str) -> tuple[str, list[str]]:
 
 
 def dump(pg_dump: str, dsn: str, tables: list[str]) -> str:
-    """Return the tables as plain SQL: what pg_dump says of sessions, owners and triggers is left out."""
+    """Return the tables as plain SQL: what pg_dump says of sessions,
+    owners and triggers is left out."""
     options = [
         "--inserts",
         "--no-owner",
@@ -219,7 +225,8 @@ def main() -> None:
         connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
     library, tables = globals()[layout](dsn)
     print(
-        f"-- As {library} {version(library)} makes it; recorded by tests/support/recordings/record.py.\n"
+        f"-- As {library} {version(library)} makes it; recorded by"
+        " tests/support/recordings/record.py.\n"
     )
     sys.stdout.write(dump(pg_dump, dsn, tables))
     sys.stdout.flush()
