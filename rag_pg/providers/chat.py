@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,11 +23,15 @@ class ChatRequest:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text, also of one in a Markdown fence; None where it is none."""
-    text = text.strip()
-    if text.startswith("```"):
-        text = text.partition("\n")[2].rpartition("```")[0]
+    """The value of a JSON text; else the first object or array in it, as in a fence or behind a word of
+    introduction; None where there is none."""
     try:
         return json.loads(text)
+    except ValueError:
+        start = re.search(r"[{\[]", text)
+    if start is None:
+        return None
+    try:
+        return json.JSONDecoder().raw_decode(text, start.start())[0]
     except ValueError:
         return None

@@ -1,0 +1,83 @@
+"""Answers that fit a JSON schema, by any language model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jsonschema
+from jsonschema.protocols import Validator
+
+from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
+from rag_pg.protocols import LLM
+from rag_pg.providers.chat import parse_json
+from rag_pg.types import Completion, Message
+
+INSTRUCTION = "Answer with one JSON value that fits this JSON schema, and with nothing else:\n"
+
+
+def complete_json(
+    llm: LLM,
+    messages: Sequence[Message],
+    schema: Mapping[str, Any],
+    *,
+    temperature: float = 0.0,
+    max_tokens: int = 1024,
+) -> Completion:
+    """Return a completion whose `parsed` fits `schema`, and whose `usage` is that of all calls.
+
+    A model that lacks the capability finds the schema in the prompt. An answer that does not fit is sent
+    back once, with what is wrong with it.
+
+    Raises: InvalidInput (no JSON schema), UnusableReply (the second answer does not fit either),
+        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises.
+    """
+    validator = _validator(schema)
+    asked = list(messages) if llm.capabilities.schema else _with_schema(messages, schema)
+    own = schema if llm.capabilities.schema else None
+    first = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
+    parsed, wrong = _parse(first, validator, llm.name, max_tokens)
+    if not wrong:
+        return replace(first, parsed=parsed)
+    asked += [
+        Message(role="assistant", content=first.text),
+        Message(role="user", content=f"That does not fit the schema: {wrong}. Answer again."),
+    ]
+    second = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
+    parsed, wrong = _parse(second, validator, llm.name, max_tokens)
+    if wrong:
+        raise UnusableReply(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
+    return replace(second, parsed=parsed, usage=first.usage + second.usage)
+
+
+def _validator(schema: Mapping[str, Any]) -> Validator:
+    kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
+    try:
+        kind.check_schema(dict(schema))
+    except jsonschema.SchemaError as exc:
+        raise InvalidInput(f"not a JSON schema: {exc.json_path} {exc.message}") from exc
+    return kind(dict(schema))
+
+
+def _with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
+    """The messages with the schema at the end of the system's, which is added where there is none."""
+    instruction = INSTRUCTION + json.dumps(schema, ensure_ascii=False)
+    if messages and messages[0].role == "system":
+        first, *rest = messages
+        return [replace(first, content=f"{first.content}\n\n{instruction}"), *rest]
+    return [Message(role="system", content=instruction), *messages]
+
+
+def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) -> tuple[Any, str]:
+    """The value and what is wrong with it, "" if nothing. Raises: AnswerBlocked, ProviderError (cut)."""
+    if got.finish == "blocked":
+        raise AnswerBlocked(f"{name} stopped its answer{f' ({got.reason})' if got.reason else ''}")
+    parsed = parse_json(got.text) if got.parsed is None else got.parsed
+    if got.finish == "length" and parsed is None:
+        raise ProviderError(f"{name} was cut at max_tokens ({max_tokens}); raise max_tokens")
+    if parsed is None:
+        return None, "it is not JSON"
+    error = jsonschema.exceptions.best_match(validator.iter_errors(parsed))
+    return parsed, f"{error.json_path}: {error.message}"[:500] if error else ""
