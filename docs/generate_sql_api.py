@@ -32,6 +32,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "create_collection",
             "list_collections",
+            "get_collection",
             "collection_stats",
             "set_chunking",
             "drop_collection",
@@ -67,6 +68,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "get_document",
             "list_documents",
             "delete_document",
+            "delete_documents",
         ),
     ),
     "Chunks": (
@@ -165,6 +167,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         "What a client checks when it opens, and what an idle worker does.",
         (
             "help",
+            "status",
             "version",
             "api_version",
             "doctor",
@@ -183,7 +186,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
 }
-TYPES = ("hit", "document_info")
+TYPES = ("hit", "document_info", "collection_info", "finding", "status_line")
 
 INTRODUCTION = """\
 # SQL functions

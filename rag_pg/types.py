@@ -196,18 +196,25 @@ class SpaceComparison:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectionStats:
-    """Counts of documents and chunks; embedded: chunks with a vector in the active space;
-    pending and failed: jobs waiting or running, and dead; bytes on disk; lag: seconds since
-    the oldest put that is not searchable yet, 0 when all are."""
+    """Counts of documents and chunks; embedded: chunks with a vector in the active space, which is
+    of `model`; pending: jobs waiting or running, of which so many are `running`, and `delayed`: not
+    due yet; failed: dead jobs; bytes on disk; lag: seconds since the oldest put that is not
+    searchable yet, 0 when all are; rate, eta, reason: as of `JobCounts`."""
 
     collection: str
+    model: str
     documents: int
     chunks: int
     embedded: int
     pending: int
+    running: int
+    delayed: int
     failed: int
     bytes: int
     lag: float
+    rate: float
+    eta: float | None
+    reason: str | None
 
 
 # --- jobs --------------------------------------------------------------------------------------
@@ -499,3 +506,14 @@ class Finding:
     status: str
     detail: str
     remedy: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StatusLine:
+    """A line of rag.status: topic is release, collection, queue, worker or finding; name says of
+    what; state is a word, detail the numbers."""
+
+    topic: str
+    name: str | None
+    state: str
+    detail: str

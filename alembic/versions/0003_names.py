@@ -1,4 +1,4 @@
-"""Internal functions begin with an underscore; the two kinds of request have names of their own."""
+"""Internal functions begin with an underscore; columns and types have the names of the field."""
 
 from alembic import op
 
@@ -245,10 +245,45 @@ END $$
 """
 
 
+STATEMENTS = (
+    "ALTER TYPE rag.request RENAME TO search_arguments",
+    "ALTER TABLE rag.requests RENAME TO worker_calls",
+    """
+    CREATE TYPE rag.collection_info AS (
+        collection_id integer,
+        name text,
+        model text,
+        dimensions integer,
+        distance text,
+        language text,
+        chunking jsonb,
+        fingerprint text,
+        space_id integer
+    )
+    """,
+    """
+    CREATE TYPE rag.finding AS (
+        check_name text,
+        status text,
+        detail text,
+        remedy text
+    )
+    """,
+    """
+    CREATE TYPE rag.status_line AS (
+        topic text,
+        name text,
+        state text,
+        detail text
+    )
+    """,
+)
+
+
 def upgrade() -> None:
     pairs = [line.split() for line in RENAMED.strip().splitlines()]
     old = ", ".join(f"'{name}'" for name, _ in pairs)
     new = ", ".join(f"'{name}'" for _, name in pairs)
     op.execute(RENAME_ROUTINES.replace("{old}", old).replace("{new}", new))
-    op.execute("ALTER TYPE rag.request RENAME TO search_arguments")
-    op.execute("ALTER TABLE rag.requests RENAME TO worker_calls")
+    for statement in STATEMENTS:
+        op.execute(statement)

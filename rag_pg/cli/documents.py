@@ -172,6 +172,9 @@ def documents(
     collection: Name = "docs",
     limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
     filter: Filter = None,
+    prefix: Annotated[
+        str | None, typer.Option(help="Only uris that begin with this: handbook/.")
+    ] = None,
     order_by: Annotated[
         str | None,
         typer.Option(
@@ -184,10 +187,12 @@ def documents(
 ) -> None:
     """List a collection's documents."""
     where = parsed_filter(filter)
+    if prefix is not None and (order_by is not None or descending):
+        raise InvalidInput("--prefix lists by uri; leave out --order-by and --descending")
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if order_by is None and not descending:
-            found = list(target.documents(filter=where, limit=limit))
+            found = list(target.documents(filter=where, limit=limit, uri_prefix=prefix))
         else:
             order = order_by or "uri"
             found = target.select(filter=where, order_by=order, descending=descending, limit=limit)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from rag_pg.client import Rag
-    from rag_pg.types import Finding
+    from rag_pg.types import CollectionStats, Finding
 
 STATES = ("waiting", "running", "dead")
 
@@ -40,6 +40,8 @@ def status(
     with open_client(dsn) as rag:
         if not watch:
             _show(rag, json_)
+            if not json_:
+                _tell_the_rest(rag)
             return
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -70,30 +72,23 @@ def doctor(json_: Json = False, dsn: Dsn = None) -> None:
 
 
 def _show(rag: Rag, as_json: bool) -> None:
-    rows = _rows(rag)
+    stats = rag.database.collection_stats()
     if as_json:
-        for row in rows:
-            print_json(row)
-    elif rows:
-        write_table(STATUS, [_status_row(row) for row in rows])
+        settings = {info.name: asdict(info) for info in rag.collections()}
+        for one in stats:
+            print_json(settings.get(one.collection, {}) | asdict(one))
+    elif stats:
+        write_table(STATUS, [_status_row(one) for one in stats])
     else:
         tell("no collections yet; add documents with: rag-pg add PATH")
 
 
-def _rows(rag: Rag) -> list[dict[str, Any]]:
-    """A row for each collection: its settings, its counts, its queue."""
-    infos = {info.name: info for info in rag.collections()}
-    queues = {row.collection_name: row for row in rag.database.job_stats()}
-    return [
-        asdict(infos[row.collection])
-        | asdict(row)
-        | {
-            key: getattr(queues[row.collection], key)
-            for key in ("running", "delayed", "rate", "eta", "reason")
-        }
-        for row in rag.database.collection_stats()
-        if row.collection in infos and row.collection in queues
-    ]
+def _tell_the_rest(rag: Rag) -> None:
+    """Tell what a table of collections does not show: the release, the workers, what is wrong."""
+    colours = {"warn": "yellow", "fail": "red"}
+    for line in rag.status(["release", "worker", "finding"]):
+        name = "" if line.name is None else f" {line.name}"
+        tell((f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}")
 
 
 STATUS = [
@@ -111,17 +106,18 @@ STATUS = [
 ]
 
 
-def _status_row(row: dict[str, Any]) -> list[Any]:
+def _status_row(row: CollectionStats) -> list[Any]:
     keys = ("collection", "model", "documents", "chunks", "embedded", "pending", "failed", "bytes")
-    done_in = (row["reason"] or row["eta"] or "?") if row["pending"] else None
-    return [*(row[key] for key in keys), row["lag"], row["rate"], done_in]
+    done_in = (row.reason or row.eta or "?") if row.pending else None
+    return [*(getattr(row, key) for key in keys), row.lag, row.rate, done_in]
 
 
 def _live(rag: Rag) -> Text:
     """What --watch shows: the table as it is now."""
     from rich.text import Text
 
-    lines = table_lines(STATUS, [_status_row(row) for row in _rows(rag)], width())
+    rows = [_status_row(row) for row in rag.database.collection_stats()]
+    lines = table_lines(STATUS, rows, width())
     plain = ("".join(part if isinstance(part, str) else part[0] for part in line) for line in lines)
     return Text("\n".join(plain))
 

@@ -65,14 +65,14 @@ def open_collection(rag: Rag, name: str) -> Collection:
     """Open a collection that exists; reading never creates one."""
     from rag_pg.errors import NotFound
 
-    names = [info.name for info in rag.collections()]
-    if name not in names:
-        have = (
-            f"collections here: {', '.join(names)}"
-            if names
-            else "add documents with: rag-pg add PATH"
-        )
-        raise NotFound(f"there is no collection {name!r}; {have}")
+    try:
+        rag.info(name)
+    except NotFound as exc:
+        if rag.collections():
+            raise
+        raise NotFound(
+            f"there is no collection {name!r}; add documents with: rag-pg add PATH"
+        ) from exc
     return rag.collection(name)
 
 

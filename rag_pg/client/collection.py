@@ -221,6 +221,10 @@ class Collection:
         """Delete a document. False when there is none with that uri."""
         return self.rag.database.delete_document(self.name, uri)
 
+    def delete_many(self, uris: Iterable[str]) -> int:
+        """Delete documents by their uris, all or none, and return how many there were."""
+        return self.rag.database.delete_documents(self.name, list(uris))
+
     # --- embedding spaces
 
     def spaces(self) -> list[Space]:
@@ -429,10 +433,20 @@ class Collection:
         return answer_question(question, make_context(self, options), strategy=strategy)
 
     def documents(
-        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        uri_prefix: str | None = None,
     ) -> Iterator[Document]:
-        """Yield documents by uri, without their content, a page at a time."""
-        return self.rag.database.each_document(self.name, metadata_filter=filter, limit=limit)
+        """Yield documents by uri, without their content, a page at a time.
+
+        Args:
+            uri_prefix: only those whose uri begins with it, letter by letter, e.g. "handbook/".
+        """
+        return self.rag.database.each_document(
+            self.name, metadata_filter=filter, limit=limit, uri_prefix=uri_prefix
+        )
 
     def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
         """How many documents there are whose metadata pass the filter."""

@@ -10,11 +10,11 @@ from typing import Any
 from rag_pg.client.collection import Collection
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
-from rag_pg.errors import InvalidInput, NotFound
+from rag_pg.errors import InvalidInput
 from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models
-from rag_pg.types import AdoptReport, CollectionInfo
+from rag_pg.types import AdoptReport, CollectionInfo, StatusLine
 from rag_pg.worker import Worker
 
 
@@ -124,6 +124,15 @@ class Rag:
         """Return every collection's settings, by name."""
         return self.database.list_collections()
 
+    def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
+        """The installation on one screen: release, collections, queue, workers, and what is wrong.
+
+        Args:
+            topics: only these of release, collection, queue, worker and finding; None: all.
+        Raises: InvalidInput (another topic).
+        """
+        return self.database.status(topics)
+
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
@@ -183,8 +192,7 @@ class Rag:
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
         for name in collections or ():
-            if self.database.find_collection(name) is None:
-                raise NotFound(f'there is no collection {name!r}; run "rag-pg status" to see them')
+            self.database.get_collection(name)
         answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
         return Worker(
             self.database,

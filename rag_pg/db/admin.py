@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rag_pg.db.connection import Connected
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import Finding
+from rag_pg.types import Finding, StatusLine
 
 
 class Admin(Connected):
@@ -38,6 +38,13 @@ class Admin(Connected):
 
     def doctor(self) -> list[Finding]:
         return self._rows(Finding, "SELECT * FROM rag.doctor()")
+
+    def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
+        return self._rows(
+            StatusLine,
+            "SELECT * FROM rag.status(%(topics)s::text[])",
+            topics=None if topics is None else list(topics),
+        )
 
     def remove_dropped(self) -> int:
         return int(self._scalar("SELECT rag.remove_dropped()"))

@@ -43,15 +43,18 @@ class Collections(Connected):
     def list_collections(self) -> list[CollectionInfo]:
         return self._rows(CollectionInfo, "SELECT * FROM rag.list_collections()")
 
-    def find_collection(self, name: str) -> CollectionInfo | None:
-        return next((one for one in self.list_collections() if one.name == name), None)
-
     def get_collection(self, name: str) -> CollectionInfo:
-        """A collection's settings as they are now. Raises NotFound."""
-        found = self.find_collection(name)
-        if found is None:
-            raise NotFound(f"there is no collection {name!r}")
+        """A collection's settings as they are now. Raises NotFound, naming those that exist."""
+        (found,) = self._rows(
+            CollectionInfo, "SELECT * FROM rag.get_collection(%(name)s)", name=name
+        )
         return found
+
+    def find_collection(self, name: str) -> CollectionInfo | None:
+        try:
+            return self.get_collection(name)
+        except NotFound:
+            return None
 
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
         return self._rows(

@@ -103,6 +103,15 @@ class Documents(Connected):
             )
         )
 
+    def delete_documents(self, collection: str, uris: Sequence[str]) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.delete_documents(%(collection)s, %(uris)s::text[])",
+                collection=collection,
+                uris=list(uris),
+            )
+        )
+
     def get_document(self, collection: str, uri: str) -> Document | None:
         rows = self._rows(
             Document,
@@ -113,15 +122,23 @@ class Documents(Connected):
         return rows[0] if rows else None
 
     def list_documents(
-        self, collection: str, *, metadata_filter: Mapping[str, Any], limit: int, after_uri: str
+        self,
+        collection: str,
+        *,
+        metadata_filter: Mapping[str, Any],
+        limit: int,
+        after_uri: str,
+        uri_prefix: str | None = None,
     ) -> list[Document]:
         return self._rows(
             Document,
-            "SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s)",
+            """SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s,
+               uri_prefix => %(prefix)s)""",
             collection=collection,
             filter=Jsonb(plain_filter(metadata_filter)),
             limit=limit,
             after=after_uri,
+            prefix=uri_prefix,
         )
 
     def each_document(
@@ -130,6 +147,7 @@ class Documents(Connected):
         *,
         metadata_filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
+        uri_prefix: str | None = None,
     ) -> Iterator[Document]:
         """Yield documents by uri, without their content, a page at a time."""
         after = ""
@@ -140,6 +158,7 @@ class Documents(Connected):
                 metadata_filter=metadata_filter or {},
                 limit=min(500, left or 500),
                 after_uri=after,
+                uri_prefix=uri_prefix,
             )
             yield from page
             if len(page) < 500:

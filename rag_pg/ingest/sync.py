@@ -36,7 +36,7 @@ def sync_folder(
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
     """
     prefix = _prefix(folder)
-    stored = [one.uri for one in database.each_document(collection) if one.uri.startswith(prefix)]
+    stored = [one.uri for one in database.each_document(collection, uri_prefix=prefix)]
     report = add(folder)
     present = set(report.uris)
     if not present:  # all are empty, as after a disk was full
@@ -50,9 +50,7 @@ def sync_folder(
     return SyncReport(
         changed=report.added,
         unchanged=report.unchanged,
-        deleted=len(gone)
-        if dry_run
-        else sum(database.delete_document(collection, uri) for uri in gone),
+        deleted=len(gone) if dry_run else database.delete_documents(collection, gone),
         failures=report.failures,
         skipped=report.skipped,
         notes=report.notes,

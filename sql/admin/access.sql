@@ -1,7 +1,7 @@
 -- Who could stand in the way of others: rights in schema rag, and locks.
 
 CREATE OR REPLACE FUNCTION rag._check_access()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan

@@ -174,6 +174,29 @@ vector_rank  rank in the vector leg
 vector_distance  distance to the query's vector: smaller is nearer
 keyword_rank  rank in the keyword leg
 keyword_score  BM25 score$$),
+('collection_info',
+ 'A collection as it is listed: its settings and its active embedding space.',
+$$collection_id  number of the collection
+name  as callers write it
+model  what makes the vectors of the active space
+dimensions  length of its vectors
+distance  cosine, l2 or ip
+language  default text search configuration
+chunking  how documents are cut into chunks
+fingerprint  of the first embedder that opened the space; NULL: none yet
+space_id  number of the active space$$),
+('finding',
+ 'What a check of rag.doctor found.',
+$$check_name  which check
+status  ok, warn or fail
+detail  what was found
+remedy  what to do about it; NULL where all is well$$),
+('status_line',
+ 'A line of rag.status.',
+$$topic  release, collection, queue, worker or finding
+name  of what the line is about; NULL: there is none
+state  in one word
+detail  in numbers$$),
 ('candidate',
  'A chunk that a search may return: rag.hit without its document.',
 $$chunk_id  chunk that was found

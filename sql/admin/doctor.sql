@@ -1,7 +1,7 @@
 -- Health as rows. Each check is a function of its own and returns nothing where all is well.
 
 CREATE OR REPLACE FUNCTION rag._check_vectors()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -37,7 +37,7 @@ $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_jobs()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -76,7 +76,7 @@ COMMENT ON FUNCTION rag._check_jobs() IS $$rag.doctor: dead jobs, and jobs that 
 
 
 CREATE OR REPLACE FUNCTION rag._check_chunks()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -142,7 +142,7 @@ chunks. Reads all of them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_sources()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -182,7 +182,7 @@ triggers are missing.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_maintenance()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -258,7 +258,7 @@ three or more values.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_fields()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -293,7 +293,7 @@ It is advice, so its status is ok: only the application knows what it asks for.$
 
 
 CREATE OR REPLACE FUNCTION rag._check_budgets()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -323,7 +323,7 @@ limits.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_languages()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -364,7 +364,7 @@ was.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.doctor()
-RETURNS TABLE (check_name text, status text, detail text, remedy text)
+RETURNS SETOF rag.finding
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$

@@ -201,16 +201,14 @@ Small collections are searched exactly whatever the kind: rag._exact_search_limi
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()
-RETURNS TABLE (collection_id integer, name text, model text, dimensions integer, distance text,
-               language text, chunking jsonb, fingerprint text, space_id integer)
+RETURNS SETOF rag.collection_info
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
     SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
-        s.fingerprint,
-           s.space_id
+           s.fingerprint, s.space_id
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -220,6 +218,26 @@ $$;
 
 COMMENT ON FUNCTION rag.list_collections() IS
 $$Every collection with its settings and its active embedding space, by name.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.get_collection(name text)
+RETURNS SETOF rag.collection_info
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections := rag._require_collection(get_collection.name);
+    _space rag.spaces := rag._active_space(_collection.collection_id);
+BEGIN
+    RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
+                 _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
+                 _space.space_id)::rag.collection_info;
+END
+$$;
+
+COMMENT ON FUNCTION rag.get_collection(text) IS
+$$One collection with its settings and its active embedding space. Error RG002 names those that
+exist when there is none of that name.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_collection(name text)

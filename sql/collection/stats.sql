@@ -1,9 +1,9 @@
 -- What each collection holds, counted.
 
 CREATE OR REPLACE FUNCTION rag.collection_stats(name text DEFAULT NULL)
-RETURNS TABLE (collection text, documents bigint, chunks bigint, embedded bigint, pending bigint,
-    failed bigint,
-               bytes bigint, lag double precision)
+RETURNS TABLE (collection text, model text, documents bigint, chunks bigint, embedded bigint,
+               pending bigint, running bigint, delayed bigint, failed bigint, bytes bigint,
+               lag double precision, rate double precision, eta double precision, reason text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -16,17 +16,18 @@ BEGIN
     END IF;
     -- A statement for each, so that each reads its own partitions only.
     FOR _c IN
-        SELECT l.collection_id, l.space_id, l.name, j.waiting + j.running AS pending, j.dead
+        SELECT l.collection_id, l.space_id, l.name, l.model, j.waiting + j.running AS pending,
+               j.running, j.delayed, j.dead, j.rate, j.eta, j.reason
         FROM rag.list_collections() AS l
         JOIN rag.job_stats(collection_stats.name) AS j ON j.collection_name = l.name
         ORDER BY l.name
     LOOP
         RETURN QUERY
-        SELECT _c.name,
+        SELECT _c.name, _c.model,
                (SELECT count(*) FROM rag.documents AS d WHERE d.collection_id = _c.collection_id),
                (SELECT count(*) FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id),
                (SELECT count(*) FROM rag.embeddings AS e WHERE e.space_id = _c.space_id),
-               _c.pending, _c.dead,
+               _c.pending, _c.running, _c.delayed, _c.dead,
                (SELECT coalesce(sum(pg_total_relation_size(p.part)), 0)::bigint
                 FROM (SELECT to_regclass(format('rag.%I', t || '_' || _c.collection_id))
                       FROM unnest(rag._collection_tables()) AS t
@@ -39,12 +40,16 @@ BEGIN
                 JOIN rag.documents AS d ON d.collection_id = _c.collection_id
                     AND d.document_id = x.document_id
                 WHERE x.collection_id = _c.collection_id AND x.state = 'waiting'
-                    AND (x.space_id = _c.space_id OR d.indexed_version < d.version));
+                    AND (x.space_id = _c.space_id OR d.indexed_version < d.version)),
+               _c.rate, _c.eta, _c.reason;
     END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag.collection_stats(text) IS
-$$Counts and size of a collection, or of all: documents, chunks, embedded (chunks with a vector in
-the active space), pending and failed jobs, bytes on disk with indexes, lag: seconds since the
-oldest put that is not searchable yet (0: all are, or have failed).$$;
+$$Counts and size of a collection, or of all.
+
+embedded: chunks with a vector in the active space, which is of model. pending: jobs that wait or
+run; running and delayed (not due yet) are of these; failed: jobs that are dead. bytes: on disk,
+with indexes. lag: seconds since the oldest put that is not searchable yet (0: all are, or have
+failed). rate, eta, reason: as of rag.job_stats.$$;

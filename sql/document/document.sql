@@ -221,31 +221,55 @@ language), all or none. Other keys are metadata, too; what stands in metadata go
 the ids in order.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
-RETURNS boolean
+CREATE OR REPLACE FUNCTION rag.delete_documents(collection text, uris text[])
+RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
 DECLARE
-    _collection rag.collections := rag._require_collection(delete_document.collection);
-    _id uuid := rag.document_id(_collection.name, delete_document.uri);
+    _collection rag.collections := rag._require_collection(delete_documents.collection);
+    _document_ids uuid[] := ARRAY(SELECT rag.document_id(_collection.name, u.uri)
+                                  FROM unnest(delete_documents.uris) AS u (uri));
     _chunk_ids bigint[];
 BEGIN
-    DELETE FROM rag.documents AS d
-    WHERE d.collection_id = _collection.collection_id AND d.document_id = _id;
-    IF NOT FOUND THEN
-        RETURN false;
+    -- By uri, as put_documents locks them.
+    _document_ids := ARRAY(
+        SELECT d.document_id FROM rag.documents AS d
+        WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids)
+        ORDER BY d.uri COLLATE "C"
+        FOR UPDATE);
+    IF _document_ids = '{}' THEN
+        RETURN 0;
     END IF;
-    SELECT array_agg(c.chunk_id) INTO _chunk_ids FROM rag.chunks AS c
-    WHERE c.collection_id = _collection.collection_id AND c.document_id = _id;
-    IF _chunk_ids IS NOT NULL THEN
+    DELETE FROM rag.documents AS d
+    WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids);
+    _chunk_ids := ARRAY(
+        SELECT c.chunk_id FROM rag.chunks AS c
+        WHERE c.collection_id = _collection.collection_id
+            AND c.document_id = ANY (_document_ids));
+    IF _chunk_ids <> '{}' THEN
         PERFORM rag._remove_chunks(_collection.collection_id, _chunk_ids);
     END IF;
-    DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection.collection_id
-        AND j.document_id = _id;
-    RETURN true;
+    DELETE FROM rag.jobs AS j
+    WHERE j.collection_id = _collection.collection_id AND j.document_id = ANY (_document_ids);
+    RETURN cardinality(_document_ids);
+END
+$$;
+
+COMMENT ON FUNCTION rag.delete_documents(text, text[]) IS
+$$Delete documents by their uris, with their chunks, vectors and jobs, all or none. Returns how many
+there were; uris that no document has are passed over.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag.delete_documents(delete_document.collection, ARRAY[delete_document.uri]) = 1;
 END
 $$;
 

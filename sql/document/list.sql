@@ -40,7 +40,8 @@ CREATE OR REPLACE FUNCTION rag.list_documents(
     metadata_filter jsonb DEFAULT '{}',
     result_limit integer DEFAULT 100,
     after_uri text DEFAULT '',
-    only_uri text DEFAULT NULL)
+    only_uri text DEFAULT NULL,
+    uri_prefix text DEFAULT NULL)
 RETURNS SETOF rag.document_info
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -54,18 +55,20 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use 0 or more';
     END IF;
     RETURN QUERY EXECUTE rag._document_query(
-        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6) AND ' || _condition, 'c.uri',
-            only_uri IS NOT NULL)
-    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri;
+        'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6)
+         AND ($7 IS NULL OR starts_with(c.uri, $7)) AND ' || _condition,
+        'c.uri', only_uri IS NOT NULL)
+    USING _id, (rag._active_space(_id)).space_id, result_limit, 0, after_uri, only_uri, uri_prefix;
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text) IS
+COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text, text) IS
 $$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In
 another order: rag.select_documents.
 
-metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). state: ready,
-pending (work is queued) or failed, with its error.$$;
+metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). uri_prefix: keep
+those whose uri begins with it, letter by letter, e.g. 'handbook/'. state: ready, pending (work is
+queued) or failed, with its error.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)

@@ -13,6 +13,7 @@ import pytest
 from psycopg.types.json import Jsonb
 from typer.testing import CliRunner, Result
 
+from rag_pg import InvalidInput
 from rag_pg.cli.app import app
 from rag_pg.cli.terminal import visible
 
@@ -97,6 +98,22 @@ def test_a_command_prints_what_is_stored(
         seen = run(*arguments, terminal=True, columns=columns)
         assert seen.output.count(visible(ODD)) >= times, seen.output
         assert visible(seen.output) == seen.output
+
+
+def test_documents_are_listed_by_the_beginning_of_their_uris(run: Callable[..., Result]) -> None:
+    listed = run("documents", "-c", "odd", "--prefix", "dead ").stdout
+    assert [line.split("\t")[0] for line in listed.splitlines()] == [f"dead {ODD}"]
+    refused = run("documents", "-c", "odd", "--prefix", "d", "--order-by", "title")
+    assert isinstance(refused.exception, InvalidInput)
+
+
+def test_status_tells_workers_and_findings_beside_its_table(run: Callable[..., Result]) -> None:
+    shown = run("status")
+    assert [line.split("\t")[0] for line in shown.stdout.splitlines()] == ["odd"]
+    assert "release 0.1.0: revision " in shown.stderr
+    assert "worker: none was seen" in shown.stderr
+    assert "finding dead jobs: 1 of collection 'odd'" in shown.stderr
+    assert run("status", "--json").stderr == ""
 
 
 def test_a_uri_that_was_printed_can_be_deleted(run: Callable[..., Result]) -> None:

@@ -262,6 +262,9 @@ def test_documents_are_listed_read_and_deleted(rag: Rag) -> None:
     assert [d.uri for d in docs.documents()] == ["bird", "fish"]
     assert [d.uri for d in docs.documents(limit=1)] == ["bird"]
     assert docs.document("fish").content == FISH["content"]
+    assert [d.uri for d in docs.documents(uri_prefix="fi")] == ["fish"]
+    assert [line.name for line in rag.status(["collection"])] == ["docs"]
+    assert docs.delete_many(["bird", "never"]) == 1
     assert docs.delete("fish")
     assert not docs.delete("fish")
     with pytest.raises(NotFound):

@@ -56,6 +56,7 @@ WORKS = {
     "timeout": "0.01",
     "timeout_seconds": "0.01",
     "uri": "'d1'",
+    "uris": "'{d1}'",
     "worker_name": "'w'",
     "attach_source.content": "'{body}'",
     "auto_weight.cosine_lead": "0.1",

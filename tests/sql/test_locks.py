@@ -32,6 +32,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.create_collection('own', 'none', 3, language => 'simple')",
     ),
     "list_collections": ("rag.list_collections()",),
+    "get_collection": ("rag.get_collection('own')",),
     "collection_stats": ("rag.collection_stats('own')",),
     "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}')",),
     "drop_collection": ("rag.drop_collection('own')",),
@@ -68,8 +69,13 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.wait_until_searchable('own', ARRAY[rag.document_id('own', 'd1')], 0)",
     ),
     "get_document": ("rag.get_document('own', 'd1')",),
-    "list_documents": ("rag.list_documents('own')", f"rag.list_documents('own', {FILTER})"),
+    "list_documents": (
+        "rag.list_documents('own')",
+        f"rag.list_documents('own', {FILTER})",
+        "rag.list_documents('own', uri_prefix => 'd')",
+    ),
     "delete_document": ("rag.delete_document('own', 'd1')", "rag.delete_document('own', 'queued')"),
+    "delete_documents": ("rag.delete_documents('own', '{d1,queued,never}')",),
     "put_chunks": (
         f"rag.put_chunks('own', 'newest', '{CHUNKS}')",
         (
@@ -242,6 +248,7 @@ CALLS: dict[str, tuple[str, ...]] = {
 # These are asked about every collection.
 ALL_COLLECTIONS = {
     "doctor": "compares the documents, chunks and vectors of every collection",
+    "status": "counts what is in every collection",
     "maintain": "merges and compacts one collection after the other, in one transaction",
     "maintain_in_steps": "does the same with a transaction for each: see maintain_step",
 }

@@ -24,6 +24,8 @@ FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a
 # reader, writer, worker, owner.
 CALLS: dict[str, tuple[str, str]] = {
     "list_collections": ("reader", "SELECT * FROM rag.list_collections()"),
+    "get_collection": ("reader", "SELECT * FROM rag.get_collection('docs')"),
+    "status": ("reader", "SELECT * FROM rag.status()"),
     "collection_stats": ("reader", "SELECT * FROM rag.collection_stats()"),
     "index_progress": ("reader", "SELECT * FROM rag.index_progress()"),
     "list_spaces": ("reader", "SELECT * FROM rag.list_spaces('docs')"),
@@ -127,6 +129,7 @@ CALLS: dict[str, tuple[str, str]] = {
         """SELECT rag.put_documents('docs', '[{"uri": "e", "content": "text"}]')""",
     ),
     "delete_document": ("writer", "SELECT rag.delete_document('docs', 'd1')"),
+    "delete_documents": ("writer", "SELECT rag.delete_documents('docs', '{d1, d2, never}')"),
     "put_chunks": (
         "writer",
         """SELECT rag.put_chunks('docs', 'd2', '[{"content": "red fish", "embedding": [1, 0, 1],

@@ -153,6 +153,8 @@ def test_an_unknown_collection_is_named_with_those_that_exist(database: Database
     create(database, "real")
     calls: list[Callable[[], object]] = [
         lambda: database.drop_collection("nope"),
+        lambda: database.get_collection("nope"),
+        lambda: database.delete_documents("nope", ["a"]),
         lambda: database.collection_stats("nope"),
         lambda: database.delete_document("nope", "a"),
         lambda: database.job_stats("nope"),
@@ -160,6 +162,16 @@ def test_an_unknown_collection_is_named_with_those_that_exist(database: Database
     for call in calls:
         with pytest.raises(NotFound, match="'nope'; collections here: real"):
             call()
+
+
+def test_one_collection_is_read_as_it_is_listed(database: Database) -> None:
+    create(database)
+    create(database, "other", dimensions=4)
+    assert [database.get_collection(one.name) for one in database.list_collections()] == (
+        database.list_collections()
+    )
+    database.drop_collection("c")
+    assert database.find_collection("c") is None
 
 
 def test_a_fingerprint_is_pinned_by_the_first_embedder(database: Database) -> None:

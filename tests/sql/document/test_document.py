@@ -1,4 +1,5 @@
 import json
+import threading
 from typing import Any
 
 import psycopg
@@ -143,6 +144,50 @@ def test_deleting_removes_chunks_vectors_and_jobs(
     assert not database.delete_document("c", "b")
     stats = database.collection_stats("c")[0]
     assert (stats.documents, stats.chunks, stats.embedded, stats.pending) == (0, 0, 0, 0)
+
+
+def test_many_are_deleted_as_each_would_be(database: Database, connection: Connection) -> None:
+    database.put_documents("c", [GOOD | {"uri": uri} for uri in ("a", "b", "left")])
+    ingest(connection, "one")
+    assert database.delete_documents("c", ["a", "never", "b", "a"]) == 2
+    assert database.delete_documents("c", ["a", "b"]) == 0
+    assert database.delete_documents("c", []) == 0
+    stats = database.collection_stats("c")[0]
+    assert (stats.documents, stats.chunks, stats.embedded, stats.pending) == (1, 0, 0, 1)
+    found = connection.execute("SELECT uri FROM rag.search_keyword('c', 'one')").fetchall()
+    assert found == []
+
+
+def test_two_that_delete_the_same_documents_wait_for_each_other(
+    database: Database, connection: Connection, dsn: str
+) -> None:
+    """And never both: they lock by uri, whatever the order in which they name them."""
+    database.put_documents("c", [GOOD | {"uri": f"u{i:02}"} for i in range(40)])
+    uris = [f"u{i:02}" for i in range(40)]
+    counts: list[int] = []
+
+    def delete(named: list[str]) -> None:
+        with psycopg.connect(dsn, autocommit=True) as own:
+            counts.append(one(own, "SELECT rag.delete_documents('c', %s)", named))
+
+    threads = [threading.Thread(target=delete, args=[part]) for part in (uris, uris[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(counts) == [0, 40]
+
+
+def test_a_prefix_is_taken_letter_by_letter(database: Database) -> None:
+    uris = ["a", "a%b/1", "a%b/2", "aXb/1", "a_b/1", "A%b/1", "é/1", "z"]
+    database.put_documents("c", [GOOD | {"uri": uri} for uri in uris])
+    for prefix in ("a%b/", "a_", "A", "é", "", "a%b/2", "none"):
+        found = [d.uri for d in database.each_document("c", uri_prefix=prefix)]
+        assert found == [d.uri for d in database.each_document("c") if d.uri.startswith(prefix)]
+    page = database.list_documents(
+        "c", metadata_filter={}, limit=5, after_uri="a%b/1", uri_prefix="a%b/"
+    )
+    assert [d.uri for d in page] == ["a%b/2"]
 
 
 def test_a_late_store_for_a_deleted_document_is_refused(
