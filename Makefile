@@ -91,7 +91,7 @@ lint: $(VENV)/.test ## whether the code is formatted, what the linter finds, imp
 	$(BIN)/sqruff --config sql/.sqruff lint sql
 	$(BIN)/lint-imports --no-cache
 
-types: $(VENV)/.test ## mypy, strict
+types: $(VENV)/.test ## mypy, strict, tests and benchmarks included
 	$(BIN)/mypy
 
 check: lint types test ## everything a change must pass

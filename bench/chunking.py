@@ -21,9 +21,10 @@ from lib import data
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg.chunk.splitter import Splitter, embedded_text
+from rag_pg.chunk.splitter import Splitter
 from rag_pg.config import Settings
 from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.text.embedded import embedded_text
 from rag_pg.types import Span
 
 BUDGET = 1280  # tokens

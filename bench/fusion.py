@@ -50,7 +50,7 @@ def main() -> None:
     arguments = parser.parse_args()
     table = Table("set", "queries", *METHODS, "auto - better leg", box=None)
     results = []
-    with Rag() as rag, psycopg.connect(rag.dsn, autocommit=True) as db:
+    with Rag() as rag, psycopg.connect(rag.dsn or "", autocommit=True) as db:
         for name in arguments.sets:
             evaluation = data.read(name, limit=LIMITS.get(name))
             docs = quality.load(rag, evaluation, ready=True)
@@ -87,11 +87,13 @@ def ask(
             [docs.name, literal, candidates],
         ).fetchall(),
     }
-    uris = dict(found["keyword"] + found["vector"])
+    uris: dict[int, str] = dict(found["keyword"] + found["vector"])
     legs = {leg: [chunk for chunk, _ in hits] for leg, hits in found.items()}
     key = docs.info.collection_id
-    cosines = dict(db.execute(COSINES, {"vector": literal, "key": key, "ids": list(uris)}))
-    words = dict(
+    cosines: dict[int, float] = dict(
+        db.execute(COSINES, {"vector": literal, "key": key, "ids": list(uris)})
+    )
+    words: dict[int, float] = dict(
         db.execute(
             "SELECT chunk_id, score FROM rag.score_keyword(%s, %s, %s)", [key, text, list(uris)]
         )

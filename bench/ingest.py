@@ -12,14 +12,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from lib import data
 from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Rag
+from rag_pg.types import Vectors
+
+Embed = Callable[[Sequence[str]], Vectors]
 
 ROUNDS = 2
 
@@ -33,7 +38,7 @@ def timed(action: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     source = Path(sys.argv[1]) if len(sys.argv) > 1 else data.folder("docs-fastapi-en") / "files"
-    rounds = []
+    rounds: list[dict[str, Any]] = []
     with Rag() as rag:
         rag.embedder("minilm").embed_query("load the model")
         for number in range(ROUNDS):
@@ -43,15 +48,15 @@ def main() -> None:
             embed = docs.embedder.embed_documents
 
             def keep(
-                batch: list[str], texts: list[str] = texts, embed: Callable[..., object] = embed
-            ) -> object:
+                batch: Sequence[str], texts: list[str] = texts, embed: Embed = embed
+            ) -> Vectors:
                 texts.extend(batch)
                 return embed(batch)
 
-            docs.embedder.embed_documents = keep  # type: ignore[method-assign]
-            ingest = timed(lambda docs=docs: docs.add(source))
+            docs.embedder.embed_documents = keep  # type: ignore[method-assign, assignment]
+            ingest = timed(partial(docs.add, source))
             docs.embedder.embed_documents = embed  # type: ignore[method-assign]
-            alone = timed(lambda texts=texts, embed=embed: embed(texts))
+            alone = timed(partial(embed, texts))
             rounds.append({"chunks": len(texts), "ingest": ingest, "alone": alone})
             rag.drop_collection(name)
             rag.database.remove_dropped()

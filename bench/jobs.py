@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
-from lib.clock import percentile
+from lib.clock import percentile, scalar
 from psycopg.conninfo import make_conninfo
 from rich.console import Console
 from rich.table import Table
@@ -53,7 +53,7 @@ class NoEmbedder:
     fingerprint = "instant/8"
 
     def embed_documents(self, texts: Sequence[str]) -> Any:
-        return np.tile(np.float32([1, 0, 0, 0, 0, 0, 0, 0]), (len(texts), 1))
+        return np.tile(np.array([1, 0, 0, 0, 0, 0, 0, 0], np.float32), (len(texts), 1))
 
     def embed_query(self, text: str) -> Any:
         return self.embed_documents([text])[0]
@@ -76,7 +76,7 @@ def rate(count: int, action: Callable[[], object]) -> float:
 def our_rates(dsn: str) -> dict[str, float]:
     """Jobs a second: queued one by one and by the thousand, taken and finished in batches."""
     with psycopg.connect(dsn, autocommit=True) as connection:
-        (key,) = connection.execute("SELECT rag.create_collection('bench', 'none', 3)").fetchone()
+        key = scalar(connection, "SELECT rag.create_collection('bench', 'none', 3)")
 
         def queue(batch: int, times: int) -> None:
             for _ in range(times):
@@ -88,10 +88,10 @@ def our_rates(dsn: str) -> dict[str, float]:
 
         def work(batch: int, jobs: int) -> None:
             while jobs > 0:
-                ids, leases = connection.execute(
+                ((ids, leases),) = connection.execute(
                     "SELECT array_agg(job_id), array_agg(lease) FROM rag.take_jobs(%s)",
                     (min(batch, jobs),),
-                ).fetchone()
+                ).fetchall()
                 connection.execute("SELECT rag.finish_jobs(%s, %s)", (ids, leases))
                 jobs -= len(ids)
 

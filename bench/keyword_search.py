@@ -17,17 +17,19 @@ Leaves its databases (bench_keyword_N) in place.
 import argparse
 import json
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
-from lib.clock import Timer, percentile
+from lib.clock import Timer, percentile, scalar
 from lib.corpus import abstracts, fill, queries
 
 from rag_pg import Settings
 from rag_pg.db.embedded import EmbeddedServer
 
 
-def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
+def build(db: psycopg.Connection, texts: list[str], size: int) -> dict[str, Any]:
     """Load `size` chunks and index them; return sizes and rates."""
     fill(db, texts, size)
     with Timer(db) as gin:
@@ -35,7 +37,7 @@ def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
     with Timer(db) as index:
         db.execute("SELECT rag._index_chunks(1, (SELECT array_agg(chunk_id) FROM rag.chunks))")
     db.execute("VACUUM ANALYZE")
-    size_of = lambda sql: db.execute(sql).fetchone()[0]  # noqa: E731
+    size_of = partial(scalar, db)
     return {
         "build_us_per_chunk": index.cpu * 1e3 / size,
         "gin_build_us_per_chunk": gin.cpu * 1e3 / size,
@@ -48,7 +50,7 @@ def build(db: psycopg.Connection, texts: list[str], size: int) -> dict:
     }
 
 
-def run(db: psycopg.Connection, sql: str, rows: list[tuple]) -> dict:
+def run(db: psycopg.Connection, sql: str, rows: list[tuple[Any, ...]]) -> dict[str, Any]:
     wall, cpu = [], []
     for row in rows[:6]:
         db.execute(sql, row).fetchall()
@@ -66,7 +68,9 @@ def run(db: psycopg.Connection, sql: str, rows: list[tuple]) -> dict:
     }
 
 
-def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: int) -> dict:
+def searches(
+    db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: int
+) -> dict[str, Any]:
     results = {}
     for kind, texts in asked.items():
         for limit in (10, 100):
@@ -81,15 +85,16 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
             )
         either = [
             (
-                db.execute(
-                    "SELECT string_agg(rag._term_query(word)::text, ' | ') FROM"
-                    " rag._query_terms(1, %s)",
+                scalar(
+                    db,
+                    "SELECT string_agg(rag._term_query(word)::text, ' | ')"
+                    " FROM rag._query_terms(1, %s)",
                     (t,),
-                ).fetchone()[0],
+                ),
             )
             for t in texts[:slow_queries]
         ]
-        has_gin = db.execute("SELECT to_regclass('rag.bench_gin')").fetchone()[0]
+        has_gin = scalar(db, "SELECT to_regclass('rag.bench_gin')")
         for rank in ("ts_rank_cd", "ts_rank") if has_gin else ():
             results[f"{kind} top-10, GIN + {rank}"] = run(
                 db,
@@ -104,7 +109,9 @@ def searches(db: psycopg.Connection, asked: dict[str, list[str]], slow_queries: 
 TUNED = {"shared_buffers": "2GB", "work_mem": "64MB"}
 
 
-def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]]) -> dict:
+def tuned_searches(
+    server: EmbeddedServer, name: str, asked: dict[str, list[str]]
+) -> dict[str, Any]:
     """The unfiltered searches once more with TUNED settings;
     the server is restarted before and after."""
 
@@ -131,7 +138,7 @@ def tuned_searches(server: EmbeddedServer, name: str, asked: dict[str, list[str]
         restart("ALTER SYSTEM RESET {}")
 
 
-def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
+def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict[str, Any]:
     """Cost per chunk of writing `chunks` more in statements of `batch`:
     with GIN(tsvector), and with this index."""
     result = {}
@@ -143,7 +150,7 @@ def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
     )
     db.execute("INSERT INTO bench_plain SELECT * FROM rag.chunks")
     db.execute("VACUUM bench_plain")
-    top = db.execute("SELECT max(chunk_id) + 1 FROM rag.chunks").fetchone()[0]
+    top = scalar(db, "SELECT max(chunk_id) + 1 FROM rag.chunks")
     copy = """
         INSERT INTO {} (collection_id, chunk_id, content, metadata, lexemes, lexeme_count)
         SELECT 1, chunk_id + %s, content, metadata, lexemes, lexeme_count FROM rag.chunks
@@ -164,9 +171,9 @@ def inserts(db: psycopg.Connection, batch: int, chunks: int = 16000) -> dict:
     return result
 
 
-def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict:
+def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict[str, Any]:
     """tantivy and bm25s over the same lexemes."""
-    results: dict = {}
+    results: dict[str, Any] = {}
     try:
         import bm25s
         import numpy as np
@@ -228,7 +235,7 @@ def in_process(db: psycopg.Connection, asked: dict[str, list[str]]) -> dict:
     return results
 
 
-def plot(report: dict, path: Path) -> None:
+def plot(report: dict[str, Any], path: Path) -> None:
     try:
         import matplotlib
 
@@ -271,7 +278,7 @@ def main() -> None:
     Path(options.out).parent.mkdir(exist_ok=True)
     texts = abstracts()
     asked = queries(texts, options.queries)
-    report: dict = {"sizes": {}}
+    report: dict[str, Any] = {"sizes": {}}
     for size in options.sizes:
         name = f"bench_keyword_{size}"
         with psycopg.connect(dsn, autocommit=True) as admin:
@@ -281,11 +288,11 @@ def main() -> None:
             if not (options.reuse and exists):
                 admin.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
                 admin.execute(f"CREATE DATABASE {name}")
-        part: dict[str, dict] = {}
+        part: dict[str, dict[str, Any]] = {}
         with psycopg.connect(
             psycopg.conninfo.make_conninfo(dsn, dbname=name), autocommit=True
         ) as db:
-            report["server"] = db.execute("SELECT version()").fetchone()[0]
+            report["server"] = scalar(db, "SELECT version()")
             report["settings"] = dict(
                 db.execute(
                     "SELECT name, current_setting(name) FROM pg_settings WHERE name IN"

@@ -132,7 +132,7 @@ def total(steps: dict[str, dict[str, float]], *kinds: str) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=100_000)
     parser.add_argument("--per-document", type=int, default=1, help="chunks that make a document")
     parser.add_argument("--rounds", type=int, default=1)
@@ -150,7 +150,7 @@ def main() -> None:
     )
     schema.upgrade(dsn)
     chunks = rows(arguments.size, arguments.per_document)
-    rounds = []
+    rounds: list[dict[str, Any]] = []
     with psycopg.connect(dsn, autocommit=True) as connection:
         backend = connection.info.backend_pid
         for _ in range(arguments.rounds):

@@ -40,7 +40,7 @@ import ir_measures
 import psycopg
 from ir_measures import R, nDCG
 from lib import data
-from lib.clock import cpu_ms, percentile
+from lib.clock import cpu_ms, percentile, scalar
 from lib.peer_stores import SHORT, STORES
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
@@ -156,24 +156,26 @@ class Peer:
                 text=True,
                 env=os.environ | {"HAYSTACK_TELEMETRY_ENABLED": "False"},
             )
+        assert self.process.stdin and self.process.stdout
+        self.requests, self.replies = self.process.stdin, self.process.stdout
         self.facts = self.reply()
 
     def ask(self, **request: object) -> dict[str, Any]:
         """Return the reply to a request; a process that has ended replies with its last words."""
         try:
-            self.process.stdin.write(json.dumps(request) + "\n")
-            self.process.stdin.flush()
+            self.requests.write(json.dumps(request) + "\n")
+            self.requests.flush()
         except BrokenPipeError:
             pass
         return self.reply()
 
     def reply(self) -> dict[str, Any]:
-        if not select.select([self.process.stdout], [], [], TIMEOUT)[0]:
+        if not select.select([self.replies], [], [], TIMEOUT)[0]:
             self.process.kill()
             return {"error": f"no reply in {TIMEOUT} s"}
-        line = self.process.stdout.readline()
+        line = self.replies.readline()
         if line:
-            return json.loads(line)
+            return dict(json.loads(line))
         words = (Path(self.folder) / "stderr").read_text(errors="replace").strip().splitlines()
         return {"error": words[-1] if words else "the process ended without a message"}
 
@@ -192,10 +194,10 @@ class Peer:
         if not self.database or server.info.server_version < 180000:
             return 0
         statement = "SELECT parallel_workers_launched FROM pg_stat_database WHERE datname = %s"
-        return server.execute(statement, [self.database]).fetchone()[0]
+        return int(scalar(server, statement, [self.database]))
 
     def close(self) -> None:
-        self.process.stdin.close()
+        self.requests.close()
         self.process.wait(60)
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.database:

@@ -127,7 +127,7 @@ class Writer(threading.Thread):
                     self.statements.append((time.perf_counter() - began) * 1e3)
                     waiting.append((f"public.articles/{row[0]}", text, time.perf_counter()))
                     due += PAUSE
-                there = dict(
+                there: dict[str, str] = dict(
                     connection.execute(
                         "SELECT d.uri, d.content FROM rag.documents AS d JOIN rag.collections AS c"
                         " USING (collection_id) WHERE c.name = 'bench' AND d.uri = ANY (%s)",
@@ -195,7 +195,7 @@ def _spread(name: str, values: list[float]) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("dsn", nargs="?", help="a database of yours that is empty")
     parser.add_argument("--rows", type=int, default=1_000_000)
     arguments = parser.parse_args()

@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,6 +35,7 @@ from rich.table import Table
 from rag_pg import Collection, Rag
 from rag_pg.db.database import Database
 from rag_pg.errors import NotFound
+from rag_pg.types import Vectors
 
 OVERHEAD = 0.05  # the target: of the bare embedder's time
 MEGABYTES = 100.0  # the target: beyond the model's own
@@ -53,14 +55,19 @@ def recorded(docs: Collection, action: Callable[[], object]) -> Batches:
     batches: Batches = []
     embed = docs.embedder.embed_documents
 
-    def keep(batch: Sequence[str]) -> Any:
+    def keep(batch: Sequence[str]) -> Vectors:
         batches.append(list(batch))
         return embed(batch)
 
-    docs.embedder.embed_documents = keep  # type: ignore[method-assign]
+    docs.embedder.embed_documents = keep  # type: ignore[method-assign, assignment]
     action()
     docs.embedder.embed_documents = embed  # type: ignore[method-assign]
     return batches
+
+
+def embed_all(embed: Callable[[Sequence[str]], Vectors], batches: Batches) -> None:
+    for batch in batches:
+        embed(batch)
 
 
 def timed(database: Database, action: Callable[[], object]) -> dict[str, float]:
@@ -93,7 +100,7 @@ def times(source: Path, rounds: int) -> list[dict[str, Any]]:
             embed = docs.embedder.embed_documents
             row["alone"] = timed(
                 rag.database,
-                lambda batches=batches, embed=embed: [embed(batch) for batch in batches],
+                partial(embed_all, embed, batches),
             )
             row["chunks"] = sum(map(len, batches))
             found.append(row)
@@ -151,9 +158,10 @@ def _instantly(docs: Collection, action: Callable[[], object]) -> Callable[[], o
     """Return `action` with the collection's embedder replaced by zeros that take no time."""
     import numpy as np
 
-    docs.embedder.embed_documents = lambda texts: np.eye(1, 384, dtype=np.float32).repeat(
-        len(texts), 0
-    )  # type: ignore[method-assign]
+    def zeros(texts: Sequence[str]) -> Vectors:
+        return np.eye(1, 384, dtype=np.float32).repeat(len(texts), 0)
+
+    docs.embedder.embed_documents = zeros  # type: ignore[method-assign]
     return action
 
 
@@ -169,7 +177,7 @@ def alone(file: str) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--documents", type=int, default=2000, help="of the memory's measure")

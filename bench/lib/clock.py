@@ -11,6 +11,12 @@ from typing import Any
 import psycopg
 
 
+def scalar(connection: psycopg.Connection[Any], statement: str, values: Any = ()) -> Any:
+    """Return the first column of a statement's only row."""
+    (row,) = connection.execute(statement.encode(), values or None).fetchall()
+    return row[0]
+
+
 def cpu_ms(pid: int) -> float:
     """Return the milliseconds a process has run so far."""
     try:

@@ -85,7 +85,8 @@ def fill(db: Connection, texts: list[str], size: int, dimensions: int = 3) -> No
 
 def queries(texts: list[str], count: int) -> dict[str, list[str]]:
     chance = random.Random(7)
-    short, long = [], []
+    short: list[str] = []
+    long: list[str] = []
     while len(short) < count or len(long) < count:
         for sentence in re.split(r"(?<=[.!?])\s+", chance.choice(texts)):
             words = list(

@@ -21,7 +21,7 @@ DSN, SINGLE, JOBS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 async def measure() -> dict[str, float]:
     app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=DSN))
 
-    @app.task(queue="bench")
+    @app.task(queue="bench")  # type: ignore[untyped-decorator]
     async def nothing() -> None:
         pass
 

@@ -9,6 +9,7 @@ and a table example_product.
 
 import asyncio
 import os
+from typing import Any
 
 import psycopg
 from sqlalchemy import Engine, Select, create_engine, select
@@ -53,7 +54,7 @@ def prepare(engine: Engine) -> None:
         session.commit()
 
 
-def affordable(text: str, vector: list[float], price: float) -> Select[tuple[Product, float]]:
+def affordable(text: str, vector: list[float], price: float) -> Select[Any]:
     """The products whose pages match best, and that cost no more than `price`."""
     hits = search("example-catalogue", query_text=text, query_embedding=vector, limit=50)
     return (

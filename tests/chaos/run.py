@@ -59,7 +59,8 @@ def storm(folder: Path, *, documents: int, seconds: float, pause: float, seed: i
     server = EmbeddedServer(folder / "postgres")
     dsn = server.start()
     schema.upgrade(dsn)
-    with MoodyGemini(seed) as provider:
+    provider = MoodyGemini(seed)
+    with provider:
         embedder = GeminiEmbedder("fake", dimensions=DIMENSIONS, base_url=provider.url)
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute(

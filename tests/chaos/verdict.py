@@ -12,8 +12,9 @@ from bm25_oracle import Oracle
 from chaos.corpus import Version, version_word
 from fake_gemini import _vector
 
-from rag_pg.chunk.splitter import Splitter, embedded_text
+from rag_pg.chunk.splitter import Splitter
 from rag_pg.protocols import Embedder
+from rag_pg.text.embedded import embedded_text
 
 Connection = psycopg.Connection[Any]
 

@@ -15,8 +15,9 @@ from spans import DOCUMENT, Count, faults, letters, longest, size, squares, word
 
 from rag_pg.chunk.blocks import Block, outline_markdown
 from rag_pg.chunk.settings import Chunking
-from rag_pg.chunk.splitter import Splitter, embedded_text
+from rag_pg.chunk.splitter import Splitter
 from rag_pg.errors import InvalidInput
+from rag_pg.text.embedded import embedded_text
 from rag_pg.types import Span
 
 MARKDOWN, PLAIN = "text/markdown", "text/plain"

@@ -180,7 +180,8 @@ def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str)
     finally:
         watching.kill()
         watching.wait()
-        watching.stdout.close()
+        if watching.stdout:
+            watching.stdout.close()
     assert "interval 0" in complaint(cli("status", "--watch", "--interval", "0"), 2)
 
 
@@ -202,7 +203,8 @@ def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
     finally:
         worker.kill()
         worker.wait()
-        worker.stderr.close()
+        if worker.stderr:
+            worker.stderr.close()
     assert "concurrency 0" in complaint(cli("worker", "--once", "--concurrency", "0"), 2)
 
 

@@ -75,11 +75,12 @@ def test_a_search_is_one_round_trip(rag: Rag, monkeypatch: pytest.MonkeyPatch) -
     docs.search("warm up")
     sent: list[Any] = []
     execute = psycopg.Cursor.execute
-    monkeypatch.setattr(
-        psycopg.Cursor,
-        "execute",
-        lambda self, query, *a, **k: (sent.append(query), execute(self, query, *a, **k))[1],
-    )
+
+    def keep(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
+        sent.append(query)
+        return execute(cursor, query, *arguments, **options)
+
+    monkeypatch.setattr(psycopg.Cursor, "execute", keep)
     assert docs.search("fish", filter={}, limit=3)
     assert len(sent) == 1
 

@@ -78,7 +78,8 @@ def test_a_wrong_argument_is_named_in_one_line(docs: Collection, call: Any, mess
 def test_numbers_of_other_libraries_are_whole_numbers(docs: Collection) -> None:
     import numpy as np
 
-    assert len(docs.search("fish", limit=np.int64(3), vector_weight=np.float32(1))) == 1
+    numbers: dict[str, Any] = {"limit": np.int64(3), "vector_weight": np.float32(1)}
+    assert len(docs.search("fish", **numbers)) == 1
 
 
 @pytest.mark.parametrize("depth", [101, 3000])

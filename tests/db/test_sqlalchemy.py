@@ -27,6 +27,7 @@ from rag_pg.sqlalchemy import (
     search_vector,
 )
 
+DIALECT: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
 FUNCTIONS: list[Callable[..., Any]] = [search, search_keyword, search_vector]
 SQL_NAMES = {"offset": "result_offset", "limit": "result_limit", "filter": "metadata_filter"}
 SAMPLES: dict[str, Any] = {
@@ -102,7 +103,7 @@ def rows(engine: sa.Engine, statement: sa.Select[Any]) -> list[Any]:
 
 def rendered(statement: Any) -> str:
     """The statement in one line, without the casts of its parameters."""
-    text = " ".join(str(statement.compile(dialect=postgresql.dialect())).split())
+    text = " ".join(str(statement.compile(dialect=DIALECT)).split())
     return re.sub(r"(\)s)::[A-Z]+", r"\1", text)
 
 
@@ -123,7 +124,7 @@ def test_every_parameter_of_the_sql_function_is_accepted(
     assert found
     for name, type_ in found:
         assert name in accepted, f"rag.{function.__name__} has a new parameter {name}"
-        given = PARAMETERS[name].compile(dialect=postgresql.dialect())
+        given = PARAMETERS[name].compile(dialect=DIALECT)
         assert given.lower() == type_.removeprefix("public."), name
 
 
@@ -156,8 +157,7 @@ def test_the_columns_are_those_of_a_hit(
     given = {name: SAMPLES[name] for name in ("query_text", "query_embedding")}
     names = inspect.signature(function).parameters
     hits = function("docs", **{name: value for name, value in given.items() if name in names})
-    dialect = postgresql.dialect()
-    assert [(c.name, c.type.compile(dialect=dialect).lower()) for c in hits.c] == attributes
+    assert [(c.name, c.type.compile(dialect=DIALECT).lower()) for c in hits.c] == attributes
 
 
 # --- statements
@@ -245,7 +245,7 @@ def psycopg_engine(dsn: str) -> Any:
 
 
 def asyncpg_engine(dsn: str) -> Any:
-    import asyncpg
+    import asyncpg  # type: ignore[import-untyped]
     from sqlalchemy.ext.asyncio import create_async_engine
 
     names = {"dbname": "database"}

@@ -1,8 +1,10 @@
 """The whole way on a PostgreSQL in a container, where an engine and its image are there."""
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ IMAGE = os.environ.get("RAG_PG_TEST_IMAGE", "pgvector/pgvector:pg17")
 def container_dsn() -> Iterator[str]:
     if not os.environ.get("DOCKER_HOST") and not Path("/var/run/docker.sock").exists():
         pytest.skip("no engine: /var/run/docker.sock is not there and DOCKER_HOST is not set")
-    import docker
+    docker: Any = importlib.import_module("docker")  # tests/docker has this name too
 
     try:
         client = docker.from_env(timeout=5)

@@ -75,7 +75,12 @@ def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Co
 
     def work(ended: threading.Event) -> None:
         worker = rag.worker()
-        threading.Thread(target=lambda: (ended.wait(), worker.stop.set())).start()
+
+        def stop() -> None:
+            ended.wait()
+            worker.stop.set()
+
+        threading.Thread(target=stop).start()
         worker.run()
 
     def write(ended: threading.Event) -> None:

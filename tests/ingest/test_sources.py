@@ -4,6 +4,7 @@ through the Python client on a real database."""
 from __future__ import annotations
 
 import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
@@ -154,7 +155,7 @@ def test_sync_of_what_is_no_folder_of_its_own_is_refused(
 
 
 def test_changes_are_told_once_each(folder: Path) -> None:
-    steps = iter(
+    steps: Iterator[Callable[[], object]] = iter(
         [
             lambda: None,
             lambda: (folder / "a.md").write_text("A longer text than before."),

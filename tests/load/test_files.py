@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load.decode import decode_text
 from rag_pg.load.discover import find_files
-from rag_pg.load.files import clean_text, load_documents, load_file
+from rag_pg.load.files import load_documents, load_file
 from rag_pg.load.front_matter import split_front_matter
 from rag_pg.load.html import html_to_markdown
+from rag_pg.text.clean import clean_text
 from rag_pg.types import Loaded
 
 
@@ -463,7 +464,7 @@ def test_what_cannot_be_added_is_a_failure_and_the_rest_goes_on(tmp_path: Path) 
     found = find_files([tmp_path / name for name in names])
     assert [path.name for path, _ in found.files] == ["a.md"]
     errors = [failure.error for failure in found.failures]
-    assert [failure.path.name for failure in found.failures] == names[:4]
+    assert [Path(failure.uri).name for failure in found.failures] == names[:4]
     assert "empty has no file of a supported type (.md, .markdown, .html" in errors[0]
     assert "it has 2 of other types" in errors[1]
     assert "the type .doc cannot be loaded; supported: .md" in errors[2]

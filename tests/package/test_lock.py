@@ -35,7 +35,7 @@ def environment(python: str) -> dict[str, str]:
 def pins(python: str) -> dict[str, str]:
     """The exact versions that hold under this version of Python."""
     here = [r for r in LOCKED if r.marker is None or r.marker.evaluate(environment(python))]
-    found = {canonicalize_name(r.name): str(r.specifier).removeprefix("==") for r in here}
+    found = {str(canonicalize_name(r.name)): str(r.specifier).removeprefix("==") for r in here}
     assert len(found) == len(here), "two versions of one package"
     return found
 

@@ -85,9 +85,9 @@ def test_files_are_read_and_written_as_utf8() -> None:
                 continue
             if ast.unparse(node.func).rpartition(".")[2] not in takes_text:
                 continue
-            said = {k.arg for k in node.keywords}
-            said |= {a.value for a in node.args if isinstance(a, ast.Constant)}
-            assert said & {"encoding", "utf-8", "rb", "wb", "xb", "wait"}, (
+            given: set[object] = {k.arg for k in node.keywords}
+            given |= {a.value for a in node.args if isinstance(a, ast.Constant)}
+            assert given & {"encoding", "utf-8", "rb", "wb", "xb", "wait"}, (
                 f"{path.name}:{node.lineno}"
             )
 

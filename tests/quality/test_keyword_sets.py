@@ -8,11 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from math import log
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psycopg
 import pytest
 from keyword_sizes import empty_collection
+
+Connection = psycopg.Connection[Any]
 
 DATA = os.environ.get("RAG_PG_EVAL_DATA")
 LANGUAGES = {"piaf-fr": "french", "xquad-de": "german", "xquad-ru": "russian"}
@@ -86,7 +89,7 @@ def delete(db: psycopg.Connection, ids: list[int]) -> None:
     db.execute("DELETE FROM rag.chunks WHERE collection_id = 2 AND chunk_id = ANY (%s)", (ids,))
 
 
-def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
+def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple[Any, ...]]:
     """The queries for which the search does not find what the oracle says it should."""
     oracle = FastOracle(
         db.execute(
@@ -102,7 +105,9 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
     )
     differ = []
     for text in queries:
-        words = dict(db.execute("SELECT * FROM rag._query_terms(2, %s)", (text,)).fetchall())
+        words: dict[str, int] = dict(
+            db.execute("SELECT * FROM rag._query_terms(2, %s)", (text,)).fetchall()
+        )
         found = db.execute("SELECT * FROM rag._rank_keyword(2, %s, 100)", (text,)).fetchall()
         wanted = oracle.search(words, 100)
         if found != [(i, pytest.approx(score, abs=1e-6)) for i, score in wanted]:
@@ -113,8 +118,8 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple]:
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.minutes) for n in SETS]
 )
-def test_first_hundred_equal_the_oracle_before_and_after_editing(db, name):
-    folder = Path(DATA) / name
+def test_first_hundred_equal_the_oracle_before_and_after_editing(db: Connection, name: str) -> None:
+    folder = Path(DATA or "") / name
     corpus = lines(folder / "corpus.jsonl")
     queries = [query["text"] for query in lines(folder / "queries.jsonl")]
     queries = queries[:: 1 if SLOW else 20]

@@ -297,7 +297,7 @@ def save_model(folder: Path, kind: str, **config: Any) -> str:
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    transformers.PreTrainedTokenizerFast(
+    transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
         tokenizer_object=tokenizer,
         model_max_length=64,
         unk_token="[UNK]",

@@ -40,6 +40,8 @@ def run(
             main()
         except SystemExit as exc:
             code = exc.code
-    texts = [bytes(stream.buffer.getvalue()).decode() for stream in streams if not stream.flush()]  # type: ignore[attr-defined]
+    for stream in streams:
+        stream.flush()
+    texts = [bytes(stream.buffer.getvalue()).decode() for stream in streams]
     assert code is None or isinstance(code, int)
     return subprocess.CompletedProcess(["rag-pg", *arguments], code or 0, *texts)

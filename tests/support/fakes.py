@@ -118,7 +118,7 @@ class HashEmbedder:
         self.dimensions = int(name.partition(":")[2] or 32)
         self.fingerprint = f"{name}/1"
         self.seen: list[str] = []
-        self.fail = lambda texts: None
+        self.fail: Callable[[Sequence[str]], object] = lambda texts: None
         self._lock = threading.Lock()
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -158,7 +158,7 @@ class WordReranker:
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         self.seen.append((query, list(texts)))
         if self._act and (given := self._act(query, texts)) is not None:
-            return given
+            return np.asarray(given)
         asked = set(re.findall(r"\w+", query.lower()))
         found = [re.findall(r"\w+", text.lower()) for text in texts]
         return np.array([sum(word in asked for word in w) / (len(w) or 1) for w in found])

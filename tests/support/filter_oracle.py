@@ -45,7 +45,7 @@ def _operator(value: Any, name: str, operand: Any) -> bool:
     if name == "$not":
         return not _field(value, operand)
     if name == "$exists":
-        return (value is not MISSING) == operand
+        return bool((value is not MISSING) == operand)
     if name == "$eq":
         return any(equal(candidate, operand) for candidate in _candidates(value))
     if name == "$in":

@@ -60,7 +60,7 @@ def auto_weight(
     keyword = weights[1] * max(
         lead([keyword_scores.get(i, 0.0) / best for i in candidates]), 0.05
     ) ** (2 / 3)
-    return vector / (vector + keyword)
+    return float(vector / (vector + keyword))
 
 
 def auto(

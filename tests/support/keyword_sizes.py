@@ -23,11 +23,11 @@ def keyword_sizes(dsn: str, *, block: int, seal: int, merge: int, frequent: int)
         "frequent_from": frequent,
     }
     with psycopg.connect(dsn, autocommit=True) as db:
+        statement = "SELECT pg_get_functiondef(%s::regproc)"
         saved = [
-            db.execute(
-                "SELECT pg_get_functiondef(%s::regproc)", (f"rag._keyword_{name}",)
-            ).fetchone()[0]
+            definition
             for name in wanted
+            for (definition,) in db.execute(statement, (f"rag._keyword_{name}",))
         ]
         for name, value in wanted.items():
             db.execute(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-from rag_pg.chunk.splitter import embedded_text
+from rag_pg.text.embedded import embedded_text
 from rag_pg.types import Span
 
 Count = Callable[[Sequence[str]], list[int]]

@@ -11,6 +11,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,10 @@ def stored(connection: Connection) -> int:
     return int(row[0]) if row else 0
 
 
+def has_stored(connection: Connection, count: int) -> bool:
+    return stored(connection) >= count
+
+
 def assert_each_document_is_there_once(connection: Connection, uris: list[str]) -> None:
     rows = connection.execute(
         """SELECT d.uri, array_agg(c.ordinal ORDER BY c.ordinal), count(e.chunk_id)
@@ -143,7 +148,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(
     uris = put(rag, 120)
     for kill_at in (20, 60):
         worker = start()
-        wait_until(lambda at=kill_at: stored(connection) >= at)
+        wait_until(partial(has_stored, connection, kill_at))
         worker.send_signal(signal.SIGKILL)
         worker.wait()
         assert stored(connection) < 120
@@ -183,7 +188,7 @@ def test_a_worker_waits_for_a_database_that_drops_its_connections(
     uris = put(rag, 80)
     worker = start()
     for at in (10, 40):
-        wait_until(lambda at=at: stored(connection) >= at)
+        wait_until(partial(has_stored, connection, at))
         others(connection, "pg_terminate_backend")
     wait_until(lambda: idle(connection))
     assert worker.poll() is None

@@ -11,6 +11,7 @@ Its plainto_tsquery has no OR.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langchain_postgres import PGEngine, PGVectorStore
@@ -21,7 +22,7 @@ from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors, full_text
 PACKAGES = ("langchain-postgres", "langchain-core")
 
 
-class Ready(Embeddings):
+class Ready(Embeddings):  # type: ignore[misc]
     """Vectors that are ready, by text."""
 
     def __init__(self) -> None:
@@ -43,7 +44,7 @@ class Store:
         )
 
     def config(
-        self, limit: int, fusion: Callable = hybrid.reciprocal_rank_fusion
+        self, limit: int, fusion: Callable[..., Any] = hybrid.reciprocal_rank_fusion
     ) -> hybrid.HybridSearchConfig:
         wide = {"primary_top_k": limit, "secondary_top_k": limit} if self.tuned else {}
         return hybrid.HybridSearchConfig(tsv_column="content_tsv", fusion_function=fusion, **wide)

@@ -20,7 +20,7 @@ from llama_index.vector_stores.postgres import PGVectorStore
 PACKAGES = ("llama-index-vector-stores-postgres", "llama-index-core")
 
 
-class Ready(BaseEmbedding):
+class Ready(BaseEmbedding):  # type: ignore[misc]
     """Vectors that are ready, by text."""
 
     vectors: dict[str, list[float]] = Field(default_factory=dict)

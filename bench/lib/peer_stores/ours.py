@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from lib.peer_stores import DIMENSIONS, Documents, Search, Vectors
 
@@ -45,7 +47,7 @@ class Store:
         self.docs = docs
 
     def searches(self, limit: int) -> dict[str, Search]:
-        def search(**options: object) -> Search:
+        def search(**options: Any) -> Search:
             def run(text: str, vector: list[float]) -> list[str]:
                 self.ready.vectors[text] = vector
                 return [hit.uri for hit in self.docs.search(text, limit=limit, **options)]

@@ -66,7 +66,7 @@ def serve(name: str, set_name: str, address: str, replies: TextIO) -> None:
 
 
 def as_list(vector: np.ndarray) -> list[float]:
-    return vector.astype(np.float32).tolist()
+    return [float(x) for x in vector.astype(np.float32)]
 
 
 def vacuum(dsn: str) -> None:
@@ -87,7 +87,7 @@ def timed(search: Search, text: str, vector: list[float]) -> dict[str, Any]:
 def main() -> None:
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as replies:
         os.dup2(2, 1)  # what the libraries print goes to standard error
-        serve(*sys.argv[1:4], replies)
+        serve(sys.argv[1], sys.argv[2], sys.argv[3], replies)
     os._exit(0)  # some leave threads behind that do not end
 
 

@@ -130,7 +130,7 @@ def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -
 
 
 def test_fields_to_declare_are_named_with_the_statement(connection: Connection) -> None:
-    def advice() -> list[tuple[str, str, str]]:
+    def advice() -> list[tuple[Any, ...]]:
         rows = connection.execute(
             """SELECT status, detail, remedy FROM rag.doctor()
                WHERE check_name = 'fields to declare'"""

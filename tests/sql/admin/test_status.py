@@ -21,7 +21,9 @@ def lines(connection: Connection, *topics: str) -> list[Any]:
 
 def test_an_empty_installation_says_so(connection: Connection) -> None:
     (release, queue, worker, finding) = lines(connection)
-    (revision,) = connection.execute("SELECT version_num FROM rag.alembic_version").fetchone() or ()
+    (revision,) = connection.execute("SELECT version_num FROM rag.alembic_version").fetchone() or (
+        None,
+    )
     assert release[:3] == ("release", "0.1.0", "ok")
     assert release[3].startswith(f"revision {revision}, PostgreSQL ")
     assert queue == ("queue", "jobs", "empty", "0 waiting, 0 running, 0 failed")

@@ -131,7 +131,7 @@ def test_a_load_is_searchable_and_loading_it_again_changes_nothing(
 def test_metadata_that_all_chunks_share_is_the_documents(
     connection: Connection, database: Database
 ) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"uri": "two", "content": "a", "metadata": {"year": 1, "part": 1}},
         {"uri": "two", "content": "b", "metadata": {"year": 1, "part": 2}},
         {"uri": "one", "content": "c", "metadata": {"year": 2, "part": 1}},

@@ -238,7 +238,10 @@ def test_lists_are_paged_and_filtered(database: Database) -> None:
 def test_ready_made_chunks_are_searchable_at_once_and_those_without_a_vector_queued(
     database: Database, connection: Connection
 ) -> None:
-    chunks = [{"content": "with", "embedding": [1, 0, 0]}, {"content": "without", "heading": "H"}]
+    chunks: list[dict[str, Any]] = [
+        {"content": "with", "embedding": [1, 0, 0]},
+        {"content": "without", "heading": "H"},
+    ]
     database.put_chunks("c", "a", chunks, title="T", metadata={"k": "v"})
     assert one(connection, "SELECT heading FROM rag.search_keyword('c', 'h')") == "H"
     job_id, lease, kind = one(connection, "SELECT job_id, lease, kind FROM rag.take_jobs()")

@@ -118,7 +118,7 @@ def test_a_permanent_failure_is_dead_at_once_and_retried_by_filter(
 
 def test_what_kills_its_workers_dies_alone(database: Database, connection: Connection) -> None:
     put(database, *"abcde")
-    (killer,) = connection.execute("SELECT min(job_id) FROM rag.jobs").fetchone() or ()
+    (killer,) = connection.execute("SELECT min(job_id) FROM rag.jobs").fetchone() or (None,)
     sizes = []
     for _ in range(30):  # a worker after the other
         jobs = take(database, limit=9)

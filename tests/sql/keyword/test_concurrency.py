@@ -10,7 +10,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -30,7 +31,7 @@ class Stress:
         self.done: dict[str, int] = {}
         self.waits: list[float] = []
 
-    def run(self, name: str, step) -> None:
+    def run(self, name: str, step: Callable[..., Any]) -> None:
         chance = random.Random(name)
         db = None
         while not self.stop.is_set():
@@ -121,7 +122,7 @@ class Stress:
                 return
 
 
-def answers(db: psycopg.Connection, query: str, limit: int) -> tuple[list, list]:
+def answers(db: psycopg.Connection, query: str, limit: int) -> tuple[list[Any], list[Any]]:
     """What the search finds and what the oracle says it should, in one snapshot."""
     oracle = Oracle()
     for chunk_id, text in db.execute(
@@ -144,7 +145,9 @@ def small_blocks(keyword_dsn: str) -> Iterator[str]:
         yield keyword_dsn
 
 
-def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exact(small_blocks):
+def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exact(
+    small_blocks: str,
+) -> None:
     stress = Stress(small_blocks)
     workers = [(f"writer {i}", stress.write) for i in range(8)]
     workers += [(f"reader {i}", stress.read) for i in range(4)] + [("upkeep", stress.upkeep)]
@@ -166,12 +169,12 @@ def test_concurrent_writers_readers_merges_and_crashes_leave_every_snapshot_exac
             found, wanted = answers(db, query, 1000)
             assert found == wanted, query
         db.execute("SELECT rag._merge_keyword(%s)", (KEY,))
-        counted = dict(
+        counted: dict[str, int] = dict(
             db.execute(
                 "SELECT word, chunks FROM rag._chunk_counts(%s, %s)", (KEY, WORDS)
             ).fetchall()
         )
-        actual = dict(
+        actual: dict[str, int] = dict(
             db.execute(
                 "SELECT u.lexeme, count(*) FROM rag.chunks, unnest(lexemes) AS u"
                 " WHERE collection_id = %s GROUP BY 1",

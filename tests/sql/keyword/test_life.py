@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 import pytest
@@ -10,6 +11,8 @@ from bm25_oracle import Oracle
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keyword_sizes import empty_collection, keyword_sizes
+
+Connection = psycopg.Connection[Any]
 
 WORDS = ["apple", "bridge", "cloud", "dragon", "apples", "und", "the", "Äpfel", "ERR_X"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
@@ -41,7 +44,7 @@ class Life:
         self.next_id += len(texts)
         for chunk_id, text in zip(ids, texts, strict=True):
             self.metadata[chunk_id] = chunk_id % 3
-            lexemes = self.db.execute(
+            (lexemes,) = self.db.execute(
                 """
                 INSERT INTO rag.chunks (collection_id, chunk_id, content, metadata, language,
                     lexemes, lexeme_count)
@@ -57,7 +60,7 @@ class Life:
                     "language": language,
                     "metadata": json.dumps({"third": chunk_id % 3}),
                 },
-            ).fetchone()[0]
+            ).fetchone() or (None,)
             self.oracle.add(chunk_id, lexemes or [])
         self.db.execute("SELECT rag._index_chunks(%s, %s)", (self.key, list(ids)))
 
@@ -88,10 +91,10 @@ class Life:
             "UPDATE rag.collections SET k1 = %s, b = %s WHERE collection_id = %s", (k1, b, self.key)
         )
 
-    def differences(self, query: str, limit: int, third: int | None = None) -> list[tuple]:
+    def differences(self, query: str, limit: int, third: int | None = None) -> list[Any]:
         """Where a search, in each way that it can go,
         does not find what the oracle says it should."""
-        weights = dict(
+        weights: dict[str, int] = dict(
             self.db.execute("SELECT * FROM rag._query_terms(%s, %s)", (self.key, query)).fetchall()
         )
         wanted = self.oracle.search(
@@ -121,7 +124,7 @@ def chosen_way(dsn: str) -> Iterator[None]:
     with psycopg.connect(dsn, autocommit=True) as db:
         (saved,) = db.execute(
             "SELECT pg_get_functiondef('rag._prefer_listing'::regproc)"
-        ).fetchone()
+        ).fetchone() or ("",)
         db.execute(
             """
             CREATE OR REPLACE FUNCTION rag._prefer_listing(
@@ -158,8 +161,13 @@ def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
     one_transaction=st.booleans(),
 )
 def test_every_step_of_a_collections_life_agrees_with_the_oracle(
-    tiny, steps, query, limit, third, one_transaction
-):
+    tiny: Connection,
+    steps: list[Any],
+    query: str,
+    limit: int,
+    third: int | None,
+    one_transaction: bool,
+) -> None:
     life = Life(tiny, 1)
 
     def live() -> None:
@@ -182,7 +190,9 @@ def test_every_step_of_a_collections_life_agrees_with_the_oracle(
     third=st.sampled_from([None, 0]),
     merge=st.booleans(),
 )
-def test_several_blocks_agree_with_the_oracle(tiny, texts, query, limit, third, merge):
+def test_several_blocks_agree_with_the_oracle(
+    tiny: Connection, texts: list[str], query: str, limit: int, third: int | None, merge: bool
+) -> None:
     life = Life(tiny, 1)
     life.insert(texts, None)
     assert life.differences(query, limit, third) == []

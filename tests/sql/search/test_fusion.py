@@ -9,7 +9,7 @@ import pytest
 
 Connection = psycopg.Connection[Any]
 QUERY = "[1, 0, 0]"
-TEXTS = {
+TEXTS: dict[str, tuple[str, list[float]]] = {
     "a": ("red fish", [1, 0.1, 0]),
     "b": ("red red bird in a tree", [0, 1, 0]),
     "c": ("blue bird", [0.9, 0.5, 0]),
@@ -226,7 +226,11 @@ def test_a_vector_alone_is_scored_by_cosine_and_ranked_by_the_collections_own_di
     """Vectors that are not of length 1: search_vector and rrf go by the distance,
     weighted and auto by the cosine."""
     connection.execute("SELECT rag.create_collection('c', 'none', 3, %s)", [distance])
-    vectors = {"same direction": [0.1, 0, 0], "long": [3, 2, 0], "near": [1, 0.3, 0]}
+    vectors: dict[str, list[float]] = {
+        "same direction": [0.1, 0, 0],
+        "long": [3, 2, 0],
+        "near": [1, 0.3, 0],
+    }
     for uri, vector in vectors.items():
         put(connection, uri, {"content": uri, "embedding": vector})
     own = [

@@ -106,7 +106,12 @@ def test_the_passage_with_the_weightiest_words_is_shown(shared: Connection) -> N
 
 
 def test_marks_and_the_ellipsis_are_the_callers(shared: Connection) -> None:
-    options = {"max_length": 20, "start_mark": "\x02", "stop_mark": "", "ellipsis": " [...] "}
+    options: dict[str, Any] = {
+        "max_length": 20,
+        "start_mark": "\x02",
+        "stop_mark": "",
+        "ellipsis": " [...] ",
+    }
     found = snippet(shared, FILLER + "elephants eat. " + FILLER, "elephant", **options)
     assert "\x02elephants" in found and "<b>" not in found
     assert found.startswith(" [...] ") and found.endswith(" [...] ")

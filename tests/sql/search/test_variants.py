@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+Variant = tuple[str | None, str | None]
+
 Connection = psycopg.Connection[Any]
 WORDS = ["red", "blue", "fish", "bird", "tree"]
 DOCUMENTS, CHUNKS = 12, 60
@@ -38,9 +40,7 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
         yield connection
 
 
-def found(
-    connection: Connection, variants: list[tuple[str | None, str | None]], **options: Any
-) -> list[tuple[Any, ...]]:
+def found(connection: Connection, variants: list[Variant], **options: Any) -> list[tuple[Any, ...]]:
     limit, wanted = options.pop("limit", 10), options.pop("wanted", {})
     return connection.execute(
         """SELECT chunk_id, score, vector_rank, keyword_rank FROM rag.search_variants(
@@ -51,13 +51,14 @@ def found(
 
 
 def expected(
-    connection: Connection, variants: list[tuple[str | None, str | None]], **options: Any
+    connection: Connection, variants: list[Variant], **options: Any
 ) -> list[tuple[Any, ...]]:
     """One rag.search per variant; what is fused,
     taken out and put in order afterwards is Python's."""
     limit, wanted = options.get("limit", 10), options.get("wanted", {})
     depth = options.get("candidate_limit") or max(4 * limit, 40)
-    rankings, ranks = [], {}
+    rankings: list[tuple[float, list[Any]]] = []
+    ranks: dict[Any, Any] = {}
     for text, vector in variants:
         rows = connection.execute(
             """SELECT chunk_id, vector_rank, keyword_rank
@@ -102,13 +103,14 @@ VARIANTS = st.lists(
 @settings(max_examples=40)
 @given(VARIANTS, st.data())
 def test_the_fused_list_equals_the_fusion_of_single_searches(
-    filled: Connection, variants: list[tuple[str | None, str | None]], data: st.DataObject
+    filled: Connection, variants: list[Variant], data: st.DataObject
 ) -> None:
     options: dict[str, Any] = {"limit": data.draw(st.sampled_from([1, 5, 20]))}
-    for name, values in {
+    choices: dict[str, list[Any]] = {
         "candidate_limit": [20, 30], "rrf_k": [0, 5], "duplicates": [True], "per_document": [1, 2],
         "result_offset": [3], "boosts": [[{"filter": {"k": 1}, "multiply": 2}]],
-    }.items():  # fmt: skip
+    }  # fmt: skip
+    for name, values in choices.items():
         if data.draw(st.booleans(), label=name):
             options[name] = data.draw(st.sampled_from(values))
     if data.draw(st.booleans(), label="filter"):
@@ -144,7 +146,7 @@ def test_pages_of_variants_are_cut_from_one_list(filled: Connection) -> None:
 
 
 def test_diversity_takes_unlike_chunks_of_the_fused_list_first(filled: Connection) -> None:
-    variants = [("red", "[1, 0, 0]"), ("red fish", "[1, 0.1, 0]")]
+    variants: list[Variant] = [("red", "[1, 0, 0]"), ("red fish", "[1, 0.1, 0]")]
     plain = [row[0] for row in found(filled, variants, limit=10)]
     diverse = [row[0] for row in found(filled, variants, limit=10, diversity=0.9)]
     assert diverse[0] == plain[0]

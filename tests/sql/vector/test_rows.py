@@ -20,7 +20,8 @@ PER_DOCUMENT = 100
 
 
 def cloud(rng: np.random.Generator, centre: np.ndarray, count: int) -> np.ndarray:
-    return (rng.normal(0, 0.1, (count, DIMENSIONS)) + centre).astype(np.float16).astype(np.float32)
+    points = rng.normal(0, 0.1, (count, DIMENSIONS)) + centre
+    return np.asarray(points, np.float16).astype(np.float32)
 
 
 def add(database: Database, name: str, prefix: str, vectors: np.ndarray) -> None:

@@ -25,6 +25,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import version
+from typing import Any
 
 DIMENSIONS = 8
 BACKUP = [
@@ -47,7 +48,7 @@ def pieces() -> list[tuple[str, int, str]]:
     return [(path, n, texts[n]) for n in range(3) for path, texts in both if n < len(texts)]
 
 
-def langchain_texts() -> dict[str, list]:
+def langchain_texts() -> dict[str, Any]:
     starts = {"handbook/backup.md": [0, 32, 63], "handbook/leave.md": [0, 38]}
     return {
         "texts": [text for _, _, text in pieces()],
@@ -58,14 +59,14 @@ def langchain_texts() -> dict[str, list]:
     }
 
 
-def langchain_embeddings():
+def langchain_embeddings() -> Any:
     from langchain_core.embeddings import Embeddings
 
-    class Fixed(Embeddings):
-        def embed_documents(self, texts):
+    class Fixed(Embeddings):  # type: ignore[misc]
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return [vector(text) for text in texts]
 
-        def embed_query(self, text):
+        def embed_query(self, text: str) -> list[float]:
             return vector(text)
 
     return Fixed()
@@ -95,10 +96,8 @@ def langchain(dsn: str) -> tuple[str, list[str]]:
 def langchain_old(dsn: str) -> tuple[str, list[str]]:
     from langchain_postgres import PGVector
 
-    for name, texts in (
-        ("handbook", langchain_texts()),
-        ("other", {"texts": ["Another collection."], "metadatas": [{}]}),
-    ):
+    other: dict[str, Any] = {"texts": ["Another collection."], "metadatas": [{}]}
+    for name, texts in (("handbook", langchain_texts()), ("other", other)):
         PGVector.from_texts(
             embedding=langchain_embeddings(),
             collection_name=name,
