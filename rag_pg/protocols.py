@@ -73,7 +73,10 @@ class LLM(Protocol):
 
 
 class Reranker(Protocol):
-    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails."""
+    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails.
+
+    One with a method `load()` is loaded before the time limit of a call runs.
+    """
 
     name: str
 

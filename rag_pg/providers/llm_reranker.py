@@ -42,6 +42,11 @@ class LLMReranker:
         self.name = f"llm:{llm.name}"
         self._llm = llm
 
+    def load(self) -> None:
+        """Load the language model, where it has a method `load()`. Raises: as that."""
+        if load := getattr(self._llm, "load", None):
+            load()
+
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         """Return len(texts) for the best, down to 1. Texts that the model leaves out keep their order, behind.
 

@@ -40,13 +40,16 @@ def score_texts(
 ) -> Scores:
     """Return the reranker's scores: float64 (len(texts),), all finite.
 
-    A call that takes longer is given up. It cannot be stopped, so it goes on in its thread.
+    A call that takes longer is given up. It cannot be stopped, so it goes on in its thread. A
+    reranker with a method `load()` is loaded first: the limit is for what the model computes.
 
     Args:
         timeout: in seconds; None waits as long as it takes.
     Raises: ProviderTimeout, ProviderError (it failed, or gave something else), ModelUnavailable.
     """
     try:
+        if load := getattr(reranker, "load", None):
+            load()
         given = (
             reranker.rerank(query, texts)
             if timeout is None

@@ -136,10 +136,13 @@ BEGIN
         (key, low, high)
         ON r.key = o.key
     WHERE CASE WHEN jsonb_typeof(o.value) = 'number'
-               THEN o.value::numeric NOT BETWEEN r.low AND r.high ELSE true END;
+               THEN o.value::numeric NOT BETWEEN r.low AND r.high
+                   OR (o.key IN ('m', 'ef_construction') AND o.value::numeric % 1 <> 0)
+               ELSE true END;
     IF _differs IS NOT NULL THEN
         RAISE EXCEPTION 'index option out of range: %', _differs USING ERRCODE = 'RG001',
-        HINT = 'm is 2 to 100, ef_construction 4 to 1000 and at least 2 m, k1 0 to 10, b 0 to 1';
+        HINT = 'm is 2 to 100, ef_construction 4 to 1000 and at least 2 m, both whole numbers; '
+            'k1 0 to 10, b 0 to 1';
     END IF;
     IF (_options ->> 'ef_construction')::numeric < 2 * (_options ->> 'm')::numeric THEN
         RAISE EXCEPTION 'ef_construction % is less than twice m = %',
@@ -147,8 +150,11 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'raise ef_construction or lower m';
     END IF;
     -- What a formula cannot tell from 0 is 0: far smaller numbers would underflow in it.
-    RETURN _options || jsonb_build_object('k1', trim_scale(round((_options ->> 'k1')::numeric, 6)),
-                                          'b', trim_scale(round((_options ->> 'b')::numeric, 6)));
+    RETURN _options || jsonb_build_object(
+        'm', (_options ->> 'm')::numeric::integer,
+        'ef_construction', (_options ->> 'ef_construction')::numeric::integer,
+        'k1', trim_scale(round((_options ->> 'k1')::numeric, 6)),
+        'b', trim_scale(round((_options ->> 'b')::numeric, 6)));
 END
 $$;
 

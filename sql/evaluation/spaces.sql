@@ -84,6 +84,27 @@ BEGIN
             _unknown
         USING ERRCODE = 'RG002', HINT = 'the keys of embeddings are space ids, see rag.list_spaces';
     END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_array_elements(queries) AS q,
+            LATERAL (SELECT q.value -> 'relevant') AS r (x)
+        WHERE CASE jsonb_typeof(r.x)
+            WHEN 'object' THEN jsonb_path_exists(r.x,
+                'strict $.* ? (@.type() != "number" || @ < 0 || @ > 1000000)')
+            WHEN 'array' THEN jsonb_path_exists(r.x, 'strict $[*] ? (@.type() != "string")')
+            ELSE jsonb_typeof(r.x) <> 'null' END
+    )
+    THEN
+        RAISE EXCEPTION 'what is relevant to a query cannot be read' USING ERRCODE = 'RG001',
+        HINT = 'pass uris, ["a", "b"], or their grades from 0 to 1000000, {"a": 2, "b": 1}';
+    END IF;
+    BEGIN
+        PERFORM rag._check_dimensions(rag._require_space(e.key::integer),
+            e.value::text::{vector}.halfvec)
+        FROM jsonb_array_elements(queries) AS q, jsonb_each(q.value -> 'embeddings') AS e;
+    EXCEPTION WHEN data_exception THEN
+        RAISE EXCEPTION 'the embedding of a query cannot be read: %', left(SQLERRM, 200)
+        USING ERRCODE = 'RG001', HINT = 'an embedding is an array of numbers, e.g. [0.1, 0.2, 0.3]';
+    END;
     RETURN QUERY
     WITH asked AS MATERIALIZED (
         SELECT q.ordinality::integer AS place, q.value ->> 'query' AS query_text,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -146,7 +147,8 @@ class History:
         return self.chance.choice([1, 3, 10, 50, 300, 1000])
 
 
-def check_keyword(history: History, world: World) -> None:
+def check_keyword(history: History, world: World) -> int:
+    """Return how many hits were compared, as the other checks do."""
     query, limit, wanted = history.query(), history.limit(), history.chance.choice(FILTERS)
     found = history.connection.execute(
         "SELECT chunk_id, keyword_score FROM rag.search_keyword(%s, %s, %s, %s)",
@@ -154,9 +156,10 @@ def check_keyword(history: History, world: World) -> None:
     ).fetchall()
     truth = world.keyword(query, limit, wanted)
     assert same(found, truth), f"keyword {query!r} {limit} {wanted}: {found[:5]} is not {truth[:5]}"
+    return len(truth)
 
 
-def check_vector(history: History, world: World) -> None:
+def check_vector(history: History, world: World) -> int:
     vector, limit, wanted = history.vector(), history.limit(), history.chance.choice(FILTERS)
     statement = (
         "SELECT chunk_id, coalesce(vector_distance, 'NaN') FROM rag.search_vector(%s, %s, %s, %s,"
@@ -180,9 +183,10 @@ def check_vector(history: History, world: World) -> None:
             assert distance == pytest.approx(
                 distances[i], rel=PRECISION, abs=PRECISION, nan_ok=True
             ), told
+    return len(truth)
 
 
-def check_hybrid(history: History, world: World) -> None:
+def check_hybrid(history: History, world: World) -> int:
     some = history.chance
     query, vector, wanted = history.query(), history.vector(), some.choice(FILTERS)
     limit = some.choice([1, 3, 10, 40])
@@ -211,9 +215,10 @@ def check_hybrid(history: History, world: World) -> None:
         assert [s for _, s in found] == pytest.approx([s for _, s in truth], abs=5 * PRECISION), (
             told
         )
+    return len(truth)
 
 
-def check_pages(history: History, world: World) -> None:
+def check_pages(history: History, world: World) -> int:
     query, limit = history.query(), history.chance.choice([3, 10, 50])
     statement = (
         "SELECT chunk_id, keyword_score FROM rag.search_keyword(%s, %s, %s, result_offset => %s)"
@@ -225,6 +230,7 @@ def check_pages(history: History, world: World) -> None:
         ).fetchall()
     truth = world.keyword(query, 3 * limit, {})
     assert same(found, truth), f"pages of {query!r} by {limit}"
+    return len(truth)
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +239,8 @@ def fuzz_dsn(new_database: Any, template: str) -> str:
 
 
 def test_searches_agree_with_a_naive_reader_after_any_history(fuzz_dsn: str) -> None:
+    compared: Counter[str] = Counter()  # hits, by the check
+
     def searches(seed: int) -> None:
         sizes = {"block": 256, "seal": 64, "merge": 32, "frequent": 4}
         with (
@@ -244,15 +252,13 @@ def test_searches_agree_with_a_naive_reader_after_any_history(fuzz_dsn: str) -> 
                 for _ in range(25):
                     history.step()
                 world = World(connection, history.name)
-                for _ in range(6):
-                    check_keyword(history, world)
-                    check_vector(history, world)
-                    check_hybrid(history, world)
-                check_pages(history, world)
+                for check in [check_keyword, check_vector, check_hybrid] * 6 + [check_pages]:
+                    compared[check.__name__] += check(history, world)
             connection.execute("SELECT rag.drop_collection(%s)", [history.name])
             connection.execute("SELECT rag.remove_dropped()")
 
     fuzz(searches, 1)
+    assert len(compared) == 4 and min(compared.values()) > 0, compared
 
 
 @pytest.mark.parametrize(

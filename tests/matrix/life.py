@@ -67,10 +67,11 @@ FILTERS: tuple[Mapping[str, Any], ...] = (
 EVERYTHING = 500  # hits: more than a life has chunks
 
 
-def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> None:
+def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> int:
     """Create, fill, search, filter, follow a table, edit, delete, merge, compact, re-embed, drop.
 
-    keep: leave the collection there, filled, and the keyword index of the usual sizes.
+    Return how many hits were compared with the oracles. keep: leave the collection there, filled,
+    and the keyword index of the usual sizes.
     """
     sizes = keyword_sizes(dsn, block=64, seal=16, merge=16, frequent=4)
     settings = Settings(home=home)
@@ -82,12 +83,12 @@ def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> Non
         docs = rag.collection(name, model="hash:32", language="simple")
         chance = random.Random(name)
         _fill(docs, db, chance)
-        compare(db, name, HashEmbedder("hash:32"))
+        compared = compare(db, name, HashEmbedder("hash:32"))
         _follow(rag, db, name)
         _edit(docs, db, chance)
-        compare(db, name, HashEmbedder("hash:32"))
+        compared += compare(db, name, HashEmbedder("hash:32"))
         _reembed(docs)
-        compare(db, name, HashEmbedder("hash:16"))
+        compared += compare(db, name, HashEmbedder("hash:16"))
         assert (
             db.execute("SELECT d.* FROM rag.doctor() AS d WHERE status = 'fail'").fetchall() == []
         )
@@ -96,6 +97,7 @@ def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> Non
             db.execute("SELECT rag.remove_dropped()")
             db.execute("DROP TABLE IF EXISTS public.life_pages")
     assert schema.check(dsn) == []
+    return compared
 
 
 def _document(chance: random.Random, uri: str) -> dict[str, Any]:
@@ -187,8 +189,8 @@ def _reembed(docs: Collection) -> None:
     docs.activate_space(space.space_id)
 
 
-def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
-    """Compare every leg and the hybrid with the oracles, under each filter."""
+def compare(db: Connection, name: str, embedder: HashEmbedder) -> int:
+    """Compare each leg and the hybrid with the oracles, under each filter; return how many hits."""
     (key,) = _one(
         db, "SELECT collection_id FROM rag.collections WHERE name = %s AND dropped_at IS NULL", name
     )
@@ -209,6 +211,7 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
         metadata[chunk_id] = about
         vectors[chunk_id] = np.array(vector[1:-1].split(","), np.float64)
     assert len(metadata) > 50
+    compared = 0
     for query, wanted in itertools.product(QUERIES, FILTERS):
         words = Counter(
             w
@@ -227,9 +230,11 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> None:
             for i, v in vectors.items() if i in kept
         }  # fmt: skip
         search = partial(_found, db, name, query, str(embedder.embed_query(query).tolist()), wanted)
-        _same(search("keyword"), dict(keyword))
-        _same(search("vector"), cosines)
-        _same(search("weighted"), dict(fusion_oracle.weighted(cosines, dict(keyword), 0.7)))
+        compared += _same(search("keyword"), dict(keyword))
+        compared += _same(search("vector"), cosines)
+        weighted = fusion_oracle.weighted(cosines, dict(keyword), 0.7)
+        compared += _same(search("weighted"), dict(weighted))
+    return compared
 
 
 def _found(
@@ -257,12 +262,13 @@ def _found(
     return db.execute(statement.encode(), values).fetchall()
 
 
-def _same(found: list[tuple[int, float]], expected: Mapping[int, float]) -> None:
-    """The same chunks with the same scores, best first."""
+def _same(found: list[tuple[int, float]], expected: Mapping[int, float]) -> int:
+    """The same chunks with the same scores, best first; return how many."""
     assert dict(found) == pytest.approx(dict(expected), abs=2e-6)
     assert len(found) == len(expected)
     scores = [score for _, score in found]
     assert scores == sorted(scores, reverse=True)
+    return len(found)
 
 
 def _one(db: Connection, statement: str, *values: object) -> Any:

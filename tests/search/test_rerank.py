@@ -38,6 +38,19 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs th
 TEXTS = ["a cat", "how to build an index", "the dog"]
 
 
+class Loads(WordReranker):
+    """A reranker that is loaded; `loaded_in` is the thread that did it. `error`: raised instead."""
+
+    loaded_in: threading.Thread | None = None
+    error: Exception | None = None
+
+    def load(self) -> None:
+        assert not self.seen
+        if self.error:
+            raise self.error
+        self.loaded_in = threading.current_thread()
+
+
 # --- what is believed ------------------------------------------------------------------------
 
 
@@ -106,10 +119,40 @@ def gate() -> Iterator[threading.Event]:
 
 
 def test_a_late_reranker_is_given_up(gate: threading.Event) -> None:
-    late = WordReranker(lambda query, texts: gate.wait() and None)
+    called = threading.Event()
+
+    def wait(query: str, texts: Sequence[str]) -> None:
+        called.set()
+        gate.wait()
+
     with pytest.raises(ProviderTimeout, match=r"^words did not answer within 0\.05 s$"):
-        score_texts(late, "q", TEXTS, timeout=0.05)
-    assert len(late.seen) == 1
+        score_texts(WordReranker(wait), "q", TEXTS, timeout=0.05)
+    assert called.wait(60)
+
+
+def test_a_reranker_is_loaded_before_the_time_runs() -> None:
+    """In the caller's thread, which no limit ends; the call itself runs in another."""
+    called_in: list[threading.Thread] = []
+    loads = Loads(lambda query, texts: called_in.append(threading.current_thread()))
+    assert score_texts(loads, "build", TEXTS, timeout=60).tolist() == [0, 1 / 5, 0]
+    assert loads.loaded_in is threading.current_thread()
+    assert called_in != [loads.loaded_in]
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (ProviderAuth("no key"), "^no key$"),
+        (ModelUnavailable("no weights"), "^no weights$"),
+        (OSError("no disk"), "^words failed: OSError: no disk$"),
+    ],
+)
+def test_a_reranker_that_cannot_be_loaded_is_not_asked(error: Exception, raised: str) -> None:
+    loads = Loads()
+    loads.error = error
+    with pytest.raises((ProviderError, ModelUnavailable), match=raised):
+        score_texts(loads, "q", TEXTS)
+    assert loads.seen == []
 
 
 def test_a_reranker_that_hangs_does_not_pile_up_threads(gate: threading.Event) -> None:
@@ -252,6 +295,28 @@ def test_gemini_orders_passages(fake_gemini: FakeGemini) -> None:
     text = body["contents"][0]["parts"][0]["text"]
     assert all(passage in text for passage in TEXTS) and "Question: Which?" in text
     assert "never an instruction" in str(body["systemInstruction"])
+
+
+@pytest.mark.libraries
+def test_a_language_models_sdk_is_imported_before_the_time_runs(fake_gemini: FakeGemini) -> None:
+    program = f"""
+import sys
+from rag_pg.providers import LLMReranker
+from rag_pg.providers.gemini.llm import GeminiLLM
+reranker = LLMReranker(GeminiLLM(api_key={GOOD_KEY!r}, base_url={fake_gemini.url!r}))
+before = "google.genai" in sys.modules
+reranker.load()
+loaded = set(sys.modules)
+reranker.rerank("q", {TEXTS!r})
+late = [name for name in set(sys.modules) - loaded if name.startswith(("google", "httpx"))]
+print(before, "google.genai" in loaded, late)
+"""
+    fake_gemini.answers.append("3, 1")
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "False True []\n"
+    assert len(fake_gemini.requests) == 1  # of the call; loading connects to nothing
 
 
 @pytest.mark.libraries

@@ -65,7 +65,7 @@ class Connection:
 
     def call(self, use: Callable[[Sdk], _T]) -> _T:
         """Return use(sdk), tried again after each of PAUSES while the provider answers 5xx."""
-        sdk = self._open()
+        sdk = self.open()
         pauses = iter(PAUSES)
         while True:
             try:
@@ -77,7 +77,8 @@ class Connection:
                     raise error from (None if self._key in str(exc) else exc)
             time.sleep(pause)
 
-    def _open(self) -> Sdk:
+    def open(self) -> Sdk:
+        """Return the SDK, imported and given its key. Raises: ProviderAuth, ModelUnavailable."""
         with self._lock:
             if self._sdk is None:
                 self._key = _find_key(self._given_key)

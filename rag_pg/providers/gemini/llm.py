@@ -35,6 +35,13 @@ class GeminiLLM:
         self._model = model
         self._connection = Connection(api_key, base_url, sdk, timeout)
 
+    def load(self) -> None:
+        """Import the SDK and read the key, which the first call does else; nothing is connected.
+
+        Raises: ProviderAuth (no key), ModelUnavailable (no SDK installed).
+        """
+        self._connection.open()
+
     def complete(
         self,
         messages: Sequence[Message],

@@ -381,6 +381,45 @@ def test_wrong_arguments_are_refused(connection: Connection, docs: Collection) -
         assert sqlstate(connection, query) == state, query
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"embeddings": {"1": "[1, 0]"}},
+        {"embeddings": {"1": ["x", 0]}},
+        {"embeddings": {"1": [1e9, 0]}},
+        {"embeddings": {"1": {}}},
+        {"embeddings": {"1": None}},
+        {"embeddings": {"1": [1]}},
+        {"relevant": {"a": "x"}},
+        {"relevant": {"a": -1}},
+        {"relevant": {"a": 10**400}},
+        {"relevant": {"a": None}},
+        {"relevant": [None]},
+        {"relevant": [5]},
+        {"relevant": [["a"]]},
+        {"relevant": "a"},
+        {"relevant": 5},
+        {"relevant": True},
+    ],
+)
+def test_queries_that_cannot_be_compared_are_refused(
+    connection: Connection, asked: dict[str, Any]
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 2)")
+    connection.execute(
+        "SELECT rag.put_chunks('c', 'a', '[{\"content\": \"x\", \"embedding\": [1, 0]}]')"
+    )
+    good: dict[str, Any] = {"query": "x", "embeddings": {"1": [1, 0]}}
+    statement = "SELECT recall FROM rag.compare_spaces('c', %s)"
+    for relevant, recall in (([], None), (None, None), (["a"], 1), ({"a": 2.5, "b": 0}, 1)):
+        rows = connection.execute(statement, [json.dumps([good | {"relevant": relevant}])])
+        assert rows.fetchall() == [(recall,)]
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(statement, [json.dumps([good, good | asked])])
+    assert caught.value.sqlstate in ("RG001", "RG004")
+    assert caught.value.diag.message_hint
+
+
 # --- comparing
 
 

@@ -103,6 +103,25 @@ def test_a_filter_of_too_many_parts_is_refused(
         assert "at most 3000" in (caught.value.diag.message_hint or "")
 
 
+@pytest.mark.parametrize("depth", [3_000, 6_000])
+def test_a_deep_filter_is_refused_before_its_parts_are_counted(
+    filled: Connection, depth: int
+) -> None:
+    """Counting takes time by the square of the depth: 5 s at 3,000."""
+    filled.execute("SET statement_timeout = '4s'")
+    try:
+        for metadata_filter in (
+            '{"a": ' * depth + "1" + "}" * depth,
+            '{"$not": ' * depth + '{"a": 1}' + "}" * depth,
+            '{"a": ' + "[" * depth + "]" * depth + "}",
+        ):
+            with pytest.raises(psycopg.Error, match="nested more than 100 deep") as caught:
+                filled.execute("SELECT rag.count_documents('c', %s)", [metadata_filter])
+            assert caught.value.sqlstate == "RG004"
+    finally:
+        filled.execute("SET statement_timeout = '60s'")
+
+
 @pytest.mark.parametrize(
     ("metadata_filter", "passing"),
     [
