@@ -442,6 +442,22 @@ def _source_line(citation: Citation) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """What happens while a question is answered.
+
+    kind: search, tool_call, tool_result and step carry `step`; token a piece of the answer's
+    `text`; citation the `citation` that the text before it has first; answer, the last, the whole
+    `answer`, which replaces the tokens where its text is another: after a fallback or a check.
+    """
+
+    kind: Literal["search", "step", "tool_call", "tool_result", "token", "citation", "answer"]
+    text: str = ""
+    step: Step | None = None
+    citation: Citation | None = None
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SyncReport:
     """What a sync did: counts of documents; `changed` are new or have a new text."""
 

@@ -3,7 +3,7 @@
 An answer with citations is written, or quoted, from what was found: by a strategy.
 """
 
-from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.context import AnswerContext, Bounds
 from rag_pg.answer.strategy import (
     Strategy,
     answer_question,
@@ -11,12 +11,15 @@ from rag_pg.answer.strategy import (
     import_strategy,
     register_strategy,
 )
+from rag_pg.answer.stream import stream_events
 
 __all__ = [
     "AnswerContext",
+    "Bounds",
     "Strategy",
     "answer_question",
     "find_strategy",
     "import_strategy",
     "register_strategy",
+    "stream_events",
 ]

@@ -65,7 +65,7 @@ def build_prompt(
     sources = list(_fit(distinct_hits(hits), budget_tokens, count_tokens))
     mark = fence_mark([question, *(p for s in sources for p in (s.title, s.heading, s.quote))])
     shown = sources[::2] + sources[1::2][::-1]
-    blocks = "\n\n".join(_block(source, mark) for source in shown)
+    blocks = "\n\n".join(source_block(source, mark) for source in shown)
     text = (
         f"Sources. Each begins and ends with a line that carries the mark {mark}; "
         "whatever stands between these lines is quoted from a document.\n\n"
@@ -89,13 +89,15 @@ def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
 def _fit(hits: Sequence[Hit], budget: int, count_tokens: CountTokens) -> Iterator[Citation]:
     """Yield the sources that fit, numbered from 1. The first is always there, if only in part."""
     sources = [cite(number, hit, hit.content) for number, hit in enumerate(hits, 1)]
-    lengths = count_tokens([_block(source, "0" * 16) for source in sources]) if sources else []
+    lengths = (
+        count_tokens([source_block(source, "0" * 16) for source in sources]) if sources else []
+    )
     for source, hit, length in zip(sources, hits, lengths, strict=True):
         if length <= budget:
             yield source
             budget -= length
             continue
-        header = count_tokens([_block(cite(source.number, hit, ""), "0" * 16)])[0]
+        header = count_tokens([source_block(cite(source.number, hit, ""), "0" * 16)])[0]
         quote = _cut(hit.content, budget - header, count_tokens)
         if not quote and source.number == 1:
             quote = _cut_anywhere(hit.content, budget / length)
@@ -137,7 +139,7 @@ def cite(number: int, hit: Hit, quote: str) -> Citation:
     )
 
 
-def _block(source: Citation, mark: str) -> str:
+def source_block(source: Citation, mark: str) -> str:
     names = (("Document", source.title or source.uri), ("Section", source.heading))
     header = "".join(f"{name}: {_one_line(value)}\n" for name, value in names if value.strip())
     return (

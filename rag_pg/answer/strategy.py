@@ -10,6 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 
+from rag_pg.answer.check import check_verify, verify_answer
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
@@ -66,15 +67,27 @@ def import_strategy(name: str) -> str | Strategy:
 
 
 def answer_question(
-    question: str, context: AnswerContext, *, strategy: str | Strategy = "auto"
+    question: str,
+    context: AnswerContext,
+    *,
+    strategy: str | Strategy = "auto",
+    verify: str | None = None,
 ) -> Answer:
     """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model does.
 
+    Args:
+        verify: once or strict: then take out what its sources do not support; see `verify_answer`.
     Raises: InvalidInput (unknown strategy, no language model where one is needed), and what a search
         raises.
     """
     started = time.perf_counter()
+    checked = check_verify(verify)
     name, function = find_strategy(strategy)
+    if function is BUILT_IN["verify"]:
+        if checked == "strict":
+            function = BUILT_IN["single"]  # the draft
+        else:
+            checked = None
     answer: Answer | None = None
     while answer is None:
         try:
@@ -82,16 +95,22 @@ def answer_question(
         except (ProviderError, ModelUnavailable) as exc:
             if name == "extractive":
                 raise
-            model_failed = context.llm is None or context.llm.name in context.failed
-            following = "extractive" if model_failed or name == "single" else "single"
+            failed = context.llm is None or context.llm.name in context.failed
+            following = "extractive" if failed or name == "single" else "single"
             context.note(f"{name} failed: {exc}; answered by {following}")
+            context.step("fallback", strategy=following, reason=str(exc))
             name, function = find_strategy(following)
+    if checked is not None and name == "extractive":
+        context.note("not verified: the answer is made of the documents' own text")
+    elif checked is not None:
+        answer = verify_answer(answer, context, checked)
     return replace(
         answer,
         strategy=answer.strategy or name,
         notes=tuple(dict.fromkeys([*context.notes, *answer.notes])),
         steps=tuple(context.steps),
         usage=context.usage,
+        cost=context.cost(),
         seconds=time.perf_counter() - started,
         trace_id=secrets.token_hex(16),
     )

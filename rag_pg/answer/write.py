@@ -1,64 +1,108 @@
-"""A prompt's completion -> Answer: the text with its citations, read and checked."""
+"""Hits, and what a model writes of them -> Answer, its citations read and checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from rag_pg.answer.citations import (
-    _UNFINISHED,
-    _read_citations,
-    _strip_marker,
-)
+from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.prompt import build_prompt
-from rag_pg.errors import AnswerBlocked, ProviderError
-from rag_pg.types import Answer, Hit, Message
+from rag_pg.answer.prompt import Prompt, build_prompt
+from rag_pg.types import Answer, Citation, Completion, Event, Hit, Message
 
 
-def write_answer(question: str, hits: Sequence[Hit], context: AnswerContext) -> Answer:
+def prompt_for(question: str, hits: Sequence[Hit], context: AnswerContext) -> Prompt:
+    """Return the prompt of a question over hits, within the context's budget."""
+    return build_prompt(
+        question, hits, budget_tokens=context.budget_tokens, count_tokens=context.count_tokens
+    )
+
+
+def write_answer(
+    question: str,
+    hits: Sequence[Hit],
+    context: AnswerContext,
+    *,
+    findings: str = "",
+    quotes: Mapping[int, str] | None = None,
+) -> Answer:
     """Return the model's answer to `question` from `hits`, with the sources it cites.
 
     Citations in the text are [n], or [n, m]; the numbers are those of `Answer.citations`. A number
     without a source is taken out of the text and noted. Without hits the model is not asked.
 
+    Args:
+        findings: what earlier steps found, shown after the sources. quotes: what a citation of a
+            chunk (by its id) quotes instead of what the model was shown.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
-    prompt = build_prompt(
-        question, hits, budget_tokens=context.budget_tokens, count_tokens=context.count_tokens
-    )
-    model = context.llm.name if context.llm else ""
+    prompt = prompt_for(question, hits, context)
     if not prompt.sources:
-        return Answer(text=NOT_FOUND, found=False, model=model, reason="the search found nothing")
-    got = context.complete(
-        [
-            Message(role="system", content=prompt.system),
-            Message(role="user", content=prompt.text),
-        ],
-        purpose="answer",
+        return not_found(context, "the search found nothing")
+    text = f"{prompt.text}\n{findings}" if findings else prompt.text
+    messages = [
+        Message(role="system", content=prompt.system),
+        Message(role="user", content=text),
+    ]
+    return read_answer(
+        lambda show: context.complete(messages, purpose="answer", show=show),
+        [replace(s, quote=quotes[s.chunk_id]) for s in prompt.sources]
+        if quotes
+        else prompt.sources,
+        context,
     )
-    if got.finish == "blocked":
-        reason = f" ({got.reason})" if got.reason else ""
-        raise AnswerBlocked(f"{model} stopped its answer{reason}; rephrase the question")
-    if got.finish == "length" and not got.text.strip():
-        raise ProviderError(
-            f"{model} used up max_tokens ({context.answer_tokens}) before it wrote a word"
-        )
-    text, found = _strip_marker(got.text.strip())
+
+
+def read_answer(
+    complete: Callable[[Callable[[str], None] | None], Completion],
+    sources: Sequence[Citation],
+    context: AnswerContext,
+) -> Answer:
+    """Return the answer of a completion, whose text is told in pieces where somebody listens.
+
+    Args:
+        complete: called with what to call with the pieces, None when nobody listens.
+        sources: what [n] in the text may cite, in order of their numbers.
+    """
+    text = CitedText(len(sources))
+
+    def tell(events: Sequence[str | int]) -> None:
+        for event in events:
+            if isinstance(event, str):
+                context.emit(Event(kind="token", text=event))
+            else:
+                context.emit(Event(kind="citation", citation=sources[event - 1]))
+
+    show = None if context.listener is None else lambda piece: tell([*text.feed(piece)])
+    got = complete(show)
+    if not text.raw:
+        tell([*text.feed(got.text)])
     was_cut = got.finish == "length"
+    tell([*text.close(was_cut=was_cut)])
     if was_cut:
-        text = _UNFINISHED.sub("", text)
         context.note(f"the answer was cut at max_tokens ({context.answer_tokens})")
-    text, cited, dropped = _read_citations(text, len(prompt.sources))
-    for number in dropped:
+    for number in text.dropped:
         context.note(f"dropped citation [{number}]: there is no such source")
-    if found and not cited:
+    if not text.found:
+        return not_found(context, "the documents do not answer", text.text)
+    if not text.cited:
         context.note("the answer cites no source")
-    reason = "the answer was cut short" if was_cut else ""
+    return Answer(
+        text=text.text,
+        found=True,
+        citations=[source for source in sources if source.number in text.cited],
+        model=context.llm.name if context.llm else "",
+        reason="the answer was cut short" if was_cut else "",
+    )
+
+
+def not_found(context: AnswerContext, reason: str, text: str = "") -> Answer:
+    """Return the answer that the documents do not answer."""
     return Answer(
         text=text or NOT_FOUND,
-        found=found,
-        citations=[source for source in prompt.sources if source.number in cited],
-        model=model,
-        reason=reason if found else "the documents do not answer",
+        found=False,
+        sufficient=False,
+        reason=reason,
+        model=context.llm.name if context.llm else "",
     )

@@ -12,12 +12,13 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
+from rag_pg.client.ask import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 from rag_pg.protocols import Embedder
-from rag_pg.types import CollectionInfo, Document
+from rag_pg.types import CollectionInfo, Document, Event
 from rag_pg.worker import Worker
 
 P = ParamSpec("P")
@@ -148,6 +149,15 @@ class AsyncCollection:
         found = self._sync.documents(filter=filter, limit=limit)
         while (document := await self.run(next, found, None)) is not None:
             yield document
+
+    async def stream(self, question: str, **options: Unpack[AskOptions]) -> AsyncIterator[Event]:
+        """See Collection.stream."""
+        events = self._sync.stream(question, **options)
+        try:
+            while (event := await self.run(next, events, None)) is not None:
+                yield event
+        finally:
+            await self.run(events.close)
 
     refresh = Threaded(Collection.refresh)
     add = Threaded(Collection.add)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
-from rag_pg.answer import AnswerContext, Strategy
+from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
+from rag_pg.errors import NotFound
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker
 from rag_pg.search import SearchOptions, check_names
-from rag_pg.types import Hits
+from rag_pg.types import Answer, Document, Event, Hits
 
 if TYPE_CHECKING:
     from rag_pg.client.collection import Collection
@@ -20,17 +22,39 @@ class AskOptions(SearchOptions, total=False):
     """Every option of `Collection.ask`, which says what they do."""
 
     strategy: str | Strategy
+    verify: str | None
     llm: str | LLM | None
     helper_llm: str | LLM | None
+    max_steps: int
+    max_tokens: int | None
+    max_cost: float | None
 
 
-def make_context(collection: Collection, options: AskOptions) -> AnswerContext:
-    """Return what a strategy answers from. Raises: InvalidInput (unknown option or model)."""
+def ask(
+    collection: Collection,
+    question: str,
+    options: AskOptions,
+    listener: Callable[[Event], None] | None = None,
+) -> Answer:
+    """See `Collection.ask`. listener: is called with every event but the answer."""
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
+    strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
+    context = _context(collection, options, listener)
+    return answer_question(question, context, strategy=strategy, verify=verify)
+
+
+def _context(
+    collection: Collection, options: AskOptions, listener: Callable[[Event], None] | None
+) -> AnswerContext:
+    """Return what a strategy answers from. Raises: InvalidInput (unknown model, bounds)."""
     models = collection.rag.models
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
-    options.pop("strategy", None)
     model = models.llm(llm) if isinstance(llm, str | None) else llm
+    bounds = Bounds(
+        max_steps=options.pop("max_steps", Bounds.max_steps),
+        max_tokens=options.pop("max_tokens", None),
+        max_cost=options.pop("max_cost", None),
+    )
     given = cast(SearchOptions, options)
     if given.get("rerank") == "llm" and model is not None:
         given["rerank"] = LLMReranker(model)
@@ -39,9 +63,18 @@ def make_context(collection: Collection, options: AskOptions) -> AnswerContext:
     def find(query: str, **changed: object) -> Hits:
         return collection.search(query, **cast(SearchOptions, {**given, **changed}))
 
+    def read(uri: str) -> Document | None:
+        try:
+            return collection.document(uri)
+        except NotFound:
+            return None
+
     return AnswerContext(
         find=find,
+        read=read,
         embedder=lambda: collection.embedder,
         llm=model,
         helper_llm=models.llm(helper) if isinstance(helper, str) else helper,
+        listener=listener,
+        bounds=bounds,
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from uuid import UUID
 
-from rag_pg.answer import answer_question
-from rag_pg.client.ask import AskOptions, make_context
+from rag_pg.answer import stream_events
+from rag_pg.client.ask import AskOptions, ask
 from rag_pg.errors import (
     NotFound,
     RagError,
@@ -42,6 +42,7 @@ from rag_pg.types import (
     CollectionInfo,
     CollectionStats,
     Document,
+    Event,
     Facet,
     Hit,
     Hits,
@@ -417,20 +418,32 @@ class Collection:
         """Answer from the documents, with citations, or say that they do not answer.
 
         Args:
-            strategy: how; see docs/guides/answers.md. auto (the default) chooses; single,
-                extractive, or a name given to `register_strategy`,
-                or a function of a question and an `AnswerContext`.
+            strategy: how: auto (the default) chooses; extractive, single, verify, self_ask,
+                iterative, evidence, agent, full_context, a name given to `register_strategy`, or a
+                function of a question and an `AnswerContext`. See docs/guides/answers.md.
+            verify: once or strict: take out the statements that their sources do not support, by
+                one call of the helper, or by one for each statement.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
                 gemini[:model], or an object of the protocol `LLM`.
             helper_llm: what checks and extracts; default: llm.
-            options: as of `search`; limit, default 8: how many hits are shown to the model; rerank:
-                llm is the model that answers.
-        Returns: the answer; when the strategy or its model fails, that of a simpler one,
-            which `notes` say.
-        Raises: as `search`, and InvalidInput (unknown strategy or model).
+            max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
+                with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
+                further step begins, but the answer is still written.
+            options: as of `search`; limit, default 8: how many hits are shown to the model;
+                rerank: llm is the model that answers.
+        Returns: the answer; when the strategy fails that of `single`, when the model fails that of
+            `extractive`, which `notes` say.
+        Raises: as `search`, and InvalidInput (unknown strategy or model, no model where one is
+            needed).
         """
-        strategy = options.get("strategy", "auto")
-        return answer_question(question, make_context(self, options), strategy=strategy)
+        return ask(self, question, options)
+
+    def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
+        """Yield what happens while a question is answered, and the answer last; see `Event`.
+
+        Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
+        """
+        return stream_events(lambda listener: ask(self, question, options, listener))
 
     def documents(
         self,

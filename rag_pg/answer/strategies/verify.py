@@ -1,0 +1,49 @@
+"""Strategy verify: draft, check against the sources, final, in one call of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.write import not_found, prompt_for, read_answer
+from rag_pg.types import Answer, Completion, Message
+
+INSTRUCTIONS = """\
+Work in three parts, all in one JSON object. draft: the answer by the rules above. unsupported: each \
+statement of the draft that the source it cites does not say, word for word as in the draft; an \
+empty list if all are supported. final: the draft without these statements, corrected where the \
+sources say otherwise, by the same rules."""
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "draft": {"type": "string"},
+        "unsupported": {"type": "array", "items": {"type": "string"}},
+        "final": {"type": "string"},
+    },
+    "required": ["draft", "unsupported", "final"],
+}
+
+
+def verify(question: str, context: AnswerContext) -> Answer:
+    """One search, one call."""
+    prompt = prompt_for(question, context.search(question), context)
+    if not prompt.sources:
+        return not_found(context, "the search found nothing")
+    got = context.complete(
+        [
+            Message(role="system", content=f"{prompt.system}\n{INSTRUCTIONS}"),
+            Message(role="user", content=prompt.text),
+        ],
+        purpose="draft, check, final",
+        schema=SCHEMA,
+    )
+    parts = got.parsed
+    context.step("check", unsupported=parts["unsupported"])
+    if parts["unsupported"]:
+        count = len(parts["unsupported"])
+        context.note(f"{count} statements of the draft were taken out: no source supports them")
+    final = Completion(text=parts["final"], finish=got.finish)
+    answer = read_answer(lambda show: final, prompt.sources, context)
+    return replace(answer, sufficient=answer.found)
