@@ -266,7 +266,8 @@ class Hits(list[Hit]):
 
     skipped: the steps that a provider's failure left out: "vector" (keywords alone answered),
     "rerank" (the fused order stands). notes: why, for people. method: hybrid, vector or keyword:
-    the legs that searched. seconds: the whole search.
+    the legs that searched. seconds: the whole search. question: what was searched for, after it was
+    made to stand alone. steps: how it was rewritten; `usage`: the tokens of that.
     """
 
     def __init__(
@@ -278,18 +279,27 @@ class Hits(list[Hit]):
         method: Literal["hybrid", "vector", "keyword"] = "hybrid",
         count_tokens: Callable[[Sequence[str]], Sequence[int]] = lambda texts: [0] * len(texts),
         seconds: float = 0.0,
+        question: str = "",
+        steps: Sequence[Step] = (),
     ) -> None:
         super().__init__(hits)
         self.notes = tuple(notes)
         self.skipped: frozenset[Leg] = frozenset(skipped)
         self.method = method
         self.seconds = seconds
+        self.question = question
+        self.steps = tuple(steps)
         self._count_tokens = count_tokens
 
     @property
     def total_tokens(self) -> int:
         """The tokens of all contents, estimated."""
         return sum(self._count_tokens([hit.content for hit in self]))
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of the calls that rewrote the question."""
+        return sum((step.usage for step in self.steps), Usage())
 
 
 # --- answers --------------------------------------------------------------------------------------

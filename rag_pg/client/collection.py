@@ -67,6 +67,7 @@ class Collection:
             read=rag.info,
             embedder=rag.embedder_of,
             reranker=rag.reranker,
+            llm=rag.models.llm,
         )
 
     def __repr__(self) -> str:
@@ -374,6 +375,11 @@ class Collection:
                 llm, llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;
                 None: as long as it takes.
+            rewrite: names of rewrites, see docs/guides/questions.md: multi_query, decomposition,
+                step_back, hyde.
+            history: the turns before the query, each with role (user or assistant) and content; a
+                follow-up is made to stand alone.
+            helper_llm: the language model that rewrites, or its name; default: RAG_PG_LLM.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better,

@@ -69,6 +69,39 @@ class Searches(Connected):
             self._pool.check()
             return self._rows(Hit, _statement(*given), **values)
 
+    def search_variants(
+        self,
+        collection: str,
+        queries: Sequence[str],
+        embeddings: Sequence[Vectors] | None,
+        *,
+        expected_space: int | None = None,
+        **options: Any,
+    ) -> list[Hit]:
+        """Search for several wordings of a question in one round trip, as `search` does for one.
+
+        Args:
+            embeddings: one for each query; None: keywords alone are searched.
+        """
+        given = {name: value for name, value in options.items() if value is not None}
+        values = {
+            "collection": collection,
+            "queries": list(queries),
+            "embeddings": None if embeddings is None else list(map(HalfVector, embeddings)),
+            "limit": given.pop("limit", 10),
+            "filter": Jsonb(plain_filter(given.pop("filter", {}))),
+            "options": Jsonb({SHORT.get(name, name): value for name, value in given.items()}),
+            "expected_space": expected_space,
+        }
+        statement = """SELECT * FROM rag.search_variants(
+            %(collection)s, %(queries)s, %(embeddings)s, %(limit)s, %(filter)s, %(options)s,
+            %(expected_space)s)"""
+        try:
+            return self._rows(Hit, statement, **values)
+        except DatabaseUnavailable:
+            self._pool.check()
+            return self._rows(Hit, statement, **values)
+
     def snippets(
         self,
         collection: str,

@@ -55,8 +55,12 @@ class SentenceTransformers:
 
     def embed_query(self, text: str) -> Vectors:
         """Return float32 (dimensions,). Raises as `embed_documents`."""
-        vector: Vectors = self._embed(self._model.encode_query, [text], self._query_prompt)[0]
+        vector: Vectors = self.embed_queries([text])[0]
         return vector
+
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (len(texts), dimensions). Raises as `embed_documents`."""
+        return self._embed(self._model.encode_query, texts, self._query_prompt)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return each text's length as a document: its prompt and special tokens included."""

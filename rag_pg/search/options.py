@@ -7,7 +7,8 @@ from difflib import get_close_matches
 from typing import Any, TypedDict
 
 from rag_pg.errors import InvalidInput
-from rag_pg.protocols import Reranker
+from rag_pg.protocols import LLM, Reranker
+from rag_pg.types import Message
 
 
 class StatementOptions(TypedDict, total=False):
@@ -34,6 +35,9 @@ class SearchOptions(StatementOptions, total=False):
 
     rerank: str | Reranker | None
     rerank_timeout: float | None  # seconds
+    rewrite: Sequence[str]
+    history: Sequence[Message | Mapping[str, Any]]
+    helper_llm: str | LLM | None
 
 
 def check_names(

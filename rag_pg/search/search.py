@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Literal, Unpack
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Unpack, cast
 
 from rag_pg.db import Database, plain_arguments
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceChanged
-from rag_pg.protocols import Embedder, Reranker
+from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
+from rag_pg.search.rewrite import Rewritten, Variant, rewrite_question
+from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
-from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Vectors
+from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Message, Vectors
 
-QUERIES_CACHED = 1024
 LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many bytes
 
 
@@ -24,8 +24,8 @@ class Searcher:
     its embedder and the vectors of recent queries.
 
     Args:
-        read: the collection's settings as they are now. embedder, reranker: open one, the first by
-            the collection's name.
+        read: the collection's settings as they are now. embedder, reranker, llm: open one by its
+            name, the first by the collection's.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Searcher:
         read: Callable[[str], CollectionInfo],
         embedder: Callable[[str], Embedder],
         reranker: Callable[[str], Reranker],
+        llm: Callable[[str | None], LLM | None],
     ) -> None:
         self.database = database
         self.info = info
@@ -43,7 +44,8 @@ class Searcher:
         self._open_embedder = embedder
         self._open_reranker = reranker
         self._embedder: Embedder | None = None
-        self._embed_query = lru_cache(QUERIES_CACHED)(self._embed_uncached)
+        self._open_llm = llm
+        self._vectors: QueryVectors | None = None
         self._status: str | None = None
         self._status_at = float("-inf")
 
@@ -58,68 +60,118 @@ class Searcher:
         """Read the settings again, after another embedding space was activated."""
         self.info = self._read(self.info.name)
         self._embedder = None
-        self._embed_query.cache_clear()
+        self._vectors = None
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits:
         """See `Collection.search`."""
         started = time.perf_counter()
         check_names(options)
+        rewritten = self.rewrite(
+            query,
+            options.pop("rewrite", ()),
+            history=options.pop("history", ()),
+            helper_llm=options.pop("helper_llm", None),
+        )
+        hits = self.find(rewritten, **options)
+        hits.seconds = time.perf_counter() - started
+        return hits
+
+    def rewrite(
+        self,
+        question: str,
+        names: Sequence[str],
+        *,
+        history: Sequence[Message | Mapping[str, Any]] = (),
+        helper_llm: str | LLM | None = None,
+    ) -> Rewritten:
+        """Return what a question asks to search for; see `rewrite_question`.
+
+        Args:
+            helper_llm: a model or its name; None: that of the settings.
+        Raises: as `rewrite_question`, and InvalidQuery (no text, an empty one).
+        """
+        if not isinstance(question, str):
+            raise InvalidQuery(f"the query is a text, not {question!r:.100}")
+        question, _ = clean_text(question)
+        if not question.strip():
+            raise InvalidQuery("the query is empty; ask for something")
+        if not names and not history:
+            return Rewritten(question=question, variants=(Variant(query=question),))
+        llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
+        return rewrite_question(question, names, history=history, helper_llm=llm)
+
+    def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
+        """Return the hits of a question's variants, fused by reciprocal rank where there are
+        several."""
+        started = time.perf_counter()
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)
-        if not isinstance(query, str):
-            raise InvalidQuery(f"the query is a text, not {query!r:.100}")
-        plain_arguments(options)
-        query, _ = clean_text(query)
-        if not query.strip():
-            raise InvalidQuery("the query is empty; ask for something")
-        limit = options.setdefault("limit", 10)
+        statement = cast(StatementOptions, options)
+        plain_arguments(statement)
+        limit = statement.setdefault("limit", 10)
         page = slice(limit)
         if rerank is not None:
-            offset = options.pop("offset", 0)
+            offset = statement.pop("offset", 0)
             page = slice(offset, offset + limit)
-            count = reranked_limit(limit, options.get("candidate_limit"), rerank_timeout)
+            count = reranked_limit(limit, statement.get("candidate_limit"), rerank_timeout)
             if not 0 <= offset < count:
                 raise InvalidQuery(
                     f"offset {offset} is out of range: {count} candidates are reranked; "
                     "raise candidate_limit"
                 )
-            options["limit"] = options["candidate_limit"] = count
-        notes: list[str] = []
+            statement["limit"] = statement["candidate_limit"] = count
+        notes = list(rewritten.notes)
         skipped: set[Leg] = set()
-        hits = self._ask_database(query, options, notes, skipped)
+        hits = self._ask_database(rewritten.variants, statement, notes, skipped)
         if rerank is not None:
             try:
                 reranker = self._open_reranker(rerank) if isinstance(rerank, str) else rerank
-                hits = rerank_hits(reranker, query, hits, timeout=rerank_timeout)
+                hits = rerank_hits(reranker, rewritten.question, hits, timeout=rerank_timeout)
             except (ProviderError, ModelUnavailable) as exc:
                 skipped.add("rerank")
                 notes.append(f"reranking was skipped: {exc}")
-        if note := self._waiting(len(hits) < options["limit"]):
+        if note := self._waiting(len(hits) < statement["limit"]):
             notes.append(note)
         return Hits(
             hits[page],
             notes,
             skipped,
-            method=_method(query, options, skipped),
+            method=_method(rewritten.variants, statement, skipped),
             count_tokens=estimate_tokens,
             seconds=time.perf_counter() - started,
+            question=rewritten.question,
+            steps=rewritten.steps,
         )
 
     def _ask_database(
-        self, query: str, options: StatementOptions, notes: list[str], skipped: set[Leg]
+        self,
+        variants: Sequence[Variant],
+        options: StatementOptions,
+        notes: list[str],
+        skipped: set[Leg],
     ) -> list[Hit]:
-        """Search with the query's vector; anew by another model
-        when another space was activated meanwhile."""
+        """Search with the variants' vectors;
+        anew by another model when another space was activated meanwhile."""
         for attempt in range(3):
-            embedding, failure = self._query_vector(query, options)
+            embeddings, failure = self._embed(variants, options)
+            given: dict[str, Any] = {**options}
+            if embeddings is None:
+                given["vector_weight"] = 0.0
+            else:
+                given["expected_space"] = self.info.space_id
             try:
-                hits = self.database.search(
-                    self.info.name,
-                    query,
-                    embedding,
-                    expected_space=None if embedding is None else self.info.space_id,
-                    **(options if embedding is not None else {**options, "vector_weight": 0.0}),
-                )
+                if len(variants) == 1:
+                    hits = self.database.search(
+                        self.info.name,
+                        variants[0].query,
+                        None if embeddings is None else embeddings[0],
+                        **given,
+                    )
+                else:
+                    queries = [variant.query for variant in variants]
+                    hits = self.database.search_variants(
+                        self.info.name, queries, embeddings, **given
+                    )
             except SpaceChanged:
                 if attempt == 2:
                     raise
@@ -131,22 +183,21 @@ class Searcher:
             return hits
         raise AssertionError("the last attempt returns or raises")
 
-    def _query_vector(
-        self, query: str, options: StatementOptions
-    ) -> tuple[Vectors | None, Exception | None]:
-        """Embed a query: float32 (dimensions,). None where that is not wanted or not possible,
-        and then why."""
-        if options.get("vector_weight") == 0 or len(query) > LONGEST_QUERY:
+    def _embed(
+        self, variants: Sequence[Variant], options: StatementOptions
+    ) -> tuple[list[Vectors] | None, Exception | None]:
+        """Embed variants: float32 (dimensions,) each.
+        None where that is not wanted or not possible, and then why."""
+        if not _wants_vectors(variants, options):
             return None, None
         try:
-            return self._embed_query(query), None
+            if self._vectors is None:
+                self._vectors = QueryVectors(self.embedder)
+            return self._vectors.embed(variants), None
         except (ProviderError, ModelUnavailable) as exc:
             if options.get("keyword_weight") == 0:
                 raise
             return None, exc
-
-    def _embed_uncached(self, query: str) -> Vectors:
-        return self.embedder.embed_query(query)
 
     def _waiting(self, short: bool) -> str | None:
         """That documents wait and no worker lives; asked for at most once a second, or, when a
@@ -157,10 +208,14 @@ class Searcher:
         return self._status
 
 
+def _wants_vectors(variants: Sequence[Variant], options: StatementOptions) -> bool:
+    return options.get("vector_weight") != 0 and len(variants[0].query) <= LONGEST_QUERY
+
+
 def _method(
-    query: str, options: StatementOptions, skipped: set[Leg]
+    variants: Sequence[Variant], options: StatementOptions, skipped: set[Leg]
 ) -> Literal["hybrid", "vector", "keyword"]:
     """Return which legs searched."""
-    if "vector" in skipped or options.get("vector_weight") == 0 or len(query) > LONGEST_QUERY:
+    if "vector" in skipped or not _wants_vectors(variants, options):
         return "keyword"
     return "vector" if options.get("keyword_weight") == 0 else "hybrid"

@@ -9,10 +9,17 @@ from rag_pg.text.fence import fence_mark
 from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
-from rag_pg.text.tokens import content_words, estimate_tokens, same_word, words
+from rag_pg.text.tokens import (
+    FUNCTION_WORDS,
+    content_words,
+    estimate_tokens,
+    same_word,
+    words,
+)
 
 __all__ = [
     "FENCES",
+    "FUNCTION_WORDS",
     "LONGEST",
     "Kind",
     "MarkdownNode",

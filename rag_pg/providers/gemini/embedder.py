@@ -54,11 +54,17 @@ class GeminiEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """Return float32 (dimensions,). Raises: as GeminiLLM.complete."""
-        query: Vectors = self._embed([text], "RETRIEVAL_QUERY")[0]
+        query: Vectors = self.embed_queries([text])[0]
         return query
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (len(texts), dimensions), for up to 100 texts. Raises: as
+        GeminiLLM.complete."""
+        return self._embed(texts, "RETRIEVAL_QUERY")
+
     def check(self) -> None:
-        """Embed a word: the key, the model and its dimensions are right. Raises: as GeminiLLM.complete."""
+        """Embed a word: the key, the model and its dimensions are right. Raises: as
+        GeminiLLM.complete."""
         self.embed_query("check")
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:

@@ -72,6 +72,10 @@ class MiniLM:
         vector: Vectors = self.embed_documents([text])[0]
         return vector
 
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
+        """Return float32 (len(texts), 384). Raises as `embed_documents`."""
+        return self.embed_documents(texts)
+
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return each text's length in tokens, [CLS] and [SEP] included, before any cut."""
         return [len(encoding) for encoding in self._encode(texts)]
