@@ -40,7 +40,7 @@ def by_sentence(packer: Packer, text: str, sections: Iterable[Section]) -> list[
 
 def by_topic(
     sentences: Sequence[Section],
-    rooms: Mapping[HeadingPath, int],
+    budgets: Mapping[HeadingPath, int],
     text: str,
     embed: Callable[[Sequence[str]], Vectors],
     breakpoint: float,
@@ -49,7 +49,8 @@ def by_topic(
     before and the two after are far apart.
 
     Distances above the quantile `breakpoint` of the text's own end a section; so does the largest
-    distance within one that is larger than its room. After Hearst, Computational Linguistics 1997.
+    distance within one that is larger than its budget.
+    After Hearst, Computational Linguistics 1997.
     """
     if not sentences:
         return []
@@ -58,29 +59,31 @@ def by_topic(
     limit = float(np.quantile(gaps, breakpoint)) if len(gaps) else 0.0
     found: list[Section] = []
     for first, last in _runs(sentences, gaps, limit):
-        for start, stop in _fitting(sentences, gaps, first, last, rooms[sentences[first].path]):
+        for start, stop in _split_to_budget(
+            sentences, gaps, first, last, budgets[sentences[first].path]
+        ):
             units = [unit for section in sentences[start:stop] for unit in section.units]
             found.append(_section(sentences[start].path, units))
     return found
 
 
 def fixed_windows(
-    text: str, size: Callable[[Sequence[str]], list[int]], room: int, overlap: float
+    text: str, size: Callable[[Sequence[str]], list[int]], budget: int, overlap: float
 ) -> Iterator[Chunk]:
-    """Yield windows of at most `room` tokens, each as full as whole words make it; the share
+    """Yield windows of at most `budget` tokens, each as full as whole words make it; the share
     `overlap` of a window repeats the end of the one before."""
     words = [match.span() for match in _WORD.finditer(text)]
     sizes = size([text[start:stop] for start, stop in words])
     total = np.concatenate([[0], np.cumsum(sizes)])
     first = 0
     while first < len(words):
-        last = max(first + 1, int(np.searchsorted(total, total[first] + room, "right")) - 1)
+        last = max(first + 1, int(np.searchsorted(total, total[first] + budget, "right")) - 1)
         tokens = int(total[last] - total[first])
         unit = Unit(start=words[first][0], stop=words[last - 1][1], kind="rigid", tokens=tokens)
         yield Chunk(units=[unit])
         if last == len(words):
             return
-        again = int(np.searchsorted(total, total[last] - int(room * overlap), "left"))
+        again = int(np.searchsorted(total, total[last] - int(budget * overlap), "left"))
         first = max(first + 1, min(again, last))
 
 
@@ -126,23 +129,23 @@ def _distances(vectors: Vectors) -> Vectors:
 def _runs(sentences: Sequence[Section], gaps: Vectors, limit: float) -> Iterator[tuple[int, int]]:
     """Yield [first, last) of neighbours with the same path and no distance above `limit`."""
     first = 0
-    for place in range(1, len(sentences) + 1):
-        ends = place == len(sentences)
-        if ends or gaps[place - 1] > limit or sentences[place].path != sentences[first].path:
-            yield first, place
-            first = place
+    for stop in range(1, len(sentences) + 1):
+        ends = stop == len(sentences)
+        if ends or gaps[stop - 1] > limit or sentences[stop].path != sentences[first].path:
+            yield first, stop
+            first = stop
 
 
-def _fitting(
-    sentences: Sequence[Section], gaps: Vectors, first: int, last: int, room: int
+def _split_to_budget(
+    sentences: Sequence[Section], gaps: Vectors, first: int, last: int, budget: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield [first, last), or, where it has more than `room` tokens, the parts of it, cut at the
+    """Yield [first, last), or, where it has more than `budget` tokens, the parts of it, cut at the
     largest distances."""
     todo = [(first, last)]
     while todo:
         first, last = todo.pop()
         sizes = np.cumsum([section.tokens for section in sentences[first:last]])
-        if last - first == 1 or sizes[-1] <= room:
+        if last - first == 1 or sizes[-1] <= budget:
             yield first, last
             continue
         inner = (sizes[:-1] >= _EDGE * sizes[-1]) & (sizes[:-1] <= (1 - _EDGE) * sizes[-1])

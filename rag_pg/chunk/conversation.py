@@ -58,20 +58,20 @@ def _named_turns(text: str) -> Iterator[tuple[int, str]]:
 def _json_turns(text: str) -> Iterator[tuple[int, str]]:
     """Yield (start, speaker) of each turn; nothing if the text is not JSON made of turns."""
     inside = _TURNS.search(text, 0, 10_000) if text.lstrip().startswith("{") else None
-    place = inside.end() if inside else 0
+    position = inside.end() if inside else 0
     decoder = json.JSONDecoder()
     turns: list[tuple[int, str]] = []
-    while (gap := _BETWEEN.match(text, place)) and gap.end() < len(text):
-        place = gap.end()
-        if text[place] != "{":
+    while (gap := _BETWEEN.match(text, position)) and gap.end() < len(text):
+        position = gap.end()
+        if text[position] != "{":
             break
         try:
-            value, stop = decoder.raw_decode(text, place)
+            value, stop = decoder.raw_decode(text, position)
         except (json.JSONDecodeError, RecursionError):
             return
         name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
         if name is None or not any(key in value for key in _CONTENTS):
             return
-        turns.append((place, " ".join(name.split())[:100]))
-        place = stop
+        turns.append((position, " ".join(name.split())[:100]))
+        position = stop
     yield from turns

@@ -43,13 +43,13 @@ class Header:
             for path, size in zip(known, sizes, strict=True)
         ]
         counts = self._count([embedded_text(title, heading, "x") for heading in headings])
-        rooms = [self._max - count + 1 for count in counts]
-        if min(rooms, default=self._max) < self._max // 8:
+        budgets = [self._max - count + 1 for count in counts]
+        if min(budgets, default=self._max) < self._max // 8:
             raise InvalidInput(
                 f"the title has {self._size([title])[0]} tokens, which leaves no room for content "
                 f"in chunks of {self._max}; shorten it, or raise the chunking setting max_tokens"
             )
-        return dict(zip(known, headings, strict=True)), dict(zip(known, rooms, strict=True))
+        return dict(zip(known, headings, strict=True)), dict(zip(known, budgets, strict=True))
 
     def _short_path(self, path: tuple[str, ...]) -> str:
         limit = self._max // 4

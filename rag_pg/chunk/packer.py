@@ -69,29 +69,29 @@ class Packer:
             for block, tokens in zip(blocks, sizes, strict=True)
         ]
 
-    def pack(self, units: Iterable[Unit], room: int) -> Iterator[Chunk]:
-        """Yield chunks of at most `room` tokens, counted as the sum of their units."""
+    def pack(self, units: Iterable[Unit], budget: int) -> Iterator[Chunk]:
+        """Yield chunks of at most `budget` tokens, counted as the sum of their units."""
         queue, chunk, used = deque(units), Chunk(), 0
         while queue:
             unit = queue.popleft()
-            left = room - used
+            left = budget - used
             far = chunk.units and unit.start - chunk.stop > _GAP
             if unit.tokens <= left and not far:
                 chunk.units.append(unit)
                 used += unit.tokens
-            elif self._opens(unit, chunk, room) and (parts := self._open(unit)):
+            elif self._opens(unit, chunk, budget) and (parts := self._open(unit)):
                 queue.extendleft(reversed(parts))
-            elif unit.tokens <= room and not chunk.units:  # it is whole only without the lead
+            elif unit.tokens <= budget and not chunk.units:  # it is whole only without the lead
                 queue.appendleft(unit)
                 chunk, used = Chunk(), 0
             else:
-                cut = not chunk.units or (unit.kind == "prose" and left > _OPEN * room)
+                cut = not chunk.units or (unit.kind == "prose" and left > _OPEN * budget)
                 if cut and not far:
                     chunk.units.append(self._cut(unit, left, queue))
                 else:
                     queue.appendleft(unit)
                 yield chunk
-                chunk, used = self._follow(chunk, room)
+                chunk, used = self._follow(chunk, budget)
         if chunk.units:
             yield chunk
 
@@ -112,10 +112,10 @@ class Packer:
         ]
 
     @staticmethod
-    def _opens(unit: Unit, chunk: Chunk, room: int) -> bool:
+    def _opens(unit: Unit, chunk: Chunk, budget: int) -> bool:
         """Whether `unit`, which does not fit, is taken apart: it fits nowhere, or it is a list
         item under a heading that would be left alone."""
-        return unit.tokens > room or (unit.kind == "group" and chunk.bare)
+        return unit.tokens > budget or (unit.kind == "group" and chunk.bare)
 
     def _open(self, unit: Unit) -> list[Unit]:
         """Return the children of a group or the lines of rigid text; [] if there are none."""
@@ -127,16 +127,16 @@ class Packer:
         blocks = [Block(start=start, stop=stop, kind="rigid") for start, stop in lines]
         return self.measure(blocks) if len(blocks) > 1 else []
 
-    def _cut(self, unit: Unit, room: int, queue: deque[Unit]) -> Unit:
-        """Return the beginning of `unit`, at most `room` tokens; the rest goes back to `queue`."""
+    def _cut(self, unit: Unit, budget: int, queue: deque[Unit]) -> Unit:
+        """Return the beginning of `unit`, at most `budget` tokens; the rest goes to `queue`."""
         start = self._skip_space(unit.start, unit.stop)
-        length = max(1, room * (unit.stop - start) // unit.tokens)
+        length = max(1, budget * (unit.stop - start) // unit.tokens)
         while True:
             stop = min(start + self._sentences(start, length), unit.stop)
             (tokens,) = self._size([self._text[start:stop]])
-            if tokens <= room or stop - start == 1:
+            if tokens <= budget or stop - start == 1:
                 break
-            length = max(1, min((stop - start) * room // tokens, stop - start - 1))
+            length = max(1, min((stop - start) * budget // tokens, stop - start - 1))
         rest = self._skip_space(stop, unit.stop)
         if rest < unit.stop:
             left = max(1, unit.tokens - tokens)
@@ -156,9 +156,9 @@ class Packer:
             return rest + self._sentences(start + rest, length - rest)
         return taken
 
-    def _follow(self, chunk: Chunk, room: int) -> tuple[Chunk, int]:
+    def _follow(self, chunk: Chunk, budget: int) -> tuple[Chunk, int]:
         """Return the chunk that comes after `chunk`, with its lead, and the lead's tokens."""
-        unit, wanted = chunk.units[-1], int(room * self._overlap)
+        unit, wanted = chunk.units[-1], int(budget * self._overlap)
         if unit.kind != "prose" or wanted < 1:
             return Chunk(), 0
         length = unit.stop - unit.start

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
-_PLACE = re.compile(r"^# (Page|Slide) (\d+)(?:: .*)?$", re.MULTILINE)
+_HEADING = re.compile(r"^# (Page|Slide) (\d+)(?:: .*)?$", re.MULTILINE)
 
 
 def pages_of(text: str) -> Callable[[int, int], dict[str, int]]:
@@ -18,13 +18,13 @@ def pages_of(text: str) -> Callable[[int, int], dict[str, int]]:
     kind = ""
     starts: list[int] = []
     numbers: list[int] = []
-    for place in _PLACE.finditer(text):
-        if not starts and place.start() > 0:
+    for match in _HEADING.finditer(text):
+        if not starts and match.start() > 0:
             break
-        if not starts or (place[1] == kind and int(place[2]) > numbers[-1]):
-            kind = place[1]
-            starts.append(place.start())
-            numbers.append(int(place[2]))
+        if not starts or (match[1] == kind and int(match[2]) > numbers[-1]):
+            kind = match[1]
+            starts.append(match.start())
+            numbers.append(int(match[2]))
 
     def within(start: int, stop: int) -> dict[str, int]:
         if not starts:

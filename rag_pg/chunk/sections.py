@@ -43,19 +43,19 @@ def divide(units: Iterable[Unit]) -> list[Section]:
 
 
 def join(
-    sections: Iterable[Section], rooms: Mapping[HeadingPath, int], *, small: int
+    sections: Iterable[Section], budgets: Mapping[HeadingPath, int], *, small: int
 ) -> list[Section]:
     """Join neighbours of which one has fewer than `small` tokens.
 
     Both have to fit in one chunk, and to stand under the same parent, or one under the other. They
-    get the path they share; `rooms` has the tokens it leaves for content.
+    get the path they share; `budgets` has the tokens it leaves for content.
     """
     joined: list[Section] = []
     for section in sections:
         last = joined[-1] if joined else None
         if last is not None and min(last.tokens, section.tokens) < small:
             path = shared(last.path, section.path)
-            if len(path) >= last.floor and last.tokens + section.tokens <= rooms[path]:
+            if len(path) >= last.floor and last.tokens + section.tokens <= budgets[path]:
                 last.path = path
                 for unit in section.units:
                     last.add(unit)

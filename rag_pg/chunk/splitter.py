@@ -99,10 +99,10 @@ class Splitter:
         overlap = self._chunking.overlap if self._chunking.method in OVERLAPPING else 0
         packer = Packer(text, self._size, overlap=overlap)
         sections = divide(packer.measure(self._outline(text, media_type)))
-        headings, rooms = self._header.headings(title, [section.path for section in sections])
+        headings, budgets = self._header.headings(title, [section.path for section in sections])
         drafts = [
             replace(draft, heading=headings[path])
-            for path, draft in self._drafts(text, packer, sections, rooms)
+            for path, draft in self._drafts(text, packer, sections, budgets)
         ]
         return self._verified(text, title, drafts, packer)
 
@@ -133,21 +133,21 @@ class Splitter:
         text: str,
         packer: Packer,
         sections: list[Section],
-        rooms: Mapping[HeadingPath, int],
+        budgets: Mapping[HeadingPath, int],
     ) -> Iterator[tuple[HeadingPath, _Draft]]:
         """Yield the chunks, each with its path, as the method wants them."""
         method, chunking = self._chunking.method, self._chunking
         small, more = int(self._max * _SMALL), 0
         if method == "fixed":
-            for chunk in fixed_windows(text, self._size, rooms[()], chunking.overlap):
+            for chunk in fixed_windows(text, self._size, budgets[()], chunking.overlap):
                 yield (), _draft(chunk)
             return
         if method == "conversation":
             units = [unit for section in sections for unit in section.units]
-            room = min(rooms.values())
+            budget = min(budgets.values())
             # A turn that has to be cut shares no chunk with another.
-            for _, run in groupby(units, lambda unit: unit.start if unit.tokens > room else -1):
-                for chunk in packer.pack(run, room):
+            for _, run in groupby(units, lambda unit: unit.start if unit.tokens > budget else -1):
+                for chunk in packer.pack(run, budget):
                     speakers = [unit.path for unit in chunk.units if unit.path]
                     yield reduce(shared, speakers) if speakers else (), _draft(chunk)
             return
@@ -155,20 +155,20 @@ class Splitter:
             more = chunking.parent_tokens - self._max
             small = int(chunking.parent_tokens * _SMALL)
         if method != "sentence":
-            roomy = {path: room + more for path, room in rooms.items()}
-            sections = join(sections, roomy, small=small)
+            parent_budgets = {path: budget + more for path, budget in budgets.items()}
+            sections = join(sections, parent_budgets, small=small)
         if method in ("sentence", "semantic"):
             sections = by_sentence(packer, text, sections)
         if method == "semantic" and self._embed is not None:
-            sections = by_topic(sections, rooms, text, self._embed, chunking.breakpoint)
-            sections = join(sections, rooms, small=small)
+            sections = by_topic(sections, budgets, text, self._embed, chunking.breakpoint)
+            sections = join(sections, budgets, small=small)
         for section in sections:
-            room = rooms[section.path]
-            for chunk in packer.pack(section.units, room + more):
+            budget = budgets[section.path]
+            for chunk in packer.pack(section.units, budget + more):
                 if method != "small-to-big":
                     yield section.path, _draft(chunk)
                     continue
-                for part in packer.pack(chunk.units, room):
+                for part in packer.pack(chunk.units, budget):
                     yield section.path, _draft(part, parent=(chunk.start, chunk.stop))
 
     def _verified(self, text: str, title: str, drafts: list[_Draft], packer: Packer) -> list[Span]:

@@ -18,7 +18,7 @@ from rag_pg.cli.documents import add, count, delete, documents, facets, show, sy
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
-from rag_pg.cli.terminal import tell, write
+from rag_pg.cli.terminal import write, write_message
 from rag_pg.cli.worker import worker
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.version import __version__
@@ -61,7 +61,7 @@ def main() -> None:
     try:
         app()
     except RagError as exc:
-        tell(("error:", "red"), f" {exc}")
+        write_message(("error:", "red"), f" {exc}")
         raise SystemExit(2 if isinstance(exc, InvalidInput) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -70,7 +70,7 @@ def main() -> None:
         raise SystemExit(1) from None
     except OSError as exc:  # a disk that is full
         sys.stdout = _nowhere()  # what is left of the output could not be written at exit either
-        tell(("error:", "red"), f" {exc.strerror or exc}: {exc.filename or 'the output'}")
+        write_message(("error:", "red"), f" {exc.strerror or exc}: {exc.filename or 'the output'}")
         raise SystemExit(1) from None
 
 

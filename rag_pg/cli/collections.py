@@ -7,7 +7,15 @@ from typing import Annotated
 import typer
 
 from rag_pg.cli.console import count_of, print_adopted
-from rag_pg.cli.options import Dsn, Json, Name, open_client, open_collection, print_json, say
+from rag_pg.cli.options import (
+    Dsn,
+    Json,
+    Name,
+    open_client,
+    open_collection,
+    print_json,
+    write_result,
+)
 
 
 def adopt(
@@ -68,7 +76,7 @@ def index_field(
     """Declare a metadata field, so that filters by its range or prefix are fast."""
     with open_client(dsn) as rag:
         open_collection(rag, collection).index_field(field, type)
-    say(f"field {field} is indexed as {type}", json_, field=field, type=type)
+    write_result(f"field {field} is indexed as {type}", json_, field=field, type=type)
 
 
 def drop(
@@ -79,9 +87,9 @@ def drop(
 ) -> None:
     """Remove a collection and everything in it."""
     with open_client(dsn) as rag:
-        held = open_collection(rag, collection).stats()
+        stats = open_collection(rag, collection).stats()
         if not yes:
-            what = f"{count_of(held.documents, 'document')}"
+            what = f"{count_of(stats.documents, 'document')}"
             typer.confirm(f"Remove collection {collection} with {what}?", abort=True, err=True)
         rag.drop_collection(collection)
-    say(f"collection {collection} is gone", json_, dropped=collection)
+    write_result(f"collection {collection} is gone", json_, dropped=collection)

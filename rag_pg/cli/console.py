@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rag_pg.cli.terminal import Part, is_terminal, note, tell, width, write
+from rag_pg.cli.terminal import Part, is_terminal, note, width, write, write_message
 
 if TYPE_CHECKING:
     from rag_pg.types import AdoptReport, Answer, Hit, Progress
@@ -20,12 +20,12 @@ MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
 def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] = ()) -> None:
-    """Print hits, three lines each: place; score and both legs' ranks; a passage of the text.
+    """Print hits, three lines each: rank; score and both legs' ranks; a passage of the text.
 
     passages: of each hit, what matched between `MARKS`; without them how its text begins.
     """
-    room = passage_room()
-    for place, hit in enumerate(hits, first):
+    line_width = passage_width()
+    for rank, hit in enumerate(hits, first):
         legs = [
             "not by vector" if hit.vector_rank is None else f"vector #{hit.vector_rank}",
             "not by keyword" if hit.keyword_rank is None else f"keyword #{hit.keyword_rank}",
@@ -33,12 +33,12 @@ def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] =
         if hit.rerank_score is not None:
             legs.append(f"reranked {hit.rerank_score:.4f}")
         where = " · ".join(filter(None, (hit.uri, hit.heading, _page(hit))))
-        write(f"{place:2}. ", (where, "bold"))
+        write(f"{rank:2}. ", (where, "bold"))
         write(f"    score {hit.score:.4f}: {', '.join(legs)}")
         if passages:
-            write("    ", *_marked(passages[place - first]))
+            write("    ", *_marked(passages[rank - first]))
         else:
-            write("    ", (_beginning(hit.content, room), "dim"))
+            write("    ", (_beginning(hit.content, line_width), "dim"))
 
 
 def _page(hit: Hit) -> str:
@@ -50,7 +50,7 @@ def _page(hit: Hit) -> str:
     return ""
 
 
-def passage_room() -> int:
+def passage_width() -> int:
     """How many characters of a passage stand on a line of the terminal."""
     return max(30, min(width(), 140) - 4)
 
@@ -62,13 +62,13 @@ def _marked(passage: str) -> list[Part]:
     return [(piece, "mark" if number % 2 else "dim") for number, piece in enumerate(pieces)]
 
 
-def _beginning(content: str, room: int) -> str:
+def _beginning(content: str, line_width: int) -> str:
     """Return how a text begins, on one line."""
     lines = content.splitlines()
     if len(lines) > 1 and lines[0].startswith("#"):
         lines = lines[1:]  # the heading stands in the line above
     text = " ".join(" ".join(lines).split())
-    return text if len(text) <= room else text[: room - 1] + "…"
+    return text if len(text) <= line_width else text[: line_width - 1] + "…"
 
 
 def print_answer(answer: Answer) -> None:
@@ -83,7 +83,7 @@ def print_answer(answer: Answer) -> None:
             write(f"  [{c.number}] {c.uri}" + (f" · {c.heading}" if c.heading else ""))
     for remark in answer.notes:
         note(remark)
-    tell((f"answered by {answer.model}, strategy {answer.strategy}", "dim"))
+    write_message((f"answered by {answer.model}, strategy {answer.strategy}", "dim"))
 
 
 def print_adopted(report: AdoptReport) -> None:
@@ -110,15 +110,15 @@ def print_adopted(report: AdoptReport) -> None:
         note(remark)
 
 
-class Told:
-    """What is said of progress, in words; `clock` gives the time in seconds."""
+class ProgressText:
+    """Progress in words, and when it was last reported; `clock` gives the time in seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._began: tuple[float, int] | None = (
             None  # when the first chunks were there, and how many
         )
-        self._said = clock()
+        self._reported_at = clock()
 
     def sentence(self, progress: Progress) -> str:
         """Return chunks, documents, rate and the time left."""
@@ -136,9 +136,9 @@ class Told:
 
     def due(self) -> bool:
         """Whether a minute is over since it was last so."""
-        if self._clock() - self._said < MINUTE:
+        if self._clock() - self._reported_at < MINUTE:
             return False
-        self._said = self._clock()
+        self._reported_at = self._clock()
         return True
 
 
@@ -146,13 +146,13 @@ class Told:
 def show_progress() -> Iterator[Callable[[Progress], None]]:
     """Tell progress on stderr: a bar on a terminal, else a line a minute;
     yields what the calls take."""
-    told = Told()
+    progress_text = ProgressText()
     if not is_terminal(sys.stderr):
 
         def line(progress: Progress) -> None:
-            sentence = told.sentence(progress)
-            if told.due():
-                tell(f"embedding: {sentence}")
+            sentence = progress_text.sentence(progress)
+            if progress_text.due():
+                write_message(f"embedding: {sentence}")
 
         yield line
         return
@@ -160,14 +160,17 @@ def show_progress() -> Iterator[Callable[[Progress], None]]:
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    columns = (TextColumn("embedding"), BarColumn(20), TextColumn("{task.fields[told]}"))
+    columns = (TextColumn("embedding"), BarColumn(20), TextColumn("{task.fields[progress_text]}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None, told="")
+        task = bar.add_task("", total=None, progress_text="")
 
         def move(progress: Progress) -> None:
-            sentence = told.sentence(progress)
+            sentence = progress_text.sentence(progress)
             bar.update(
-                task, completed=progress.chunks, total=progress.of_chunks or None, told=sentence
+                task,
+                completed=progress.chunks,
+                total=progress.of_chunks or None,
+                progress_text=sentence,
             )
 
         yield move

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from rag_pg.cli.options import Dsn, Json, embedded_server, make_client, say, silence
-from rag_pg.cli.terminal import tell, write
+from rag_pg.cli.options import Dsn, Json, embedded_server, make_client, silence, write_result
+from rag_pg.cli.terminal import write, write_message
 
 db = typer.Typer(help="The database: its schema, and the embedded server.", no_args_is_help=True)
 
@@ -16,7 +16,7 @@ def db_upgrade(json_: Json = False, dsn: Dsn = None) -> None:
     with silence():
         rag = make_client(dsn)
         revision = rag.upgrade()
-    say(f"schema rag is at revision {revision}", json_, revision=revision)
+    write_result(f"schema rag is at revision {revision}", json_, revision=revision)
 
 
 @db.command("check")
@@ -27,7 +27,7 @@ def db_check(json_: Json = False, dsn: Dsn = None) -> None:
     rag = make_client(dsn)
     problems = schema.check(rag.dsn or embedded_server().start())
     for problem in problems:
-        say(problem, json_, problem=problem)
+        write_result(problem, json_, problem=problem)
     if problems:
         raise SystemExit(1)
     if not json_:
@@ -38,15 +38,15 @@ def db_check(json_: Json = False, dsn: Dsn = None) -> None:
 def db_start(json_: Json = False) -> None:
     """Start the embedded server; it runs until `rag-pg db stop`."""
     dsn = embedded_server().start()
-    tell("the embedded server is running")
-    say(dsn, json_, dsn=dsn)
+    write_message("the embedded server is running")
+    write_result(dsn, json_, dsn=dsn)
 
 
 @db.command("stop")
 def db_stop(json_: Json = False) -> None:
     """Stop the embedded server."""
     stopped = embedded_server().stop()
-    say("stopped" if stopped else "it was not running", json_, stopped=stopped)
+    write_result("stopped" if stopped else "it was not running", json_, stopped=stopped)
 
 
 @db.command("url")
@@ -57,4 +57,4 @@ def db_url(json_: Json = False, dsn: Dsn = None) -> None:
         if rag.dsn is None:
             with rag:  # which brings the schema up to date
                 pass
-    say(str(rag.dsn), json_, dsn=rag.dsn)
+    write_result(str(rag.dsn), json_, dsn=rag.dsn)

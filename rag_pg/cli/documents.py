@@ -22,9 +22,9 @@ from rag_pg.cli.options import (
     parsed_object,
     parsed_pairs,
     print_json,
-    say,
+    write_result,
 )
-from rag_pg.cli.terminal import Column, failed, note, tell, write, write_table
+from rag_pg.cli.terminal import Column, failed, note, write, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def sync(
             if dry_run and not json_:
                 for uri in report.gone:
                     write(f"{would}deleted: {uri}")
-            say(
+            write_result(
                 f"{count_of(report.changed, 'document')} {would}added or updated, "
                 f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
                 f"{len(report.failures)} failed",
@@ -161,7 +161,9 @@ def delete(
         target = open_collection(rag, collection)
         missing = [uri for uri in uris if not target.delete(uri)]
     deleted = len(uris) - len(missing)
-    say(f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing)
+    write_result(
+        f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing
+    )
     for uri in missing:
         failed(f"there is no document {uri}")
     if missing:
@@ -237,7 +239,7 @@ def facets(
             print_json(facet)
         return
     if not found:
-        tell("nothing found")
+        write_message("nothing found")
         return
     write_table([Column(field), Column("documents")], [(one.value, one.documents) for one in found])
 
@@ -259,9 +261,9 @@ def show(
         return
     state = f"{found.state}: {found.error}" if found.error else found.state
     for name, value in (("title", found.title), ("state", f"{state}, {found.chunks} chunks")):
-        tell((f"{name}: {value}", "dim"))
+        write_message((f"{name}: {value}", "dim"))
     for key, value in found.metadata.items():
-        tell((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
+        write_message((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
     write(found.content or "")
 
 

@@ -12,7 +12,15 @@ import typer
 
 from rag_pg.cli.console import count_of, duration_of, print_fields, size_of
 from rag_pg.cli.options import Dsn, Json, open_client, print_json
-from rag_pg.cli.terminal import Column, is_terminal, table_lines, tell, width, write, write_table
+from rag_pg.cli.terminal import (
+    Column,
+    is_terminal,
+    table_lines,
+    width,
+    write,
+    write_message,
+    write_table,
+)
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -41,7 +49,7 @@ def status(
         if not watch:
             _show(rag, json_)
             if not json_:
-                _tell_the_rest(rag)
+                _report_the_rest(rag)
             return
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -80,15 +88,15 @@ def _show(rag: Rag, as_json: bool) -> None:
     elif stats:
         write_table(STATUS, [_status_row(one) for one in stats])
     else:
-        tell("no collections yet; add documents with: rag-pg add PATH")
+        write_message("no collections yet; add documents with: rag-pg add PATH")
 
 
-def _tell_the_rest(rag: Rag) -> None:
+def _report_the_rest(rag: Rag) -> None:
     """Tell what a table of collections does not show: the release, the workers, what is wrong."""
     colours = {"warn": "yellow", "fail": "red"}
     for line in rag.status(["release", "worker", "finding"]):
         name = "" if line.name is None else f" {line.name}"
-        tell((f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}")
+        write_message((f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}")
 
 
 STATUS = [
@@ -97,12 +105,12 @@ STATUS = [
     Column("documents"),
     Column("chunks"),
     Column("embedded"),
-    Column("pending", spare=True),
-    Column("failed", spare=True),
+    Column("pending", optional=True),
+    Column("failed", optional=True),
     Column("size", size_of),
-    Column("lag", duration_of, spare=True),
-    Column("per s", lambda rate: f"{rate:.1f}", spare=True),
-    Column("done in", lambda eta: eta if isinstance(eta, str) else duration_of(eta), spare=True),
+    Column("lag", duration_of, optional=True),
+    Column("per s", lambda rate: f"{rate:.1f}", optional=True),
+    Column("done in", lambda eta: eta if isinstance(eta, str) else duration_of(eta), optional=True),
 ]
 
 
@@ -168,14 +176,14 @@ def jobs(
             return
         if retry:
             count = rag.database.retry_jobs(collection, error, kind=kind, uri_like=uri)
-            tell(f"{count_of(count, 'job')} queued again")
+            write_message(f"{count_of(count, 'job')} queued again")
         found = rag.database.list_jobs(collection, state, limit)
     if json_:
         for job in found:
             print_json(job)
         return
     if not found:
-        tell("no jobs")
+        write_message("no jobs")
         return
     names = ("job", "collection", "document", "kind", "state", "attempts", "last error")
     rows = [
@@ -183,4 +191,4 @@ def jobs(
         + [f"{job['attempts']}/{job['max_attempts']}", job["last_error"]]
         for job in found
     ]
-    write_table([Column(name, spare=name == "last error") for name in names], rows)
+    write_table([Column(name, optional=name == "last error") for name in names], rows)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.terminal import tell, write, write_json
+from rag_pg.cli.terminal import write, write_json, write_message
 from rag_pg.errors import InvalidInput, RagError
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def interruptible(rag: Rag, collection: str) -> Iterator[None]:
         with suppress(RagError):
             queues = rag.database.job_stats(collection)
             waiting = sum(queue.waiting + queue.running for queue in queues)
-            tell(
+            write_message(
                 ("interrupted:", "yellow"),
                 f" {count_of(waiting, 'document')} in the queue; to go on: rag-pg worker --once -c"
                 f" {collection}",
@@ -129,7 +129,7 @@ def silence() -> Iterator[None]:
     yield
 
 
-def say(sentence: str, as_json: bool, **result: Any) -> None:
+def write_result(sentence: str, as_json: bool, **result: Any) -> None:
     """Print a command's result: a sentence, or an object with --json."""
     if as_json:
         print_json(result)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rag_pg.cli.console import MARKS, passage_room, print_answer, print_hits
+from rag_pg.cli.console import MARKS, passage_width, print_answer, print_hits
 from rag_pg.cli.options import (
     Dsn,
     Filter,
@@ -19,7 +19,7 @@ from rag_pg.cli.options import (
     parsed_filter,
     print_json,
 )
-from rag_pg.cli.terminal import is_terminal, note, tell, write_table
+from rag_pg.cli.terminal import is_terminal, note, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 
@@ -55,7 +55,7 @@ def search(
         if hits and not json_ and is_terminal(sys.stdout):
             start, stop = MARKS
             passages = target.snippets(
-                query, hits, max_length=passage_room(), start_mark=start, stop_mark=stop
+                query, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
             )
     for remark in hits.notes:
         note(remark)
@@ -63,7 +63,7 @@ def search(
         for hit in hits:
             print_json(hit)
     elif not hits:
-        tell("nothing found")
+        write_message("nothing found")
     elif is_terminal(sys.stdout):
         print_hits(hits, first=offset + 1, passages=passages)
     else:

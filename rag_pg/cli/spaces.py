@@ -16,9 +16,9 @@ from rag_pg.cli.options import (
     open_collection,
     parsed_object,
     print_json,
-    say,
+    write_result,
 )
-from rag_pg.cli.terminal import Column, tell, write, write_table
+from rag_pg.cli.terminal import Column, write, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,9 +52,9 @@ def reembed(
         f"{space.embedded} of {count_of(space.chunks, 'chunk')} embedded",
     )
     if not wait:
-        tell("workers embed it; see rag-pg spaces")
+        write_message("workers embed it; see rag-pg spaces")
     elif not activate:
-        tell(
+        write_message(
             f"compare it, then: rag-pg spaces {collection} --activate {space.space_id}",
         )
 
@@ -74,8 +74,10 @@ def rechunk(
     with open_client(dsn) as rag, show_progress() as progress:
         count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
     state = "cut anew" if wait else "queued"
-    said = f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
-    say(said, json_, collection=collection, documents=count)
+    message = (
+        f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
+    )
+    write_result(message, json_, collection=collection, documents=count)
 
 
 def spaces(
@@ -116,12 +118,14 @@ def spaces(
                 return
             if activate is not None:
                 missing = target.activate_space(activate, forced=force)
-                tell(f"space {activate} is active; {count_of(missing, 'chunk')} without a vector")
+                write_message(
+                    f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
+                )
             elif rollback:
-                tell(f"space {target.rollback_space(forced=force)} is active again")
+                write_message(f"space {target.rollback_space(forced=force)} is active again")
             elif drop is not None:
                 target.drop_space(drop)
-                tell(f"space {drop} is gone")
+                write_message(f"space {drop} is gone")
         found = rag.database.list_spaces(collection)
     if json_:
         for space in found:
@@ -133,8 +137,8 @@ def spaces(
         Column("model"),
         Column("state"),
         Column("embedded"),
-        Column("waiting", spare=True),
-        Column("failed", spare=True),
+        Column("waiting", optional=True),
+        Column("failed", optional=True),
         Column("index"),
         Column("size", size_of),
     ]

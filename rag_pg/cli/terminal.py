@@ -67,17 +67,17 @@ def write(*parts: Part, end: str = "\n", error: bool = False) -> None:
     stream.flush()
 
 
-def tell(*parts: Part) -> None:
+def write_message(*parts: Part) -> None:
     """Write a message, on stderr."""
     write(*parts, error=True)
 
 
 def note(text: str) -> None:
-    tell(("note:", "yellow"), " ", text)
+    write_message(("note:", "yellow"), " ", text)
 
 
 def failed(text: str) -> None:
-    tell(("failed:", "red"), " ", text)
+    write_message(("failed:", "red"), " ", text)
 
 
 def write_json(value: Any) -> None:
@@ -104,12 +104,12 @@ def _finite(value: Any) -> Any:
 class Column:
     """A column: `shown` makes its values readable on a terminal; a pipe gets them as they are.
 
-    spare: it may be left out of a narrow terminal where it has nothing to say in any row.
+    optional: it may be left out of a narrow terminal where it has nothing to say in any row.
     """
 
     name: str
     shown: Callable[[Any], str] | None = None
-    spare: bool = False
+    optional: bool = False
 
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
@@ -131,9 +131,9 @@ def copy_field(value: Any) -> str:
 
 
 def table_lines(
-    columns: Sequence[Column], rows: Sequence[Sequence[Any]], room: int
+    columns: Sequence[Column], rows: Sequence[Sequence[Any]], line_width: int
 ) -> Iterator[list[Part]]:
-    """Yield the lines of a table of at most `room` columns:
+    """Yield the lines of a table of at most `line_width` columns:
     aligned, or a paragraph for each row."""
     kept = list(range(len(columns)))
     cells = [[_cell(columns[i], row[i]) for i in kept] for row in rows]
@@ -143,11 +143,13 @@ def table_lines(
         return sum(widths[i] + _GAP for i in kept) - _GAP
 
     for i in reversed(range(len(columns))):
-        if needed() > room and columns[i].spare and not any(row[i] for row in rows):
+        if needed() > line_width and columns[i].optional and not any(row[i] for row in rows):
             kept.remove(i)
-    if needed() > room:
+    if needed() > line_width:
         for row in cells:
-            yield from _paragraph([columns[i].name for i in kept], [row[i] for i in kept], room)
+            yield from _paragraph(
+                [columns[i].name for i in kept], [row[i] for i in kept], line_width
+            )
         return
     numbers = {i for i in kept if rows and all(isinstance(row[i], int | float) for row in rows)}
 
@@ -163,7 +165,7 @@ def table_lines(
         yield [line(row)]
 
 
-def _paragraph(names: Sequence[str], cells: Sequence[str], room: int) -> Iterator[list[Part]]:
+def _paragraph(names: Sequence[str], cells: Sequence[str], line_width: int) -> Iterator[list[Part]]:
     """Yield a row: its first field on a line of its own, then the others, filled;
     no field is cut."""
     yield [(cells[0], "bold")]
@@ -172,7 +174,7 @@ def _paragraph(names: Sequence[str], cells: Sequence[str], room: int) -> Iterato
         if not cell:
             continue
         field = f"{name}: {cell}"
-        if filled and _INDENT + _cells(f"{filled} · {field}") > room:
+        if filled and _INDENT + _cells(f"{filled} · {field}") > line_width:
             yield [" " * _INDENT + filled]
             filled = ""
         filled = f"{filled} · {field}" if filled else field

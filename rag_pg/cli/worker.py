@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.options import Dsn, Json, open_client, say
-from rag_pg.cli.terminal import tell
+from rag_pg.cli.options import Dsn, Json, open_client, write_result
+from rag_pg.cli.terminal import write_message
 
 
 def worker(
@@ -57,13 +57,13 @@ def worker(
             from rag_pg.worker import serve_health
 
             host, port = stack.enter_context(serve_health(runner.health, health_host, health))
-            tell(f"health is at http://{host}:{port}/health")
+            write_message(f"health is at http://{host}:{port}/health")
         if once:
             runner.drain()
         else:
-            tell(f"worker {runner.name} is waiting for jobs")
+            write_message(f"worker {runner.name} is waiting for jobs")
             runner.run()
-    say(
+    write_result(
         f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')}"
         " embedded",
         json_,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
 from rag_pg.types import Finding, StatusLine
 
 
-class Admin(Connected):
+class Admin(Statements):
     """Upkeep: maintenance, findings, what dropped collections left."""
 
     def maintain(self, goes_on: Callable[[], bool] = lambda: True) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 
 
-class Budgets(Connected):
+class Budgets(Statements):
     """The budgets of providers: taken from, closed for a while."""
 
     def take_budget(self, provider: str, requests: int, tokens: int) -> float:

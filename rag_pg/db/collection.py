@@ -7,12 +7,12 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.errors import NotFound
 from rag_pg.types import CollectionInfo, CollectionStats
 
 
-class Collections(Connected):
+class Collections(Statements):
     """Collections: made, listed, dropped."""
 
     def create_collection(

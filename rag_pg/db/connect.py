@@ -39,12 +39,12 @@ def connect(
 ) -> psycopg.Connection[Any]:
     """Open a connection. seconds: how long the server is waited for."""
     connection = psycopg.connect(dsn, autocommit=True, **connection_options(dsn, seconds=seconds))
-    settle_dates(connection)
+    use_iso_dates(connection)
     connection.autocommit = autocommit
     return connection
 
 
-def settle_dates(connection: psycopg.Connection[Any]) -> None:
+def use_iso_dates(connection: psycopg.Connection[Any]) -> None:
     """Have points of time in ISO format, the only one that psycopg reads,
     where the database has set another.
 

@@ -26,7 +26,7 @@ from rag_pg.db.connect import (
     check_encoding,
     connect,
     connection_options,
-    settle_dates,
+    use_iso_dates,
 )
 from rag_pg.errors import (
     SQLSTATES,
@@ -45,7 +45,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Connected:
+class Statements:
     """A pool of connections, and statements on them. Opens nothing until `open`."""
 
     def __init__(self, dsn: str, *, pool_size: int = POOL_SIZE) -> None:
@@ -87,12 +87,12 @@ class Connected:
         with database_errors(), self._pool.connection() as connection:
             yield connection
 
-    def reserve(self, connections: int) -> None:
+    def grow_pool(self, connections: int) -> None:
         """Let the pool hold at least so many connections."""
         if connections > self._pool.max_size:
             self._pool.resize(self._pool.min_size, connections)
 
-    def answers(self) -> bool:
+    def is_reachable(self) -> bool:
         """Whether the database can be reached now, by a connection of its own."""
         try:
             with connect(self.dsn, seconds=PING_SECONDS) as connection:
@@ -172,7 +172,7 @@ def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
 
 
 def _configure(connection: psycopg.Connection[Any]) -> None:
-    settle_dates(connection)
+    use_iso_dates(connection)
     register_halfvec_info(connection, halfvec_type(connection))
 
 

@@ -12,7 +12,7 @@ from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.field import Fields
 from rag_pg.db.job import Jobs
-from rag_pg.db.metadata import Structured
+from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
 from rag_pg.db.source import Sources
@@ -25,7 +25,7 @@ class Database(
     Fields,
     Spaces,
     Documents,
-    Structured,
+    Metadata,
     Searches,
     Jobs,
     Workers,

@@ -13,7 +13,7 @@ from psycopg import sql
 from psycopg.rows import class_row, scalar_row
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected, halfvec_type, vector_schema
+from rag_pg.db.connection import Statements, halfvec_type, vector_schema
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Document
@@ -39,7 +39,7 @@ class LoadCounts:
     queued: Sequence[UUID]
 
 
-class Documents(Connected):
+class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:

@@ -114,11 +114,11 @@ def _as_root() -> bool:
 def _make(folder: Path) -> None:
     """Make a folder and those above it; under root others may enter what is new,
     whatever the umask is."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     if _as_root():
-        for place in missing:
-            place.chmod(0o755)
+        for path in missing:
+            path.chmod(0o755)
 
 
 def _check_others_may_enter(folder: Path, library: Any) -> None:
@@ -131,8 +131,8 @@ def _check_others_may_enter(folder: Path, library: Any) -> None:
             f"the path of the embedded server's data is too long: {folder}; set RAG_PG_HOME to a"
             " shorter one"
         )
-    for place in library.postgres_server.POSTGRES_VERSIONS.values():
-        if closed := _closed_above(place):
+    for path in library.postgres_server.POSTGRES_VERSIONS.values():
+        if closed := _closed_above(path):
             raise DatabaseUnavailable(
                 f"under root the embedded server runs as another user, who may not enter {closed},"
                 " where its programs "

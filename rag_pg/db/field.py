@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 
 
-class Fields(Connected):
+class Fields(Statements):
     """Metadata fields: declared, taken back, listed."""
 
     def index_field(self, collection: str, field: str, type: str) -> None:

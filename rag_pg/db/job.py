@@ -10,7 +10,7 @@ from uuid import UUID
 
 from pgvector.psycopg.halfvec import HalfVector
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.errors import InvalidInput
 from rag_pg.types import Job, JobCounts, Vectors
 
@@ -33,7 +33,7 @@ class IngestWork:
     space_id: int
 
 
-class Jobs(Connected):
+class Jobs(Statements):
     """Jobs: queued, taken, done, watched."""
 
     def queue_backlog(self, collections: Sequence[str] | None) -> int:
@@ -110,8 +110,8 @@ class Jobs(Connected):
                 chunks=texts,
                 space_id=work.space_id,
                 vectors=[
-                    HalfVector(vectors[place]) if place in vectors else None
-                    for place in range(len(chunks))
+                    HalfVector(vectors[index]) if index in vectors else None
+                    for index in range(len(chunks))
                 ]
                 if vectors
                 else None,

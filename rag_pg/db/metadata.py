@@ -7,12 +7,12 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
 from rag_pg.types import Document, Facet
 
 
-class Structured(Connected):
+class Metadata(Statements):
     """Questions over the metadata of documents."""
 
     def count_documents(self, collection: str, *, metadata_filter: Mapping[str, Any]) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +21,7 @@ class Request:
     arguments: Mapping[str, Any]
 
 
-class Requests(Connected):
+class Requests(Statements):
     """Requests: taken, answered."""
 
     def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:

@@ -61,7 +61,7 @@ def upgrade(dsn: str) -> str:
     """
     try:
         with _connection(dsn) as connection:
-            _settle(connection)
+            _prepare_session(connection)
             _check_server(connection)
             vector_schema = _ensure_vector(connection)
             if not _scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
@@ -229,7 +229,7 @@ def _connection(dsn: str) -> Iterator[Connection]:
         engine.dispose()
 
 
-def _settle(connection: Connection) -> None:
+def _prepare_session(connection: Connection) -> None:
     """Wait for other upgrades, then let no setting of the role
     or the database change what is installed."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")

@@ -10,7 +10,7 @@ from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import DatabaseUnavailable
 from rag_pg.types import Hit, Vectors
@@ -31,7 +31,7 @@ def _statement(*options: str) -> sql.Composed:
     ).format(sql.Composed(named))
 
 
-class Searches(Connected):
+class Searches(Statements):
     """Hybrid search."""
 
     def search(

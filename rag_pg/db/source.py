@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_pg.db.connection import Connected
+from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
 
 
-class Sources(Connected):
+class Sources(Statements):
     """Sources: followed."""
 
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:

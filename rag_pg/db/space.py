@@ -10,7 +10,7 @@ from typing import Any
 from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected, is_pooled
+from rag_pg.db.connection import Statements, is_pooled
 from rag_pg.types import Space
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Compared:
     ndcg: float | None
 
 
-class Spaces(Connected):
+class Spaces(Statements):
     """Embedding spaces: built, compared, activated."""
 
     def create_space(

@@ -7,10 +7,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Connected, check_api_version
+from rag_pg.db.connection import Statements, check_api_version
 
 
-class Workers(Connected):
+class Workers(Statements):
     """Workers: reported, listed, forgotten."""
 
     def beat_worker(

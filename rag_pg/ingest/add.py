@@ -227,10 +227,10 @@ def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str,
 
     Raises: InvalidInput (no text, no uri, nothing in it).
     """
-    for place, chunk in enumerate(chunks):
+    for index, chunk in enumerate(chunks):
         if not isinstance(chunk.get("uri"), str) or not isinstance(chunk.get("content"), str):
             raise InvalidInput(
-                f"chunk {place} needs uri and content, both text:"
+                f"chunk {index} needs uri and content, both text:"
                 f" {', '.join(sorted(chunk)) or 'no keys'}"
             )
         others = {key: value for key, value in chunk.items() if key not in CHUNK_KEYS}
@@ -241,5 +241,5 @@ def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str,
             if isinstance(chunk.get(key), str):
                 cleaned[key], _ = clean_text(chunk[key])
         if not cleaned["content"].strip():
-            raise InvalidInput(f"chunk {place} ({chunk['uri']}) is empty")
+            raise InvalidInput(f"chunk {index} ({chunk['uri']}) is empty")
         yield cleaned

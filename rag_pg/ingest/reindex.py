@@ -148,20 +148,22 @@ def compare_spaces(
     if not queries:
         raise InvalidQuery("there is no query to compare by: pass texts, or mappings with query")
     spaces = database.list_spaces(name)
-    asked: list[dict[str, Any]] = [{"query": q} if isinstance(q, str) else dict(q) for q in queries]
-    for place, query in enumerate(asked):
+    embedded: list[dict[str, Any]] = [
+        {"query": q} if isinstance(q, str) else dict(q) for q in queries
+    ]
+    for index, query in enumerate(embedded):
         if not isinstance(query.get("query"), str) or query.keys() - {"query", "relevant"}:
             raise InvalidQuery(
-                f"query {place} has the keys {', '.join(sorted(query)) or 'none'}: pass query, a"
+                f"query {index} has the keys {', '.join(sorted(query)) or 'none'}: pass query, a"
                 " text, and optionally relevant, uris or grades by uri"
             )
         query["embeddings"] = {}
     for space in spaces:
         embedder = models.embedder_of(database, name, space.space_id)
-        for query in asked:
+        for query in embedded:
             vector = embedder.embed_query(query["query"])
             query["embeddings"][str(space.space_id)] = vector.tolist()
-    rows = database.compare_spaces(name, asked, limit)
+    rows = database.compare_spaces(name, embedded, limit)
     return [_summary(s, [r for r in rows if r.space_id == s.space_id]) for s in spaces]
 
 

@@ -67,7 +67,7 @@ def work_queue(
 
     worker = open_worker([collection], on_progress=on_progress)
     report()
-    told = ""
+    reported = ""
     moved, moved_at = (0, 0), time.monotonic()
     while True:
         worker.drain()
@@ -92,8 +92,8 @@ def work_queue(
                 )
         if time.monotonic() - moved_at > SILENT_SECONDS:
             waits, seconds = _waits_for(database, collection)
-            if waits and waits != told:
-                told = waits
+            if waits and waits != reported:
+                reported = waits
                 log.warning("%s in %.0f s", waits, seconds)
         time.sleep(0.2)  # another worker has it, or it waits for its next attempt
 
@@ -108,10 +108,10 @@ def _waits_for(database: Database, collection: str) -> tuple[str, float]:
     """What a collection's queue waits for, a worker's lease or a next attempt,
     and when that ends."""
     now = datetime.now(UTC)
-    if held := database.list_jobs(collection, "running", 1000):
-        ends_at = max(job["lease_expires_at"] for job in held)
+    if leased := database.list_jobs(collection, "running", 1000):
+        ends_at = max(job["lease_expires_at"] for job in leased)
         what = (
-            f"{len(held)} jobs are held by worker {held[0]['worker']}; if it is gone, its lease"
+            f"{len(leased)} jobs are held by worker {leased[0]['worker']}; if it is gone, its lease"
             " ends"
         )
         return what, max(0.0, (ends_at - now).total_seconds())

@@ -51,7 +51,7 @@ def json_documents(
         _check_keys(first, keys)
     if not isinstance(first, dict) or not (keys or {"uri", "content"} <= first.keys()):
         return None
-    return (_document(place, _renamed(record, keys)) for place, record in records)
+    return (_document(location, _renamed(record, keys)) for location, record in records)
 
 
 def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator[Loaded | str]:
@@ -68,12 +68,12 @@ def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator
 def _rows(table: Any, names: list[str], keys: Mapping[str, str]) -> Iterator[Loaded | str]:
     try:
         for row in table:
-            place = f"line {table.line_num}"
+            location = f"line {table.line_num}"
             if len(row) > len(names):
-                yield f"{place} has {len(row)} fields for {len(names)} columns; mend it"
+                yield f"{location} has {len(row)} fields for {len(names)} columns; mend it"
             elif row:
                 record = {name: cell for name, cell in zip(names, row, strict=False) if cell}
-                yield _document(place, _renamed(record, keys))
+                yield _document(location, _renamed(record, keys))
     except csv.Error as exc:
         yield f"line {table.line_num} is no row of a table: {exc}; check its quotes"
 
@@ -119,19 +119,19 @@ def _lines(text: str) -> Iterator[tuple[str, Any]]:
                 yield f"line {number}", exc
 
 
-def _document(place: str, record: Any) -> Loaded | str:
+def _document(location: str, record: Any) -> Loaded | str:
     if isinstance(record, InvalidInput):
-        return f"{place}: {record}"
+        return f"{location}: {record}"
     if isinstance(record, Exception):
-        return f"{place} is not JSON: {record}; mend it"
+        return f"{location} is not JSON: {record}; mend it"
     if not isinstance(record, Mapping):
-        return f"{place} is a {type(record).__name__}; write an object with uri and content"
+        return f"{location} is a {type(record).__name__}; write an object with uri and content"
     texts = {key: record.get(key) or "" for key in _OWN if key != "metadata"}
     wrong = [key for key, value in texts.items() if not isinstance(value, str)]
     wrong += [key for key in ("uri", "content") if not texts[key]]
     extra = record.get("metadata") or {}
     if wrong or not isinstance(extra, Mapping):
-        return f"{place}: {(wrong or ['metadata'])[0]} is missing or of the wrong type; mend it"
+        return f"{location}: {(wrong or ['metadata'])[0]} is missing or of the wrong type; mend it"
     metadata = {key: value for key, value in record.items() if key not in _OWN}
     (uri, a), (content, b), (title, c) = map(
         clean_text, (texts["uri"], texts["content"], texts["title"])

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable
 
 
-def fence_mark(said: Iterable[str]) -> str:
+def fence_mark(texts: Iterable[str]) -> str:
     """Return a mark that ends quotations and that none of them can hold:
-    a hash of what all of them say."""
-    return hashlib.sha256("\0".join(said).encode()).hexdigest()[:16]
+    a hash of them all."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]

@@ -1,7 +1,7 @@
 """What each kind of job means: which texts it wants embedded, and where their vectors go.
 
-A new kind is one function in `KINDS`. It reads what the job is about and returns a Task, or None
-when there is nothing to do. It may raise: the failure is recorded with the job.
+A new kind is one function in `KINDS`. It reads what the job is about and returns an EmbedTask, or
+None when there is nothing to do. It may raise: the failure is recorded with the job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are store
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EmbedTask:
     """A job, the texts to embed for it, and what stores their vectors (in the order of the texts).
 
     `store` ends the job or hands it back, and returns how many documents it has stored.
@@ -66,7 +66,7 @@ class WorkerContext:
         return self.splitters[key]
 
 
-def ingest(context: WorkerContext, job: Job) -> Task | None:
+def ingest(context: WorkerContext, job: Job) -> EmbedTask | None:
     """Cut a document into chunks; embed those whose text has no vector yet."""
     work = context.database.read_job(job)
     if work is None:  # the document was deleted
@@ -76,19 +76,19 @@ def ingest(context: WorkerContext, job: Job) -> Task | None:
     )
     texts = [embedded_text(work.title, span.heading, span.text) for span in spans]
     known = set(work.embedded_hashes)
-    places = [i for i, text in enumerate(texts) if _hash(text) not in known]
+    missing = [i for i, text in enumerate(texts) if _hash(text) not in known]
 
     def store(vectors: Sequence[Vectors]) -> int:
-        new = dict(zip(places, vectors, strict=True))
+        new = dict(zip(missing, vectors, strict=True))
         return int(
             context.database.store_chunks(job, work, _chunks(spans, pages_of(work.content)), new)
             == "stored"
         )
 
-    return Task(job, work.space_id, [texts[i] for i in places], store)
+    return EmbedTask(job, work.space_id, [texts[i] for i in missing], store)
 
 
-def embed(context: WorkerContext, job: Job) -> Task | None:
+def embed(context: WorkerContext, job: Job) -> EmbedTask | None:
     """Embed a document's chunks that have no vector."""
     pairs = context.database.chunks_to_embed(job, CHUNKS_PER_READ)
     if not pairs:
@@ -101,10 +101,13 @@ def embed(context: WorkerContext, job: Job) -> Task | None:
         context.database.release_job(job)
         return 0
 
-    return Task(job, job.space_id, [text for _, text in pairs], store)
+    return EmbedTask(job, job.space_id, [text for _, text in pairs], store)
 
 
-KINDS: dict[str, Callable[[WorkerContext, Job], Task | None]] = {"ingest": ingest, "embed": embed}
+KINDS: dict[str, Callable[[WorkerContext, Job], EmbedTask | None]] = {
+    "ingest": ingest,
+    "embed": embed,
+}
 
 
 def _hash(text: str) -> bytes:

@@ -28,7 +28,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
 from rag_pg.types import Job, Vectors
-from rag_pg.worker.handlers import KINDS, Task, WorkerContext
+from rag_pg.worker.handlers import KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
 
@@ -63,8 +63,8 @@ class Pipeline:
         self.stop = stop
         self.on_progress = on_progress
         self._throttle = Throttle(context.database, stop)
-        self._storing: deque[tuple[Task, Future[None]]] = deque()
-        self._batch: list[Task] = []
+        self._storing: deque[tuple[EmbedTask, Future[None]]] = deque()
+        self._batch: list[EmbedTask] = []
         self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
         self._given_up: list[Job] = []
         self._unable: RagError | None = None
@@ -123,7 +123,7 @@ class Pipeline:
                         self._wait_for_stores(0)
                         feeding = feeder.submit(self._claim)
                 self._wait_for_stores(0)
-            except BaseException:  # what is held is not worked
+            except BaseException:  # what is leased is not worked
                 storer.shutdown(wait=False, cancel_futures=True)
                 self._forget(feeding)
                 raise
@@ -144,7 +144,7 @@ class Pipeline:
                     raise
                 self.stop.wait(0.25)
 
-    def _forget(self, feeding: Future[list[Task]]) -> None:
+    def _forget(self, feeding: Future[list[EmbedTask]]) -> None:
         tasks = [*self._batch, *(task for task, _ in self._storing)]
         if feeding.exception() is None:
             tasks += feeding.result()
@@ -154,27 +154,27 @@ class Pipeline:
         self._storing.clear()
 
     def _hand_back(
-        self, tasks: Sequence[Task], reason: str | None = None, delay: float = 0
+        self, tasks: Sequence[EmbedTask], reason: str | None = None, delay: float = 0
     ) -> None:
         """Return to the queue what was claimed and is not at fault: it costs no attempt."""
-        for task in self._still_held(tasks):
+        for task in self._still_leased(tasks):
             self._release(task.job, delay, reason)
 
     def _release(self, job: Job, delay: float, reason: str | None) -> None:
         self.heartbeat.release(job)
         self._retry_while_restarting(partial(self.database.release_job, job, delay, reason))
 
-    def _still_held(self, tasks: Sequence[Task]) -> list[Task]:
+    def _still_leased(self, tasks: Sequence[EmbedTask]) -> list[EmbedTask]:
         """Leave out what may be another's by now, or whose document was deleted."""
-        held = []
+        leased = []
         for task in tasks:
             if self.heartbeat.holds(task.job):
-                held.append(task)
+                leased.append(task)
             else:
                 self.heartbeat.release(task.job)
-        return held
+        return leased
 
-    def _hand_back_unable(self, tasks: Sequence[Task], exc: RagError) -> None:
+    def _hand_back_unable(self, tasks: Sequence[EmbedTask], exc: RagError) -> None:
         """This worker has no model or key for these; another may have."""
         log.warning("%s", exc)
         self._unable = exc
@@ -182,7 +182,7 @@ class Pipeline:
 
     # --- feeding
 
-    def _claim(self) -> list[Task]:
+    def _claim(self) -> list[EmbedTask]:
         while not self.stop.is_set():
             began = time.monotonic()
             jobs = self._retry_while_restarting(self._take)
@@ -215,7 +215,7 @@ class Pipeline:
     def _queue_backlog(self) -> int:
         return self.database.queue_backlog(self.heartbeat.collections)
 
-    def _prepare(self, job: Job) -> Task | None:
+    def _prepare(self, job: Job) -> EmbedTask | None:
         """None when there is nothing to do, or it failed and that is recorded."""
         try:
             task = self._retry_while_restarting(lambda: KINDS[job.kind](self.context, job))
@@ -224,17 +224,17 @@ class Pipeline:
                 self.heartbeat.release(job)
             return task
         except Exception as exc:
-            self._settle(job, exc)
+            self._record_failure(job, exc)
         return None
 
     # --- embedding
 
-    def _embed_batch(self, batch: Sequence[Task], storer: ThreadPoolExecutor) -> None:
+    def _embed_batch(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
         """Embed a batch's texts, those of collections with the same model together."""
-        spaces: dict[tuple[str, int | None], list[Task]] = {}
+        spaces: dict[tuple[str, int | None], list[EmbedTask]] = {}
         for task in batch:
             spaces.setdefault((task.job.collection_name, task.space_id), []).append(task)
-        groups: dict[int, tuple[Embedder, list[Task]]] = {}
+        groups: dict[int, tuple[Embedder, list[EmbedTask]]] = {}
         for (name, space_id), tasks in spaces.items():
             try:
                 embedder = self.context.embedder(name, space_id)
@@ -245,7 +245,7 @@ class Pipeline:
                 continue
             except Exception as exc:
                 for task in tasks:
-                    self._settle(task.job, exc)
+                    self._record_failure(task.job, exc)
                 continue
             groups.setdefault(id(embedder), (embedder, []))[1].extend(tasks)
         for embedder, tasks in groups.values():
@@ -256,7 +256,7 @@ class Pipeline:
     def _embed(
         self,
         embedder: Embedder,
-        tasks: Sequence[Task],
+        tasks: Sequence[EmbedTask],
         known: dict[str, Vectors],
         storer: ThreadPoolExecutor,
     ) -> None:
@@ -264,7 +264,7 @@ class Pipeline:
 
         known: vectors by text, kept from half to half so that nothing is embedded twice.
         """
-        tasks = self._still_held(tasks)
+        tasks = self._still_leased(tasks)
         if not tasks:
             return
         texts = [text for task in tasks for text in task.texts]
@@ -294,7 +294,7 @@ class Pipeline:
     def _handle_failure(
         self,
         embedder: Embedder,
-        tasks: Sequence[Task],
+        tasks: Sequence[EmbedTask],
         exc: Exception,
         known: dict[str, Vectors],
         storer: ThreadPoolExecutor,
@@ -307,7 +307,7 @@ class Pipeline:
                 self._hand_back_unable(tasks, exc)
             case RateLimited():
                 for task in tasks:
-                    self._settle(task.job, exc)
+                    self._record_failure(task.job, exc)
             case _ if may_be_an_outage(exc) and self._is_down(embedder):
                 log.warning("%s; its jobs wait", exc)
                 self._hand_back(tasks, str(exc))
@@ -317,7 +317,7 @@ class Pipeline:
                 self._embed(embedder, tasks[middle:], known, storer)
             case _:
                 for task in tasks:
-                    self._settle(task.job, exc)
+                    self._record_failure(task.job, exc)
 
     def _is_down(self, embedder: Embedder) -> bool:
         try:
@@ -338,7 +338,7 @@ class Pipeline:
             self._storing[0][1].result()
             self._storing.popleft()
 
-    def _store(self, task: Task, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
+    def _store(self, task: EmbedTask, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
         try:
             stored = self._retry_while_restarting(lambda: task.store(vectors))
             self.context.vectors.drop(embedder, task.texts)
@@ -346,13 +346,13 @@ class Pipeline:
             if stored:
                 self.on_progress(stored, 0)
         except Exception as exc:
-            self._settle(task.job, exc)
+            self._record_failure(task.job, exc)
         finally:
             self.heartbeat.release(task.job)
 
     # --- failures
 
-    def _settle(self, job: Job, exc: Exception) -> None:
+    def _record_failure(self, job: Job, exc: Exception) -> None:
         """Let an error cost a job what it costs by the table in rag_pg.fault.
         Raises: it, when the database is away."""
         fault = fault_of(exc)
@@ -383,10 +383,10 @@ class Pipeline:
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
 
 
-def _parts(tasks: Sequence[Task]) -> Iterator[list[Task]]:
+def _parts(tasks: Sequence[EmbedTask]) -> Iterator[list[EmbedTask]]:
     """Divide tasks into parts of at most TEXTS_PER_PART texts;
     a longer document is a part of its own."""
-    part: list[Task] = []
+    part: list[EmbedTask] = []
     count = 0
     for task in tasks:
         if part and count + len(task.texts) > TEXTS_PER_PART:

@@ -85,8 +85,8 @@ class Throttle:
                 raise
             pause = min(LONGEST_OUTAGE, PAUSE * 2 ** self._outages.get(provider, 0))
             self._outages[provider] = self._outages.get(provider, 0) + 1
-            said = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
-            self.database.block_provider(provider, pause, f"it is down: {said}")
+            error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+            self.database.block_provider(provider, pause, f"it is down: {error}")
             return True
         return False
 

@@ -98,7 +98,7 @@ class Worker:
         A database that goes away is waited for; everything else that fails is recorded with its
         job. Raises SchemaMismatch when the schema is upgraded beyond this program meanwhile.
         """
-        self._reserve()
+        self._grow_pool()
         with (
             self._heartbeat.beating(at_once=True),
             ThreadPoolExecutor(self.concurrency + 1, "rag-pg-pipeline") as threads,
@@ -108,7 +108,7 @@ class Worker:
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
-            self.database.reserve(2 * self.concurrency + 5)  # requests and sources
+            self.database.grow_pool(2 * self.concurrency + 5)  # requests and sources
             self.requests.start()
             self.sources.start()
             try:
@@ -130,7 +130,7 @@ class Worker:
         Raises at its end what kept it from storing some, which stay queued: ProviderAuth,
         ModelUnavailable, a right that it lacks, a database that is full.
         """
-        self._reserve()
+        self._grow_pool()
         self.sources.follow()
         with self._heartbeat.beating(at_once=False):
             if self.concurrency == 1:
@@ -151,7 +151,7 @@ class Worker:
     def health(self) -> dict[str, Any]:
         """Whether it lives, in its own words: ok, when the database answers and the heart beats."""
         beat = self._heartbeat.age
-        database = self.database.answers()
+        database = self.database.is_reachable()
         return {
             "ok": database and beat < max(self.lease_seconds, 2 * POLL_SECONDS),
             "worker": self.name,
@@ -216,8 +216,8 @@ class Worker:
         with self._reporting:
             self._report(documents, chunks)
 
-    def _reserve(self) -> None:
-        self.database.reserve(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
+    def _grow_pool(self) -> None:
+        self.database.grow_pool(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
 
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:

@@ -74,8 +74,8 @@ def test_a_pipe_gets_data_character_by_character(text: str) -> None:
         model="m",
         usage=Usage(),
     )
-    told = printed(show.print_answer, answer)
-    assert told.startswith(text + "\n\n  [1] " + text)
+    printed_answer = printed(show.print_answer, answer)
+    assert printed_answer.startswith(text + "\n\n  [1] " + text)
     assert printed(show.print_fields, {"uri": text}) == f"uri  {text}\n"
 
 
@@ -107,7 +107,7 @@ def test_fields_of_a_piped_table_are_read_back_as_they_were(rows: list[tuple[str
 def test_no_field_is_cut_or_wrapped_at_any_width(
     rows: list[tuple[str, str, int]], room: int
 ) -> None:
-    columns = [Column("a"), Column("b"), Column("c", spare=True)]
+    columns = [Column("a"), Column("b"), Column("c", optional=True)]
     lines = [
         "".join(part if isinstance(part, str) else part[0] for part in line)
         for line in table_lines(columns, rows, room)
@@ -123,7 +123,7 @@ def test_no_field_is_cut_or_wrapped_at_any_width(
 
 
 def test_columns_without_news_are_left_out_of_a_narrow_table() -> None:
-    columns = [Column("name"), Column("failed", spare=True)]
+    columns = [Column("name"), Column("failed", optional=True)]
     narrow = [line[0][0] for line in table_lines(columns, [["docs", 0]], 6)]
     assert narrow == ["name", "d"]  # the style of the head, then the row's first character
     kept = list(table_lines(columns, [["docs", 3]], 6))
@@ -138,14 +138,14 @@ def test_numbers_and_missing_values_are_plain_in_a_pipe() -> None:
 
 def test_progress_counts_chunks_and_tells_rate_and_time_left() -> None:
     now = 100.0
-    told = show.Told(lambda: now)
+    text = show.ProgressText(lambda: now)
     one = Progress(documents=0, of_documents=9, chunks=0, of_chunks=1000)
-    assert told.sentence(one) == "0 of about 1000 chunks, 0 of 9 documents"
-    told.sentence(Progress(chunks=100, of_chunks=1000))  # the model was loaded until here
+    assert text.sentence(one) == "0 of about 1000 chunks, 0 of 9 documents"
+    text.sentence(Progress(chunks=100, of_chunks=1000))  # the model was loaded until here
     now += 10
-    assert told.sentence(Progress(chunks=300, of_chunks=1100)) == (
+    assert text.sentence(Progress(chunks=300, of_chunks=1100)) == (
         "300 of about 1100 chunks, 20.0 a second, 40 s left"
     )
-    assert not told.due()
+    assert not text.due()
     now += 50
-    assert told.due() and not told.due()
+    assert text.due() and not text.due()

@@ -233,8 +233,8 @@ class _Reader:
         self.vectors += 1
         if len(self.sample) < self._wanted:
             self.sample.append(vector)
-        elif (place := self._random.randrange(self.vectors)) < self._wanted:
-            self.sample[place] = vector
+        elif (index := self._random.randrange(self.vectors)) < self._wanted:
+            self.sample[index] = vector
 
 
 def _unfit(content: str, uri: str, embedding: Vectors | None) -> str | None:

@@ -273,12 +273,12 @@ def _connect(dsn: str) -> psycopg.Connection[Any]:
         connection = connect(dsn)
     except psycopg.OperationalError as exc:
         try:
-            place = {
+            target = {
                 k: v for k, v in conninfo_to_dict(dsn).items() if k in ("host", "port", "dbname")
             }
         except psycopg.ProgrammingError:
-            place = {}
-        where = " ".join(f"{key}={value}" for key, value in place.items())
+            target = {}
+        where = " ".join(f"{key}={value}" for key, value in target.items())
         reason = (str(exc).strip().splitlines() or ["no message"])[0]
         raise DatabaseUnavailable(
             f"the database of the old table ({where}) cannot be reached: {reason}; check source_dsn"
