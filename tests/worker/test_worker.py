@@ -46,7 +46,9 @@ sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
 from rag_pg import Rag, Settings
+from rag_pg.worker import worker as module
 
+module.POLL_SECONDS = {poll}
 logging.basicConfig(level=logging.INFO, stream=sys.stderr)
 embedder = HashEmbedder("hash:32")
 embedder.fail = lambda texts: time.sleep({pause} * len(texts))
@@ -66,8 +68,10 @@ Start = Callable[..., "subprocess.Popen[str]"]
 def start(dsn: str, tmp_path: Path) -> Iterator[Start]:
     processes = []
 
-    def run(pause: float = 0.002) -> "subprocess.Popen[str]":
-        program = PROGRAM.format(support=str(SUPPORT), dsn=dsn, home=str(tmp_path), pause=pause)
+    def run(pause: float = 0.002, poll: float = 5) -> "subprocess.Popen[str]":
+        program = PROGRAM.format(
+            support=str(SUPPORT), dsn=dsn, home=str(tmp_path), pause=pause, poll=poll
+        )
         process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdout=subprocess.PIPE,
@@ -172,14 +176,10 @@ def test_sigterm_hands_back_what_is_held(rag: Rag, start: Start, connection: Con
 
 
 def test_a_waiting_worker_is_woken_by_a_put(rag: Rag, start: Start, connection: Connection) -> None:
-    put(rag, 1)
-    start()
-    wait_until(lambda: stored(connection) == 1)
-    time.sleep(1)
-    began = time.monotonic()
-    put(rag, 2)
-    wait_until(lambda: stored(connection) == 2)
-    assert time.monotonic() - began < 4  # polling alone would take five seconds
+    start(poll=3600)  # what no NOTIFY tells is found within the hour
+    for count in (1, 2, 3):
+        put(rag, count)
+        wait_until(lambda: stored(connection) == count)  # noqa: B023
 
 
 def test_a_worker_waits_for_a_database_that_drops_its_connections(
@@ -242,17 +242,30 @@ def test_several_workers_share_the_work(rag: Rag, start: Start, connection: Conn
 
 
 def test_a_slow_embedding_keeps_its_lease_by_heartbeat(
-    rag: Rag, database: Database, embedder: HashEmbedder
+    rag: Rag, database: Database, embedder: HashEmbedder, connection: Connection
 ) -> None:
     put(rag, 2)
-    embedder.fail = lambda texts: time.sleep(4)
+    embedding, enough = threading.Event(), threading.Event()
+
+    def slow(texts: Any) -> None:
+        embedding.set()
+        enough.wait(60)
+
+    embedder.fail = slow
     worker = Worker(database, rag.embedder_of, lease_seconds=2)
     thief = Worker(database, rag.embedder_of, lease_seconds=2)
     runner = threading.Thread(target=worker.drain)
     runner.start()
-    time.sleep(3)
-    assert thief.drain() == 0
-    runner.join()
+    assert embedding.wait(60)
+    held = "SELECT min(lease_expires_at) FROM rag.jobs WHERE lease IS NOT NULL"
+    (first_end,) = connection.execute(held).fetchone() or (None,)
+    outlived = "SELECT clock_timestamp() > %s"
+    wait_until(lambda: connection.execute(outlived, [first_end]).fetchone() == (True,))
+    try:
+        assert thief.drain() == 0
+    finally:
+        enough.set()
+        runner.join()
     assert database.collection_stats("docs")[0].embedded > 0
     assert database.job_stats()[0].waiting == 0
 
@@ -261,29 +274,32 @@ def test_a_lease_that_may_have_run_out_is_neither_worked_nor_extended(
     rag: Rag, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uris = put(rag, 3)
-    worker = rag.worker(lease_seconds=1)
+    worker = rag.worker()
     with monkeypatch.context() as patch:
         patch.setattr(worker._heartbeat, "holds", lambda job: False)
         assert worker.drain() == 3
     assert worker.health()["held"] == 0
     assert stored(connection) == 0
-    time.sleep(1)
+    connection.execute("UPDATE rag.jobs SET lease_expires_at = clock_timestamp()")
     assert worker.drain() == 3
     assert_each_document_is_there_once(connection, uris)
 
 
 def test_the_end_of_a_lease_leaves_a_later_lease_of_the_same_job(rag: Rag) -> None:
     put(rag, 1)
-    heartbeat = rag.worker(lease_seconds=0.2)._heartbeat
+    heartbeat = rag.worker(lease_seconds=2)._heartbeat
 
     def take() -> Job:
-        (job,) = rag.database.take_jobs(limit=1, lease_seconds=0.2, collections=None, worker="w")
+        taken: list[Job] = []
+        while not taken:  # until the lease before has ended
+            taken = rag.database.take_jobs(limit=1, lease_seconds=2, collections=None, worker="w")
+        (job,) = taken
         heartbeat.hold([job], time.monotonic())
         return job
 
     first = take()
     assert heartbeat.holds(first)
-    time.sleep(0.3)
+    wait_until(lambda: not heartbeat.holds(first))
     second = take()
     assert second.job_id == first.job_id
     assert heartbeat.holds(second)

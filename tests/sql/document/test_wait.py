@@ -31,11 +31,26 @@ def error(connection: Connection, *values: object) -> psycopg.errors.Diagnostic:
     return caught.value.diag
 
 
-def work_later(rag: Rag) -> threading.Thread:
+def until_waited_for(dsn: str) -> None:
+    """Return when a session of the database has asked what is not searchable yet."""
+    deadline = time.monotonic() + 60
+    with psycopg.connect(dsn, autocommit=True) as other:
+        while (
+            other.execute(
+                """SELECT FROM pg_stat_activity WHERE datname = current_database()
+               AND pid <> pg_backend_pid() AND query ~ 'wait_until_searchable|pending_documents'"""
+            ).rowcount
+            == 0
+        ):
+            assert time.monotonic() < deadline, "nobody waits"
+            time.sleep(0.01)
+
+
+def work_later(rag: Rag, dsn: str) -> threading.Thread:
     """A worker that begins when the waiting has begun."""
 
     def run() -> None:
-        time.sleep(0.5)
+        until_waited_for(dsn)
         rag.worker().drain()
 
     thread = threading.Thread(target=run)
@@ -44,19 +59,19 @@ def work_later(rag: Rag) -> threading.Thread:
 
 
 def test_the_wait_in_sql_sees_what_a_worker_stores_meanwhile(
-    rag: Rag, docs: Collection, connection: Connection
+    rag: Rag, docs: Collection, connection: Connection, dsn: str
 ) -> None:
     (token,) = put(docs)
-    thread = work_later(rag)
+    thread = work_later(rag, dsn)
     connection.execute(WAIT, [[token], 60])  # one statement, and yet it sees what comes later
     found = connection.execute("SELECT document_id FROM rag.search('docs', 'first')").fetchall()
     thread.join()
     assert found == [(token,)]
 
 
-def test_a_search_waits_for_the_documents_it_is_given(rag: Rag, docs: Collection) -> None:
+def test_a_search_waits_for_the_documents_it_is_given(rag: Rag, docs: Collection, dsn: str) -> None:
     token = put(docs)
-    thread = work_later(rag)
+    thread = work_later(rag, dsn)
     hits = docs.search("first", wait_for=token, timeout=60)
     thread.join()
     assert [hit.document_id for hit in hits] == token
@@ -136,12 +151,12 @@ def test_waiting_where_it_cannot_succeed_is_refused_at_once(
 
 
 def test_a_document_deleted_meanwhile_is_not_waited_for(
-    docs: Collection, connection: Connection
+    docs: Collection, connection: Connection, dsn: str
 ) -> None:
     token = put(docs)
 
     def delete() -> None:
-        time.sleep(0.5)
+        until_waited_for(dsn)
         docs.delete("a")
 
     thread = threading.Thread(target=delete)
