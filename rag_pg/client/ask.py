@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, Unpack, cast
 
 from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
 from rag_pg.errors import NotFound
-from rag_pg.protocols import LLM
-from rag_pg.providers import LLMReranker
+from rag_pg.protocols import LLM, Embedder
+from rag_pg.providers import LLMReranker, Models
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Answer, Document, Event, Hits
-
-if TYPE_CHECKING:
-    from rag_pg.client.collection import Collection
 
 PASSAGES = 8
 
@@ -30,8 +27,20 @@ class AskOptions(SearchOptions, total=False):
     max_cost: float | None
 
 
+class AskedCollection(Protocol):
+    """The part of `Collection` that an answer is made from."""
+
+    @property
+    def embedder(self) -> Embedder: ...
+
+    def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits: ...
+
+    def document(self, uri: str) -> Document: ...
+
+
 def ask(
-    collection: Collection,
+    collection: AskedCollection,
+    models: Models,
     question: str,
     options: AskOptions,
     listener: Callable[[Event], None] | None = None,
@@ -39,15 +48,17 @@ def ask(
     """See `Collection.ask`. listener: is called with every event but the answer."""
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
-    context = _context(collection, options, listener)
+    context = _context(collection, models, options, listener)
     return answer_question(question, context, strategy=strategy, verify=verify)
 
 
 def _context(
-    collection: Collection, options: AskOptions, listener: Callable[[Event], None] | None
+    collection: AskedCollection,
+    models: Models,
+    options: AskOptions,
+    listener: Callable[[Event], None] | None,
 ) -> AnswerContext:
     """Return what a strategy answers from. Raises: InvalidInput (unknown model, bounds)."""
-    models = collection.rag.models
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
     model = models.llm(llm) if isinstance(llm, str | None) else llm
     bounds = Bounds(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 from uuid import UUID
 
 from rag_pg.answer import stream_events
 from rag_pg.client.ask import AskOptions, ask
+from rag_pg.client.resources import Resources
 from rag_pg.errors import (
     NotFound,
     RagError,
@@ -20,6 +22,7 @@ from rag_pg.ingest import (
     Remarks,
     Report,
     Source,
+    adopt_table,
     build_space,
     checked_chunks,
     compare_sources,
@@ -51,22 +54,19 @@ from rag_pg.types import (
     SyncReport,
 )
 
-if TYPE_CHECKING:
-    from rag_pg.client.rag import Rag
-
 
 class Collection:
     """Documents that are searched together. Made by `Rag.collection`."""
 
-    def __init__(self, rag: Rag, info: CollectionInfo) -> None:
+    def __init__(self, rag: Resources, info: CollectionInfo) -> None:
         self.rag = rag
         self.name = info.name
         self._searcher = Searcher(
             rag.database,
             info,
-            read=rag.info,
-            embedder=rag.embedder_of,
-            reranker=rag.reranker,
+            read=rag.database.get_collection,
+            embedder=partial(rag.models.embedder_of, rag.database),
+            reranker=rag.models.reranker,
             llm=rag.models.llm,
         )
 
@@ -209,11 +209,18 @@ class Collection:
         sample: int = SAMPLE,
     ) -> AdoptReport:
         """Take over a table that another program filled, with its embeddings; see `Rag.adopt`."""
-        return self.rag.adopt(
+        dsn = source_dsn or self.rag.dsn
+        assert dsn is not None  # of an open client
+        return adopt_table(
+            self.rag.database,
+            self.rag.models,
             table,
             self.name,
             layout=layout,
-            source_dsn=source_dsn,
+            model=None,
+            distance=None,
+            language=None,
+            source_dsn=dsn,
             langchain_collection=langchain_collection,
             uri_key=uri_key,
             sample=sample,
@@ -442,14 +449,16 @@ class Collection:
         Raises: as `search`, and InvalidInput (unknown strategy or model, no model where one is
             needed).
         """
-        return ask(self, question, options)
+        return ask(self, self.rag.models, question, options)
 
     def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
         """Yield what happens while a question is answered, and the answer last; see `Event`.
 
         Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
         """
-        return stream_events(lambda listener: ask(self, question, options, listener))
+        return stream_events(
+            lambda listener: ask(self, self.rag.models, question, options, listener)
+        )
 
     def documents(
         self,

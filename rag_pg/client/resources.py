@@ -1,0 +1,24 @@
+"""What the collections of a client share: its database, its models, its workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rag_pg.config import Settings
+from rag_pg.db import Database
+from rag_pg.providers import Models
+from rag_pg.worker import Worker
+
+
+class Resources(Protocol):
+    """The part of `Rag` that a `Collection` uses."""
+
+    dsn: str | None
+    settings: Settings
+    models: Models
+
+    @property
+    def database(self) -> Database: ...
+
+    def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker: ...
