@@ -47,6 +47,7 @@ RIVAL = "procrastinate>=3"
 class NoEmbedder:
     """An embedder that takes no time."""
 
+    provider: str | None = None
     name = "instant:8"
     dimensions = 8
     max_tokens = 256

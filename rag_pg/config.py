@@ -12,8 +12,9 @@ import platformdirs
 from rag_pg.errors import InvalidInput
 
 PREFIX = "RAG_PG_"
-# Read elsewhere: the Gemini provider's address, and what tests and benchmarks run on.
-OTHERS = ("RAG_PG_GEMINI_BASE_URL", "RAG_PG_EVAL_DATA")
+# Read elsewhere: addresses of providers, and what tests and benchmarks run on.
+ADDRESSES = tuple(f"RAG_PG_{name}_BASE_URL" for name in ("GEMINI", "OPENAI", "ANTHROPIC"))
+OTHERS = (*ADDRESSES, "RAG_PG_EVAL_DATA")
 
 
 def default_home() -> Path:
@@ -32,7 +33,9 @@ class Settings:
     home: where the embedded server's data, converted models and the demo lie.
     max_file_bytes: larger files are refused.
     minilm_path: a folder with the default model's weights.
-    llm: what answers questions: extractive, gemini or gemini:<model>.
+    llm: what answers questions: extractive, gemini[:<model>], openai:<model>, anthropic:<model>
+        or local.
+    helper_llm: the language model for rewrites, checks and extraction; None: llm does these too.
     pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once;
     a worker has more.
     """
@@ -42,6 +45,7 @@ class Settings:
     max_file_bytes: int = 20_000_000
     minilm_path: Path | None = None
     llm: str = "extractive"
+    helper_llm: str | None = None
     pool_size: int = 4
 
     @classmethod
@@ -54,7 +58,7 @@ class Settings:
             if not variable.startswith(PREFIX) or variable.startswith((*OTHERS, "RAG_PG_TEST_")):
                 continue
             if variable not in names:
-                known = ", ".join(sorted((*names, OTHERS[0])))
+                known = ", ".join(sorted((*names, *ADDRESSES)))
                 raise InvalidInput(f"unknown setting {variable}; known: {known}")
             if text:
                 values[names[variable]] = _parse(variable, names[variable], text)

@@ -9,9 +9,12 @@ from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Vector
 
 
 class Embedder(Protocol):
-    """Turns text into L2-normalised vectors. `name` is what a collection stores as its model."""
+    """Turns text into L2-normalised vectors. `name` is what a collection stores as its model;
+    `provider` is whose budget its calls count for, the part of its name before the first colon, or
+    None where it runs here."""
 
     name: str
+    provider: str | None
     dimensions: int
     max_tokens: int
     fingerprint: str  # model, weights, precision, length, pooling: vectors mix only when equal

@@ -85,7 +85,7 @@ def _context(
         read=read,
         embedder=lambda: collection.embedder,
         llm=model,
-        helper_llm=models.llm(helper) if isinstance(helper, str) else helper,
+        helper_llm=models.helper_llm(helper) if isinstance(helper, str | None) else helper,
         listener=listener,
         bounds=bounds,
     )

@@ -11,11 +11,13 @@ from uuid import UUID
 
 from rag_pg.db import Database
 from rag_pg.errors import NotReady
+from rag_pg.retry import Backoff
 from rag_pg.types import LoadFailure, Progress
 
 if TYPE_CHECKING:
     from rag_pg.worker import Worker
 
+POLL = Backoff(first=0.005, factor=1.5, longest=0.1)
 PATIENCE_SECONDS = 120.0  # without progress, while the provider may not be asked
 SILENT_SECONDS = 2.0  # without progress, until it is said what is waited for
 
@@ -128,7 +130,7 @@ def wait_until_searchable(
     """See Collection.wait_until_searchable."""
     left = {d.document_id: d for d in database.unfinished(collection, list(document_ids))}
     deadline = time.monotonic() + timeout
-    pause = 0.005
+    looked = 0
     while left:
         if failed := [d for d in left.values() if d.state == "failed"]:
             raise NotReady(f"{failed[0].uri} cannot be made searchable: {failed[0].error}")
@@ -138,7 +140,7 @@ def wait_until_searchable(
                 f"{len(left)} documents are not searchable after {timeout} s: {names}; "
                 'is a worker running ("rag-pg worker")?'
             )
-        time.sleep(pause)
-        pause = min(0.1, pause * 1.5)
+        looked += 1
+        time.sleep(POLL.pause(looked))
         versions = [d.wanted_version for d in left.values()]
         left = {d.document_id: d for d in database.unfinished(collection, list(left), versions)}

@@ -1,14 +1,17 @@
-"""What every provider's language model does alike."""
+"""What every provider's language model does alike: `ChatModel` is the LLM of them all."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from rag_pg.types import Message, Tool
+from rag_pg.errors import UnusableReply
+from rag_pg.providers.connection import Connection
+from rag_pg.types import Capabilities, Completion, Message, Tool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +23,90 @@ class ChatRequest:
     tools: Sequence[Tool]
     temperature: float
     max_tokens: int
+
+    @property
+    def system(self) -> str:
+        return "\n\n".join(m.content for m in self.messages if m.role == "system")
+
+
+class Chat(Protocol):
+    """A model behind one SDK. Errors are the SDK's own."""
+
+    def complete(self, request: ChatRequest) -> Completion: ...
+
+    def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
+        """Yield the text in pieces, then the Completion."""
+        ...
+
+
+class ChatModel:
+    """A provider's language model: an `LLM`. Threads may share it.
+
+    Nothing is imported, read or connected before the first call.
+    """
+
+    def __init__(self, name: str, connection: Connection[Chat], capabilities: Capabilities) -> None:
+        self.name = name
+        self.capabilities = capabilities
+        self._connection = connection
+
+    def load(self) -> None:
+        """Import the SDK and read the key, which the first call does else; nothing is connected.
+
+        Raises: ProviderAuth (no key), ModelUnavailable (no SDK installed).
+        """
+        self._connection.open()
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Completion:
+        """As `LLM.complete`. A model that thinks first may use more than max_tokens.
+
+        Raises: ProviderAuth, RateLimited, ProviderUnavailable, ProviderTimeout, UnusableReply, ProviderError,
+            ModelUnavailable (no SDK installed).
+        """
+        request = ChatRequest(
+            messages=messages,
+            schema=schema,
+            tools=tools,
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        return self._finish(self._connection.call(lambda chat: chat.complete(request)), request)
+
+    def stream(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+        temperature: float = 0.2,
+        max_tokens: int = 1024,
+    ) -> Iterator[str | Completion]:
+        """As `LLM.stream`. Raises: as `complete`."""
+        request = ChatRequest(
+            messages=messages,
+            schema=schema,
+            tools=tools,
+            temperature=temperature,
+            max_tokens=max_tokens,
+        )
+        with closing(self._connection.stream(lambda chat: chat.stream(request))) as pieces:
+            for piece in pieces:
+                yield self._finish(piece, request) if isinstance(piece, Completion) else piece
+
+    def _finish(self, got: Completion, request: ChatRequest) -> Completion:
+        """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came)."""
+        if got.finish == "stop" and not got.text.strip():
+            raise UnusableReply(f"{self.name} gave an empty answer; ask again")
+        parsed = parse_json(got.text) if request.schema is not None else None
+        return replace(got, text=got.text.strip(), parsed=parsed)
 
 
 def parse_json(text: str) -> Any:

@@ -41,3 +41,26 @@ def check_shape(embedder: Embedder, vectors: Vectors, count: int) -> Vectors:
             f"({count}, {embedder.dimensions}) was asked for"
         )
     return check_finite(vectors, embedder.name)
+
+
+def unit_vectors(
+    rows: Sequence[Sequence[float]], *, count: int, dimensions: int, name: str
+) -> Vectors:
+    """Return what a provider gave for `count` texts as float32 (count, dimensions), L2-normalised.
+
+    Raises: UnusableReply (another number of vectors or dimensions, zero, NaN or infinity).
+    """
+    if len(rows) != count:
+        raise UnusableReply(f"{name} gave {len(rows)} vectors for {count} texts")
+    for row in rows:
+        if len(row) != dimensions:
+            raise UnusableReply(
+                f"{name} gave {len(row)} dimensions, {dimensions} were asked for; "
+                "choose a number the model offers"
+            )
+    vectors = np.asarray(rows, dtype=np.float64).reshape(count, dimensions)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.all(np.isfinite(norms) & (norms > 0)):
+        raise UnusableReply(f"{name} gave a vector that is zero or not a number")
+    unit: Vectors = (vectors / norms).astype(np.float32)
+    return unit

@@ -10,44 +10,44 @@ from typing import TYPE_CHECKING
 from rag_pg.config import Settings
 from rag_pg.errors import CollectionMismatch, InvalidInput
 from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.providers.anthropic import AnthropicLLM
+from rag_pg.providers.gemini.embedder import open_embedder as open_gemini_embedder
 from rag_pg.providers.gemini.llm import GeminiLLM
-from rag_pg.providers.gemini.sdk import SdkChoice
 from rag_pg.providers.llm_reranker import LLMReranker
+from rag_pg.providers.local import open_local
 from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.providers.openai import OpenAILLM
+from rag_pg.providers.openai import open_embedder as open_openai_embedder
 from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
 
 if TYPE_CHECKING:
     from rag_pg.db import Database
 
 EXTRACTIVE = "extractive"
+LLMS: Mapping[str, Callable[[str], LLM]] = {  # by provider: what opens its model of that name
+    "gemini": lambda model: GeminiLLM(model) if model else GeminiLLM(),
+    "openai": OpenAILLM,
+    "anthropic": AnthropicLLM,
+    "local": open_local,
+}
+MODEL_OPTIONAL = ("gemini", "local")  # one of their models is the default
+LLM_NAMES = "extractive, gemini[:<model>], openai:<model>, anthropic:<model>, local"
 
 
-def open_llm(
-    name: str,
-    *,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    sdk: SdkChoice = "auto",
-    timeout: float = 60.0,
-) -> LLM | None:
-    """Return the model called "gemini" or "gemini:<model>"; None for "extractive", which needs none.
+def open_llm(name: str) -> LLM | None:
+    """Return the language model of that name; None for "extractive", which needs none.
 
     Nothing is imported or connected before the model is first asked.
 
-    Args:
-        api_key, base_url, sdk, timeout: see rag_pg.providers.gemini.llm; timeout in seconds per request.
-    Raises: InvalidInput (unknown name, timeout not above 0).
+    Raises: InvalidInput (unknown name).
     """
     if name == EXTRACTIVE:
         return None
-    if name == "gemini":
-        return GeminiLLM(api_key=api_key, base_url=base_url, sdk=sdk, timeout=timeout)
-    match = re.fullmatch(r"gemini:([\w./-]+)", name)
-    if match is None:
-        raise InvalidInput(
-            f"unknown language model {name!r}; use extractive, gemini or gemini:<model>"
-        )
-    return GeminiLLM(match[1], api_key=api_key, base_url=base_url, sdk=sdk, timeout=timeout)
+    provider, colon, model = name.partition(":")
+    complete = bool(re.fullmatch(r"[\w./@:-]+", model)) if colon else provider in MODEL_OPTIONAL
+    if provider not in LLMS or not complete:
+        raise InvalidInput(f"unknown language model {name!r}; use {LLM_NAMES}")
+    return LLMS[provider](model)
 
 
 def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None]) -> Reranker:
@@ -86,7 +86,8 @@ def open_embedder(
         cache_dir: where minilm keeps its converted graph (87 MB).
         weights: folder with minilm's weights; other embedders do not use it.
         extra: more embedders, prefix -> factory. {"hash": f} makes "hash:32" call f("hash:32").
-    Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers).
+    Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers), ProviderError
+        (a model behind OpenAI's protocol whose dimensions are not known is asked for them).
     """
     prefix, _, model = name.partition(":")
     if extra and prefix in extra:
@@ -95,11 +96,12 @@ def open_embedder(
         return MiniLM(cache_dir=cache_dir, weights=weights)
     if prefix == "sentence-transformers" and model:
         return SentenceTransformers(model)
-    if prefix == "gemini":
-        from rag_pg.providers.gemini import embedder as gemini
-
-        return gemini.open_embedder(name)
-    supported = ["minilm", "sentence-transformers:<model>", "gemini:<model>[:<dimensions>]"]
+    if prefix == "gemini" and model:
+        return open_gemini_embedder(name)
+    if prefix == "openai" and model:
+        return open_openai_embedder(name)
+    supported = ["minilm", "sentence-transformers:<model>"]
+    supported += [f"{provider}:<model>[:<dimensions>]" for provider in ("gemini", "openai")]
     supported += [f"{key}:…" for key in sorted(extra or ())]
     raise InvalidInput(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")
 
@@ -175,3 +177,9 @@ class Models:
         if name not in self._llms:
             self._llms[name] = open_llm(name)
         return self._llms[name]
+
+    def helper_llm(self, name: str | None = None) -> LLM | None:
+        """The language model for rewrites, checks and extraction: of that name, else of the
+        settings; None: the one that answers does these too. Raises: InvalidInput (unknown name)."""
+        name = name or self._settings.helper_llm
+        return self.llm(name) if name else None

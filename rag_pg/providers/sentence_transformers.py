@@ -29,6 +29,8 @@ class SentenceTransformers:
     only known then. Calls run one at a time. Raises: ModelUnavailable.
     """
 
+    provider: str | None = None
+
     def __init__(self, model: str, *, batch_size: int = 8) -> None:
         self.name = f"sentence-transformers:{model}"
         self._model = load_model("SentenceTransformer", model, self.name)

@@ -27,6 +27,7 @@ from rag_pg.errors import (
 )
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
+from rag_pg.retry import retry
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
@@ -136,13 +137,13 @@ class Pipeline:
         Raises: DatabaseUnavailable, StatementCanceled, and what the action raises.
         """
         ends_at = time.monotonic() + RESTART_SECONDS
-        while True:
-            try:
-                return action()
-            except (DatabaseUnavailable, StatementCanceled):
-                if self.stop.is_set() or time.monotonic() > ends_at:
-                    raise
-                self.stop.wait(0.25)
+
+        def pause_after(exc: Exception, failures: int) -> float | None:
+            away = isinstance(exc, DatabaseUnavailable | StatementCanceled)
+            over = self.stop.is_set() or time.monotonic() > ends_at
+            return 0.25 if away and not over else None
+
+        return retry(action, pause_after=pause_after, sleep=lambda s: self.stop.wait(s) and None)
 
     def _forget(self, feeding: Future[list[EmbedTask]]) -> None:
         tasks = [*self._batch, *(task for task, _ in self._storing)]

@@ -15,15 +15,15 @@ from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.protocols import Embedder
 from rag_pg.providers import check_shape
+from rag_pg.retry import Backoff, retry
 from rag_pg.types import Vectors
 
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
-LOCAL = frozenset({"minilm", "sentence-transformers"})
 PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
-PAUSE = 5.0  # after a first refusal without Retry-After; it doubles with each further one
+REFUSED = Backoff(first=5.0)  # after refusals without Retry-After
 REFUSALS = 5  # in a row, of the same texts
-LONGEST_OUTAGE = 60.0  # seconds: a provider that is down is tried again at least so often
+DOWN = Backoff(first=5.0, longest=60.0)  # while a provider is down, for every worker
 
 
 class Stopping(Exception):
@@ -75,38 +75,43 @@ class Throttle:
         Asks it for one word. When that fails too, every worker leaves the provider alone for a
         while, which doubles with each further outage. Raises: what else the embedder raises.
         """
-        provider = embedder.name.partition(":")[0]
-        if provider in LOCAL:
+        provider = embedder.provider
+        if provider is None:
             return False
         try:
             self._call(embedder, ["word"])
         except Exception as exc:
             if not may_be_an_outage(exc):
                 raise
-            pause = min(LONGEST_OUTAGE, PAUSE * 2 ** self._outages.get(provider, 0))
             self._outages[provider] = self._outages.get(provider, 0) + 1
+            pause = DOWN.pause(self._outages[provider])
             error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
             self.database.block_provider(provider, pause, f"it is down: {error}")
             return True
         return False
 
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-        provider = embedder.name.partition(":")[0]
-        if provider in LOCAL:
+        provider = embedder.provider
+        if provider is None:
             return check_shape(embedder, embedder.embed_documents(texts), len(texts))
-        refusals = 0
-        while True:
-            self._wait(provider, sum(embedder.count_tokens(texts)))
-            try:
-                vectors = check_shape(embedder, embedder.embed_documents(texts), len(texts))
-                self._outages.pop(provider, None)
-                return vectors
-            except RateLimited as exc:
-                pause = PAUSE * 2**refusals if exc.retry_after is None else exc.retry_after
-                self.database.block_provider(provider, min(pause, 86_400.0), str(exc))
-                refusals += 1
-                if pause > PATIENCE or refusals == REFUSALS:
-                    raise
+
+        tokens = sum(embedder.count_tokens(texts))
+
+        def embed() -> Vectors:
+            vectors = check_shape(embedder, embedder.embed_documents(texts), len(texts))
+            self._outages.pop(provider, None)
+            return vectors
+
+        def block(exc: Exception, refusals: int) -> float | None:
+            """Every worker leaves the provider alone for the pause; `_wait` sits it out."""
+            if not isinstance(exc, RateLimited):
+                return None
+            pause = REFUSED.pause(refusals) if exc.retry_after is None else exc.retry_after
+            self.database.block_provider(provider, min(pause, 86_400.0), str(exc))
+            return None if pause > PATIENCE or refusals == REFUSALS else pause
+
+        self._wait(provider, tokens)
+        return retry(embed, pause_after=block, sleep=lambda _: self._wait(provider, tokens))
 
     def _wait(self, provider: str, tokens: int) -> None:
         while wait := self.database.take_budget(provider, 1, tokens):

@@ -19,6 +19,7 @@ from rag_pg.errors import (
     StatementCanceled,
 )
 from rag_pg.protocols import Embedder
+from rag_pg.retry import Backoff
 from rag_pg.version import __version__
 from rag_pg.worker.handlers import WorkerContext
 from rag_pg.worker.leases import Heartbeat
@@ -30,7 +31,7 @@ log = logging.getLogger(__name__)
 
 POLL_SECONDS = 5.0
 MAINTAIN_SECONDS = 60.0
-LONGEST_DELAY = 10.0  # seconds between attempts to reach a database that is gone
+AWAY = Backoff(first=1.0, longest=10.0)  # between attempts to reach a database that is gone
 
 
 class Worker:
@@ -162,16 +163,17 @@ class Worker:
         }
 
     def _work(self, pipeline: Pipeline, wake: threading.Event) -> None:
-        delay = 1.0
+        failures = 0
         while not self.stop.is_set():
             wake.clear()
             try:
                 pipeline.drain()
-                delay = 1.0
+                failures = 0
             except (DatabaseUnavailable, StatementCanceled) as exc:
+                failures += 1
+                delay = AWAY.pause(failures)
                 log.warning("%s; trying again in %.0f s at most", exc, delay)
                 wake.wait(delay)  # it is woken when the database can be listened to again
-                delay = min(LONGEST_DELAY, delay * 2)
                 continue
             except RagError as exc:  # a model, a key or a right that this worker lacks
                 log.warning("%s; other workers may be able to", exc)
@@ -180,11 +182,11 @@ class Worker:
 
     def _listen(self, running: Sequence[Future[None]]) -> None:
         """Wake the pipelines at each NOTIFY, until `stop` is set or one of them broke."""
-        delay = 1.0
+        failures = 0
         while not self.stop.is_set():
             try:
                 with self.database.listen() as connection:
-                    delay = 1.0
+                    failures = 0
                     self._wake()  # for what came while nobody listened
                     while not self.stop.is_set():
                         if any(thread.done() for thread in running):
@@ -193,8 +195,8 @@ class Worker:
                             self._wake()
             except DatabaseUnavailable as exc:
                 log.warning("cannot listen for new jobs: %s", exc)
-                self.stop.wait(delay)
-                delay = min(LONGEST_DELAY, delay * 2)
+                failures += 1
+                self.stop.wait(AWAY.pause(failures))
 
     def _wake(self) -> None:
         for wake in self._wakes:

@@ -27,7 +27,7 @@ from rag_pg.errors import (
     RateLimited,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers.gemini import connection as gemini_client
+from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.embedder import GeminiEmbedder, open_embedder
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.gemini.sdk import THOUGHTS, SdkChoice, choose_sdk
@@ -44,19 +44,22 @@ def sdk(request: pytest.FixtureRequest) -> SdkChoice:
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in (*gemini_client.KEY_SETTINGS, gemini_client.URL_SETTING):
+    for name in (*GEMINI.key_settings, GEMINI.url_setting):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(gemini_client, "PAUSES", (0.01, 0.01))
+
+
+def no_pause(seconds: float) -> None:
+    """Stands in for the pauses between repetitions."""
 
 
 @pytest.fixture
 def embedder(fake_gemini: FakeGemini, sdk: SdkChoice) -> GeminiEmbedder:
-    return GeminiEmbedder(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk)
+    return GeminiEmbedder(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk, sleep=no_pause)
 
 
 @pytest.fixture
 def llm(fake_gemini: FakeGemini, sdk: SdkChoice) -> GeminiLLM:
-    return GeminiLLM(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk)
+    return GeminiLLM(api_key=GOOD_KEY, base_url=fake_gemini.url, sdk=sdk, sleep=no_pause)
 
 
 def ask(llm: LLM, max_tokens: int = 50) -> Completion:
@@ -328,14 +331,14 @@ def wait_asked_by(call: Callable[[], object], fake: FakeGemini, **fault: Any) ->
     return caught.value.retry_after
 
 
-def test_rate_limit_carries_the_wait_and_is_not_repeated(
-    llm: GeminiLLM, embedder: GeminiEmbedder, fake_gemini: FakeGemini
+def test_rate_limit_of_an_embedder_carries_the_wait_and_is_not_repeated(
+    embedder: GeminiEmbedder, fake_gemini: FakeGemini
 ) -> None:
     info = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
     quota = {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []}
-    assert wait_asked_by(lambda: ask(llm), fake_gemini, details=[quota, info]) == 17
-    info["retryDelay"] = "1.25s"
     query = lambda: embedder.embed_query("x")  # noqa: E731
+    assert wait_asked_by(query, fake_gemini, details=[quota, info]) == 17
+    info["retryDelay"] = "1.25s"
     assert wait_asked_by(query, fake_gemini, details=[info]) == 1.25
     assert wait_asked_by(query, fake_gemini, headers={"Retry-After": "9"}) == 9
     assert wait_asked_by(query, fake_gemini) is None

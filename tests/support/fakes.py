@@ -111,6 +111,7 @@ class HashEmbedder:
     `seen` holds every text that was embedded; `fail` is called with each batch first and may raise.
     """
 
+    provider: str | None = "hash"
     max_tokens = 256
 
     def __init__(self, name: str = "hash:32") -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from rag_pg.errors import InvalidInput, UnusableReply
-from rag_pg.providers.gemini.connection import Connection
-from rag_pg.providers.gemini.sdk import SdkChoice
+from rag_pg.errors import InvalidInput
+from rag_pg.providers.checks import unit_vectors
+from rag_pg.providers.connection import Connection, Sleep
+from rag_pg.providers.gemini import GEMINI
+from rag_pg.providers.gemini.sdk import Sdk, SdkChoice, open_sdk
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Vectors
 
@@ -26,6 +29,7 @@ class GeminiEmbedder:
     texts. Raises: InvalidInput (dimensions).
     """
 
+    provider: str | None = "gemini"
     max_tokens = 2048
 
     def __init__(
@@ -37,6 +41,7 @@ class GeminiEmbedder:
         base_url: str | None = None,
         sdk: SdkChoice = "auto",
         timeout: float = 60.0,
+        sleep: Sleep = time.sleep,
     ) -> None:
         if dimensions < 1:
             raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")
@@ -44,7 +49,17 @@ class GeminiEmbedder:
         self.dimensions = dimensions
         self.fingerprint = f"gemini/{model}/dimensions={dimensions}/task=retrieval/l2"  # no SDK
         self._model = model
-        self._connection = Connection(api_key, base_url, sdk, timeout)
+        self._connection: Connection[Sdk] = Connection(
+            GEMINI,
+            lambda access: open_sdk(
+                sdk, api_key=access.key, base_url=access.url, timeout=access.timeout
+            ),
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            patience=0,  # a refusal is the business of who plans the calls: the worker's budget
+            sleep=sleep,
+        )
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return float32 (len(texts), dimensions). Raises: as GeminiLLM.complete."""
@@ -76,20 +91,7 @@ class GeminiEmbedder:
         rows = self._connection.call(
             lambda sdk: sdk.embed(texts, model=self._model, task=task, dimensions=self.dimensions)
         )
-        if len(rows) != len(texts):
-            raise UnusableReply(f"{self.name} gave {len(rows)} vectors for {len(texts)} texts")
-        for row in rows:
-            if len(row) != self.dimensions:
-                raise UnusableReply(
-                    f"{self.name} gave {len(row)} dimensions, {self.dimensions} were asked for; "
-                    "choose a number the model offers"
-                )
-        vectors = np.asarray(rows, dtype=np.float64)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.all(np.isfinite(norms) & (norms > 0)):
-            raise UnusableReply(f"{self.name} gave a vector that is zero or not a number")
-        unit: Vectors = (vectors / norms).astype(np.float32)
-        return unit
+        return unit_vectors(rows, count=len(texts), dimensions=self.dimensions, name=self.name)
 
 
 def open_embedder(name: str, *, sdk: SdkChoice = "auto") -> GeminiEmbedder:

@@ -7,19 +7,42 @@ Objects may be shared between threads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from typing import Any
+import time
+from collections.abc import Iterator, Sequence
 
-from rag_pg.errors import UnusableReply
-from rag_pg.providers.chat import ChatRequest, parse_json
-from rag_pg.providers.gemini.connection import Connection
-from rag_pg.providers.gemini.sdk import Reply, SdkChoice
-from rag_pg.types import Capabilities, Completion, Finish, Message, Tool, ToolCall, Usage
+from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
+from rag_pg.providers.connection import Access, Connection, Sleep
+from rag_pg.providers.gemini import GEMINI
+from rag_pg.providers.gemini.sdk import Reply, SdkChoice, open_sdk
+from rag_pg.providers.limits import find_model
+from rag_pg.types import Capabilities, Completion, Finish, ToolCall, Usage
 
 
-class GeminiLLM:
-    """A Gemini model that writes text. `timeout`: seconds per request, above 0."""
+class GeminiChat:
+    """One model over either SDK."""
+
+    def __init__(self, model: str, sdk: SdkChoice, access: Access) -> None:
+        self._model = model
+        self._sdk = open_sdk(sdk, api_key=access.key, base_url=access.url, timeout=access.timeout)
+
+    def complete(self, request: ChatRequest) -> Completion:
+        return _completion(list(self._sdk.generate(request, self._model, stream=False)))
+
+    def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
+        replies = []
+        for reply in self._sdk.generate(request, self._model, stream=True):
+            replies.append(reply)
+            if reply.text:
+                yield reply.text
+        yield _completion(replies)
+
+
+class GeminiLLM(ChatModel):
+    """A Gemini model that writes text. `timeout`: seconds per request, above 0.
+
+    Args:
+        sleep: pauses between repetitions.
+    """
 
     def __init__(
         self,
@@ -29,76 +52,28 @@ class GeminiLLM:
         base_url: str | None = None,
         sdk: SdkChoice = "auto",
         timeout: float = 60.0,
+        sleep: Sleep = time.sleep,
     ) -> None:
-        self.name = f"gemini:{model}"
-        self.capabilities = Capabilities(schema=True, tools=True)
-        self._model = model
-        self._connection = Connection(api_key, base_url, sdk, timeout)
-
-    def load(self) -> None:
-        """Import the SDK and read the key, which the first call does else; nothing is connected.
-
-        Raises: ProviderAuth (no key), ModelUnavailable (no SDK installed).
-        """
-        self._connection.open()
-
-    def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
-    ) -> Completion:
-        """As `LLM.complete`. A model that thinks first may use more than max_tokens.
-
-        Raises: ProviderAuth, RateLimited, ProviderTimeout, ProviderError, ModelUnavailable (no SDK installed).
-        """
-        request = ChatRequest(
-            messages=messages,
-            schema=schema,
-            tools=tools,
-            temperature=temperature,
-            max_tokens=max_tokens,
+        facts = find_model(f"gemini:{model}")
+        connection: Connection[Chat] = Connection(
+            GEMINI,
+            lambda access: GeminiChat(model, sdk, access),
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            sleep=sleep,
         )
-        replies = self._connection.call(
-            lambda sdk: list(sdk.generate(request, self._model, stream=False))
+        super().__init__(
+            f"gemini:{model}",
+            connection,
+            Capabilities(
+                schema=True, tools=True, context_tokens=facts.context_tokens if facts else None
+            ),
         )
-        return _completion(replies, request, self.name)
-
-    def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
-    ) -> Iterator[str | Completion]:
-        """As `LLM.stream`. Raises: as `complete`."""
-        request = ChatRequest(
-            messages=messages,
-            schema=schema,
-            tools=tools,
-            temperature=temperature,
-            max_tokens=max_tokens,
-        )
-        replies = []
-        pieces = self._connection.stream(
-            lambda sdk: sdk.generate(request, self._model, stream=True)
-        )
-        with closing(pieces):
-            for reply in pieces:
-                replies.append(reply)
-                if reply.text:
-                    yield reply.text
-        yield _completion(replies, request, self.name)
 
 
-def _completion(replies: Sequence[Reply], request: ChatRequest, name: str) -> Completion:
-    """Put the pieces together. Raises: UnusableReply (nothing in it)."""
-    text = "".join(reply.text for reply in replies)
+def _completion(replies: Sequence[Reply]) -> Completion:
+    """Put the pieces together."""
     found = [call for reply in replies for call in reply.calls]
     calls = [
         ToolCall(id=c.id or f"call-{n}", name=c.name, arguments=c.arguments, signature=c.signature)
@@ -111,13 +86,10 @@ def _completion(replies: Sequence[Reply], request: ChatRequest, name: str) -> Co
         finish = "blocked"
     elif reason == "MAX_TOKENS":
         finish = "length"
-    elif not (text.strip() or calls):
-        raise UnusableReply(f"{name} gave an empty answer; ask again")
     prompt = max((reply.prompt_tokens for reply in replies), default=0)
     total = max((reply.total_tokens for reply in replies), default=0)
     return Completion(
-        text=text.strip(),
-        parsed=parse_json(text) if request.schema is not None else None,
+        text="".join(reply.text for reply in replies),
         tool_calls=calls,
         finish=finish,
         usage=Usage(prompt_tokens=prompt, answer_tokens=max(0, total - prompt)),

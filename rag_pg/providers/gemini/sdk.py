@@ -1,7 +1,7 @@
 """Google's two Python SDKs for Gemini behind one small protocol. Each is imported when first used.
 
 `google-genai` is the maintained one. `google-generativeai` (last release 0.8.6) serves those who
-have it already. Both are told neither to retry nor to wait: `rag_pg.providers.gemini.llm` does that for both.
+have it already. Both are told neither to retry nor to wait: `rag_pg.providers.connection` does that.
 """
 
 from __future__ import annotations
@@ -67,10 +67,6 @@ def _contents(messages: Sequence[Message]) -> list[dict[str, Any]]:
         role = "model" if message.role == "assistant" else "user"
         contents.append({"role": role, "parts": parts or [{"text": ""}]})
     return contents
-
-
-def _system(messages: Sequence[Message]) -> str | None:
-    return "\n\n".join(m.content for m in messages if m.role == "system") or None
 
 
 class Sdk(Protocol):
@@ -168,7 +164,7 @@ class _GenAI:
             for tool in request.tools
         ]
         config = types.GenerateContentConfig(
-            system_instruction=_system(request.messages),
+            system_instruction=request.system or None,
             temperature=_temperature(model, request.temperature),
             max_output_tokens=_output_limit(model, request.max_tokens, thinks=not quick),
             thinking_config=types.ThinkingConfig(thinking_budget=0) if quick else None,
@@ -252,7 +248,7 @@ class _GenerativeAI:
         chat = self._genai.GenerativeModel(
             model,
             generation_config={key: value for key, value in config.items() if value is not None},
-            system_instruction=_system(request.messages),
+            system_instruction=request.system or None,
             tools=_old_tools(request.tools),
         )
         chat._client = self._client  # the only way in, and the last release: it will not change

@@ -1,8 +1,9 @@
-"""Embedding models that run here: text in, L2-normalised float32 vectors out.
+"""Embedding models: text in, L2-normalised float32 vectors out.
 
     minilm                            all-MiniLM-L6-v2 on onnxruntime, without torch
     sentence-transformers:<model>     any model of that library: a hub name or a local folder
-    gemini:<model>[:<dimensions>]     rag_pg.providers.gemini.llm
+    gemini:<model>[:<dimensions>]     rag_pg.providers.gemini.embedder
+    openai:<model>[:<dimensions>]     rag_pg.providers.openai
 
 `open_embedder` turns a name into an Embedder. Importing this module is cheap, and so is
 opening minilm, which is loaded at the first use; sentence-transformers models load when opened.
@@ -39,6 +40,7 @@ class MiniLM:
     """
 
     name: str = "minilm"
+    provider: str | None = None
     dimensions: int = 384
     max_tokens: int = 256
     fingerprint: str = (
@@ -138,7 +140,7 @@ def _open_session(graph: Path, threads: int | None) -> Any:
     options = onnxruntime.SessionOptions()
     # By default onnxruntime counts the machine's CPUs, not this process's, and its threads spin
     # between runs, which takes CPU time from the PostgreSQL server beside it.
-    options.intra_op_num_threads = threads or _usable_cpus()
+    options.intra_op_num_threads = threads or usable_cpus()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
@@ -148,7 +150,8 @@ def _open_session(graph: Path, threads: int | None) -> Any:
         ) from exc
 
 
-def _usable_cpus() -> int:
+def usable_cpus() -> int:
+    """How many CPUs this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,0 +1,172 @@
+"""Anthropic's models. The key is that of ANTHROPIC_API_KEY."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_pg.errors import ModelUnavailable, ProviderUnavailable
+from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
+from rag_pg.providers.connection import Access, Connection, Provider, Sleep
+from rag_pg.providers.limits import ModelFacts, find_model
+from rag_pg.types import Capabilities, Completion, Finish, Message, ToolCall, Usage
+
+ANTHROPIC = Provider(
+    name="anthropic",
+    url="https://api.anthropic.com",
+    url_setting="RAG_PG_ANTHROPIC_BASE_URL",
+    key_settings=("ANTHROPIC_API_KEY",),
+)
+FINISH: Mapping[str | None, Finish] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "pause_turn": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "tool_use": "tool_calls",
+    "refusal": "blocked",
+}
+THOUGHTS = 8192  # tokens: what a model that is not known may use before it answers
+
+
+class AnthropicChat:
+    """One model over the messages API."""
+
+    def __init__(self, model: str, access: Access) -> None:
+        try:
+            import anthropic
+        except ImportError as exc:
+            raise ModelUnavailable(
+                "anthropic needs its library: pip install 'rag-pg[anthropic]'"
+            ) from exc
+        self._transform_schema = anthropic.transform_schema
+        self._model = model
+        facts = find_model(f"anthropic:{model}") or ModelFacts(thoughts=THOUGHTS)
+        self._thoughts = facts.thoughts
+        self._client = anthropic.Anthropic(
+            api_key=access.key, base_url=access.url, timeout=access.timeout, max_retries=0
+        )
+
+    def complete(self, request: ChatRequest) -> Completion:
+        with (
+            warnings.catch_warnings()
+        ):  # that a model will be withdrawn: its provider's mail says it
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return _completion(self._client.messages.create(**self._arguments(request)))
+
+    def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
+        with self._client.messages.stream(**self._arguments(request)) as stream:
+            yield from stream.text_stream
+            message = stream.get_final_message()
+        if message.stop_reason is None:
+            raise ProviderUnavailable(f"anthropic:{self._model} broke off its answer; ask again")
+        yield _completion(message)
+
+    def _arguments(self, request: ChatRequest) -> dict[str, Any]:
+        """The API has no temperature any more: it is not sent."""
+        arguments: dict[str, Any] = {
+            "model": self._model,
+            "max_tokens": request.max_tokens + self._thoughts,
+            "messages": _messages(request.messages),
+        }
+        if request.system:
+            arguments["system"] = request.system
+        if request.tools:
+            arguments["tools"] = [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "input_schema": dict(tool.parameters),
+                }
+                for tool in request.tools
+            ]
+        if request.schema is not None:
+            schema = self._transform_schema(dict(request.schema))
+            arguments["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+        return arguments
+
+
+class AnthropicLLM(ChatModel):
+    """A model of Anthropic's. `timeout`: seconds per request. sleep: pauses between repetitions."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = 60.0,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        facts = find_model(f"anthropic:{model}")
+        connection: Connection[Chat] = Connection(
+            ANTHROPIC,
+            lambda access: AnthropicChat(model, access),
+            api_key=api_key,
+            base_url=base_url,
+            timeout=timeout,
+            sleep=sleep,
+        )
+        super().__init__(
+            f"anthropic:{model}",
+            connection,
+            Capabilities(
+                schema=True, tools=True, context_tokens=facts.context_tokens if facts else None
+            ),
+        )
+
+
+def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """The turns as the API has them: results of tools are blocks of one turn of the user."""
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        blocks: list[dict[str, Any]] = []
+        if message.role == "tool":
+            result = {"tool_use_id": message.tool_call_id, "content": message.content}
+            blocks.append({"type": "tool_result", **result})
+        elif message.content:
+            blocks.append({"type": "text", "text": message.content})
+        for call in message.tool_calls:
+            if call.signature:  # the thoughts that led to the call stand before it
+                blocks = [*json.loads(call.signature), *blocks]
+            use = {"id": call.id, "name": call.name, "input": dict(call.arguments)}
+            blocks.append({"type": "tool_use", **use})
+        role = "assistant" if message.role == "assistant" else "user"
+        if message.role == "tool" and turns and turns[-1]["content"][0]["type"] == "tool_result":
+            turns[-1]["content"] += blocks
+        elif blocks:
+            turns.append({"role": role, "content": blocks})
+    return turns
+
+
+def _completion(message: Any) -> Completion:
+    thoughts = [
+        block.model_dump(mode="json", exclude_none=True)
+        for block in message.content
+        if block.type in ("thinking", "redacted_thinking")
+    ]
+    signature = json.dumps(thoughts).encode() if thoughts else None
+    uses = [block for block in message.content if block.type == "tool_use"]
+    finish = FINISH.get(message.stop_reason, "stop")
+    usage = message.usage
+    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+    return Completion(
+        text="".join(block.text for block in message.content if block.type == "text"),
+        tool_calls=[
+            ToolCall(
+                id=use.id,
+                name=use.name,
+                arguments=dict(use.input),
+                signature=signature if n == 0 else None,
+            )
+            for n, use in enumerate(uses)
+        ],
+        finish=finish,
+        reason="refusal" if finish == "blocked" else "",
+        usage=Usage(prompt_tokens=usage.input_tokens + cached, answer_tokens=usage.output_tokens),
+    )

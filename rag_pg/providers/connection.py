@@ -1,0 +1,265 @@
+"""The connection to a provider: key, address, time-out, repetition, errors in rag_pg's words.
+
+All providers go through it, so no error leaves that is not rag_pg's, and none that shows a key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from rag_pg.errors import (
+    InvalidInput,
+    ProviderAuth,
+    ProviderError,
+    ProviderTimeout,
+    ProviderUnavailable,
+    RagError,
+    RateLimited,
+    UnusableReply,
+)
+from rag_pg.retry import Backoff, retry
+
+ATTEMPTS = 3
+PAUSES = Backoff(first=0.5, factor=4.0)  # after a 429 without Retry-After, and after a 5xx
+PATIENCE = 20.0  # seconds: a longer Retry-After is not waited out, the error says it
+
+C = TypeVar("C")
+T = TypeVar("T")
+Sleep = Callable[[float], object]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provider:
+    """Where a provider is, and where its key and address are set.
+
+    free_elsewhere: at another address than `url` it may be a server of one's own, which asks for no key.
+    """
+
+    name: str
+    url: str
+    url_setting: str
+    key_settings: tuple[str, ...]
+    free_elsewhere: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Access:
+    """What an SDK is opened with. timeout: seconds per request."""
+
+    key: str
+    url: str
+    timeout: float
+    own: bool  # at the provider's own address
+
+
+class Retryable(ProviderUnavailable):
+    """The provider failed in a way that may be over soon: a 5xx, a connection that broke."""
+
+
+class Connection(Generic[C]):
+    """A lazily opened SDK of one provider. Threads may share it.
+
+    Args:
+        open_sdk: opens the SDK, told neither to repeat nor to wait; called once, at the first use.
+        patience: seconds; a 429 that asks for a longer wait is raised at once, and with 0 every one is.
+    Raises: InvalidInput (timeout).
+    """
+
+    def __init__(
+        self,
+        provider: Provider,
+        open_sdk: Callable[[Access], C],
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        timeout: float = 60.0,
+        patience: float = PATIENCE,
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        if not timeout > 0:
+            raise InvalidInput(f"timeout must be above 0 seconds, not {timeout:g}")
+        self.provider = provider
+        self._open_sdk = open_sdk
+        self._given_key, self._given_url = api_key, base_url
+        self._timeout, self._patience, self._sleep = timeout, patience, sleep
+        self._lock = threading.Lock()
+        self._sdk: C | None = None
+        self._access = Access(key="", url="", timeout=timeout, own=True)
+
+    def call(self, use: Callable[[C], T]) -> T:
+        """Return use(sdk), repeated while the provider answers 5xx or asks for a short wait.
+
+        Raises: ProviderError and its kinds, ModelUnavailable.
+        """
+        sdk = self.open()
+
+        def attempt() -> T:
+            try:
+                return use(sdk)
+            except RagError:
+                raise
+            except Exception as exc:
+                raise self._translate(exc) from self._cause(exc)
+
+        return retry(attempt, pause_after=self._pause_after, sleep=self._sleep)
+
+    def stream(self, use: Callable[[C], Iterator[T]]) -> Generator[T]:
+        """Yield what use(sdk) yields; repeated as by `call` until the first came, then no more."""
+
+        def begin(sdk: C) -> tuple[list[T], Iterator[T]]:
+            pieces = use(sdk)
+            return list(islice(pieces, 1)), pieces
+
+        first, rest = self.call(begin)
+        try:
+            yield from first
+            yield from rest
+        except RagError:
+            raise
+        except Exception as exc:
+            raise self._translate(exc) from self._cause(exc)
+        finally:
+            if isinstance(rest, Generator):
+                rest.close()
+
+    def _pause_after(self, exc: Exception, failures: int) -> float | None:
+        if failures >= ATTEMPTS:
+            return None
+        if isinstance(exc, RateLimited):
+            pause = PAUSES.pause(failures) if exc.retry_after is None else exc.retry_after
+            return pause if pause <= self._patience else None
+        return PAUSES.pause(failures) if isinstance(exc, Retryable) else None
+
+    def open(self) -> C:
+        """Return the SDK, imported and given its key. Raises: ProviderAuth, ModelUnavailable."""
+        with self._lock:
+            if self._sdk is None:
+                url = self._given_url or os.environ.get(self.provider.url_setting)
+                url = (url or self.provider.url).rstrip("/")
+                own = url == self.provider.url
+                key = self._find_key(needed=own or not self.provider.free_elsewhere)
+                self._access = Access(key=key, url=url, timeout=self._timeout, own=own)
+                self._sdk = self._open_sdk(self._access)
+            return self._sdk
+
+    def _find_key(self, *, needed: bool) -> str:
+        """Return the key, "" for none. Raises: ProviderAuth (it is needed, or cannot be sent)."""
+        name, settings = self.provider.name, self.provider.key_settings
+        key = (self._given_key or next(filter(None, map(os.environ.get, settings)), "")).strip()
+        if not key and needed and settings:
+            raise ProviderAuth(f"no key for {name}: set {settings[0]}, or pass api_key")
+        if not (key.isascii() and (key.isprintable() or not key) and " " not in key):
+            raise ProviderAuth(f"the key for {name} has characters that no key has: copy it again")
+        return key
+
+    def _cause(self, exc: Exception) -> Exception | None:
+        """The error to show as the cause: none whose text, or whose own causes', holds the key."""
+        chain: BaseException | None = exc
+        while chain is not None:
+            if self._access.key and self._access.key in f"{chain} {chain!r}":
+                return None
+            chain = chain.__cause__ or chain.__context__
+        return exc
+
+    def _translate(self, exc: Exception) -> ProviderError:
+        """Return rag_pg's error for an SDK's."""
+        name, url = self.provider.name, self._access.url
+        kinds = {kind.__name__ for error in _causes(exc) for kind in type(error).__mro__}
+        response = getattr(exc, "response", None)
+        if hasattr(response, "status_code"):
+            return self._from_response(response, exc)
+        if kinds & {"TimeoutException", "Timeout"}:
+            return ProviderTimeout(
+                f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
+            )
+        said = self._clean(f"{type(exc).__name__}: {exc}")
+        if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
+            return Retryable(f"{name} at {url} broke off its answer ({said}); ask again")
+        if kinds & {"TransportError", "RequestException", "InvalidURL"}:
+            return ProviderUnavailable(
+                f"cannot reach {name} at {url} ({said}); "
+                f"check the network, the proxy and {self.provider.url_setting}"
+            )
+        if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
+            return ProviderUnavailable(f"{name} broke off its answer ({said}); ask again")
+        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({said})")
+
+    def _from_response(self, response: Any, exc: Exception) -> ProviderError:
+        name = self.provider.name
+        status = int(response.status_code)
+        body = _error_body(response, exc)
+        code = str(body.get("status") or body.get("code") or body.get("type") or "")
+        label = f"{status} {code}" if code != str(status) else f"{status}"
+        said = self._clean(f"{label}: {body.get('message') or ''}")
+        refused = status in (401, 403) or "API_KEY_INVALID" in str(body.get("details"))
+        if refused or (status == 400 and "api key" in said.lower()):
+            settings = " or ".join(self.provider.key_settings)
+            return ProviderAuth(f"{name} refused the key ({said}); check {settings}")
+        if status == 429:
+            wait = _retry_after(body, response.headers)
+            when = "" if wait is None else f"; it asks to wait {wait:g} s"
+            return RateLimited(f"{name}'s rate limit is reached ({said}){when}", wait)
+        if status in (408, 504):
+            return ProviderTimeout(
+                f"{name} did not finish within its {self._timeout:g} s ({said}); raise timeout"
+            )
+        if status >= 500:
+            return Retryable(f"{name} answered {said}")
+        if status < 400:  # an error inside a stream that had begun well
+            return ProviderUnavailable(f"{name} broke off its answer ({said}); ask again")
+        return ProviderError(f"{name} answered {said}")
+
+    def _clean(self, text: str) -> str:
+        """One line of at most 300 characters without the key."""
+        key = self._access.key
+        return " ".join((text.replace(key, "***") if key else text).split())[:300].rstrip(": ")
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    """The error and what it was raised from: some SDKs wrap those of their HTTP library."""
+    current: BaseException | None = exc
+    while current is not None:
+        yield current
+        current = current.__cause__
+
+
+def _error_body(response: Any, exc: Exception) -> Mapping[str, Any]:
+    """What a reply says of the error; of one that is not JSON, its text as the message."""
+    try:
+        body = response.json()
+    except Exception:  # no JSON, or a stream that was read already
+        body = getattr(exc, "body", None)
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        error = body.get("error", body.get("detail", body))
+        return error if isinstance(error, dict) else {"message": str(error)}
+    try:
+        return {"message": str(response.text)}
+    except Exception:  # a stream that was not read
+        return {"message": str(exc)}
+
+
+def _retry_after(body: Mapping[str, Any], headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from the reply's RetryInfo, else from its Retry-After; None: not said."""
+    for detail in body.get("details") or ():
+        if isinstance(detail, dict) and str(detail.get("@type")).endswith("RetryInfo"):
+            match = re.fullmatch(r"(\d+(?:\.\d+)?)s", str(detail.get("retryDelay")))
+            if match:
+                return float(match[1])
+    header = headers.get("retry-after") or ""
+    if re.fullmatch(r"\d+(\.\d+)?", header):
+        return float(header)
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
