@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
@@ -38,6 +39,8 @@ class SearchOptions(StatementOptions, total=False):
     rewrite: Sequence[str]
     history: Sequence[Message | Mapping[str, Any]]
     helper_llm: str | LLM | None
+    now: datetime | None
+    time_zone: str | None
 
 
 def check_names(

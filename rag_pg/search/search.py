@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal, Unpack, cast
 
 from rag_pg.db import Database, plain_arguments
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
-from rag_pg.search.rewrite import Rewritten, Variant, rewrite_question
+from rag_pg.search.rewrite import Rewritten, Variant, combine, rewrite_question
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
 from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Message, Vectors
@@ -46,6 +48,7 @@ class Searcher:
         self._embedder: Embedder | None = None
         self._open_llm = llm
         self._vectors: QueryVectors | None = None
+        self._metadata = CollectionMetadata(database, info.name)
         self._status: str | None = None
         self._status_at = float("-inf")
 
@@ -71,6 +74,9 @@ class Searcher:
             options.pop("rewrite", ()),
             history=options.pop("history", ()),
             helper_llm=options.pop("helper_llm", None),
+            filter=options.get("filter"),
+            now=options.pop("now", None),
+            time_zone=options.pop("time_zone", None),
         )
         hits = self.find(rewritten, **options)
         hits.seconds = time.perf_counter() - started
@@ -83,11 +89,15 @@ class Searcher:
         *,
         history: Sequence[Message | Mapping[str, Any]] = (),
         helper_llm: str | LLM | None = None,
+        filter: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        time_zone: str | None = None,
     ) -> Rewritten:
         """Return what a question asks to search for; see `rewrite_question`.
 
         Args:
-            helper_llm: a model or its name; None: that of the settings.
+            helper_llm: a model or its name; None: that of the settings. filter: what the search
+                will be given beside that of the question.
         Raises: as `rewrite_question`, and InvalidQuery (no text, an empty one).
         """
         if not isinstance(question, str):
@@ -98,7 +108,16 @@ class Searcher:
         if not names and not history:
             return Rewritten(question=question, variants=(Variant(query=question),))
         llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
-        return rewrite_question(question, names, history=history, helper_llm=llm)
+        return rewrite_question(
+            question,
+            names,
+            history=history,
+            helper_llm=llm,
+            metadata=self._metadata,
+            within=filter,
+            now=now,
+            time_zone=time_zone,
+        )
 
     def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         """Return the hits of a question's variants, fused by reciprocal rank where there are
@@ -107,6 +126,10 @@ class Searcher:
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)
         statement = cast(StatementOptions, options)
+        if rewritten.filter:
+            statement["filter"] = combine(statement.get("filter"), rewritten.filter)
+        if rewritten.boosts:
+            statement["boosts"] = [*(statement.get("boosts") or ()), *rewritten.boosts]
         plain_arguments(statement)
         limit = statement.setdefault("limit", 10)
         page = slice(limit)

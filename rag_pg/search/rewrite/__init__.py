@@ -1,16 +1,22 @@
 """a question and its conversation -> what to search for.
 
-A follow-up is made to stand alone, and a question gets other wordings.
+A follow-up is made to stand alone, a filter is read from a question, and it gets other wordings.
 """
 
+from rag_pg.search.rewrite.fields import MOST_VALUES, Field, Metadata
+from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, rewrite_question
 from rag_pg.search.rewrite.rewritten import Rewritten, Variant, read_history
 
 __all__ = [
+    "MOST_VALUES",
     "REWRITES",
+    "Field",
+    "Metadata",
     "Rewritten",
     "Variant",
     "check_rewrites",
+    "combine",
     "read_history",
     "rewrite_question",
 ]

@@ -1,0 +1,42 @@
+"""The metadata of a collection as a rewrite may see it: declared fields with their values."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_pg.db import Database
+from rag_pg.search.rewrite import MOST_VALUES, Field
+
+SECONDS = 60.0  # that they are remembered
+
+
+class CollectionMetadata:
+    """The fields that `index_field` declared, read at most once a minute; counts of documents,
+    always."""
+
+    def __init__(self, database: Database, collection: str) -> None:
+        self._database = database
+        self._collection = collection
+        self._fields: Sequence[Field] = ()
+        self._read_at = float("-inf")
+        self._lock = threading.Lock()
+
+    def fields(self) -> Sequence[Field]:
+        """The declared fields by name. Raises: as the database."""
+        with self._lock:
+            if time.monotonic() - self._read_at > SECONDS:
+                declared = self._database.list_fields(self._collection)
+                self._fields = [self._read(name, type_) for name, type_ in declared.items()]
+                self._read_at = time.monotonic()
+            return self._fields
+
+    def count(self, filter: Mapping[str, Any]) -> int:
+        """How many documents pass a filter. Raises: InvalidQuery (it does not compile)."""
+        return self._database.count_documents(self._collection, metadata_filter=filter)
+
+    def _read(self, name: str, type_: str) -> Field:
+        found = self._database.facets(self._collection, name, metadata_filter={}, limit=MOST_VALUES)
+        return Field(name=name, type=type_, values=tuple(facet.value for facet in found))

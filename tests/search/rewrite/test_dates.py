@@ -1,0 +1,151 @@
+"""Dates in a question, with a frozen clock: Sunday, 22 November 2026, 18:30 in Zurich."""
+
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_pg import InvalidInput
+from rag_pg.search.rewrite.dates import find_period
+from rag_pg.search.rewrite.rewrite import local_time
+
+ZONE = ZoneInfo("Europe/Zurich")
+NOW = datetime(2026, 11, 22, 18, 30, tzinfo=ZONE)
+
+
+@pytest.mark.parametrize(
+    ("question", "start", "stop"),
+    [
+        ("which contracts were signed last quarter?", "2026-07-01", "2026-10-01"),
+        ("what is due next Tuesday?", "2026-11-24", "2026-11-25"),
+        ("what happened last Tuesday?", "2026-11-17", "2026-11-18"),
+        ("the meeting this Tuesday", "2026-11-17", "2026-11-18"),
+        ("last Sunday", "2026-11-15", "2026-11-16"),
+        ("next Sunday", "2026-11-29", "2026-11-30"),
+        ("what changed in the last 30 days?", "2026-10-23", "2026-11-23"),
+        ("in the past week", "2026-11-15", "2026-11-23"),
+        ("over the last month", "2026-10-22", "2026-11-23"),
+        ("last week", "2026-11-09", "2026-11-16"),
+        ("this week", "2026-11-16", "2026-11-23"),
+        ("next month", "2026-12-01", "2027-01-01"),
+        ("last year", "2025-01-01", "2026-01-01"),
+        ("this quarter", "2026-10-01", "2027-01-01"),
+        ("the next two quarters", "2027-01-01", "2027-07-01"),
+        ("past 3 quarters", "2026-01-01", "2026-10-01"),
+        ("next decade", "2030-01-01", "2040-01-01"),
+        ("last weekend", "2026-11-14", "2026-11-16"),
+        ("today", "2026-11-22", "2026-11-23"),
+        ("yesterday", "2026-11-21", "2026-11-22"),
+        ("the day before yesterday", "2026-11-20", "2026-11-21"),
+        ("three days ago", "2026-11-19", "2026-11-20"),
+        ("2 weeks ago", "2026-11-02", "2026-11-09"),
+        ("a month ago", "2026-10-01", "2026-11-01"),
+        ("five days from now", "2026-11-27", "2026-11-28"),
+        ("in March", "2026-03-01", "2026-04-01"),
+        ("in December", "2025-12-01", "2026-01-01"),
+        ("last December", "2025-12-01", "2026-01-01"),
+        ("next March", "2027-03-01", "2027-04-01"),
+        ("in 2024", "2024-01-01", "2025-01-01"),
+        ("reports of 2023", "2023-01-01", "2024-01-01"),
+        ("March 2024", "2024-03-01", "2024-04-01"),
+        ("on 5 March 2024", "2024-03-05", "2024-03-06"),
+        ("on March 5th, 2024", "2024-03-05", "2024-03-06"),
+        ("on 2024-02-29", "2024-02-29", "2024-03-01"),
+        ("2024-12", "2024-12-01", "2025-01-01"),
+        ("Q3 2025", "2025-07-01", "2025-10-01"),
+        ("the third quarter of 2025", "2025-07-01", "2025-10-01"),
+        ("H2 2025", "2025-07-01", "2026-01-01"),
+        ("since March", "2026-03-01", None),
+        ("after 2024", "2025-01-01", None),
+        ("before 2024", None, "2024-01-01"),
+        ("until last Friday", None, "2026-11-21"),
+        ("older than six months", None, "2026-05-22"),
+        ("between 2023 and 2024", "2023-01-01", "2025-01-01"),
+        ("from 5 March 2024 to 7 April 2024", "2024-03-05", "2024-04-08"),
+    ],
+)
+def test_a_date_becomes_the_days_that_it_means(
+    question: str, start: str | None, stop: str | None
+) -> None:
+    period = find_period(question, NOW)
+    assert period is not None
+    edges = [edge and edge.strftime("%Y-%m-%d %H:%M") for edge in (period.start, period.stop)]
+    assert edges == [start and f"{start} 00:00", stop and f"{stop} 00:00"]
+    assert period.text in question
+    for edge in (period.start, period.stop):
+        assert edge is None or edge.tzinfo is ZONE
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "how do I open port 2024?",
+        "error 1999 in module",
+        "may I do this?",
+        "the march of time",
+        "until 30 February 2024",
+        "2020-13-01",
+        "the last page",
+        "next steps",
+        "second part",
+        "in 3 steps",
+        "9999 decades ago",
+        "",
+    ],
+)
+def test_what_is_no_date_is_none(question: str) -> None:
+    assert find_period(question, NOW) is None
+
+
+def test_hours_are_counted_by_the_clock_that_does_not_jump() -> None:
+    after_the_change = datetime(2026, 3, 29, 4, 0, tzinfo=ZONE)  # the clocks went forward at 2
+    period = find_period("in the last 3 hours", after_the_change)
+    assert period is not None
+    assert period.exact
+    assert period.start == datetime(2026, 3, 29, 0, 0, tzinfo=ZONE)
+    assert period.stop == after_the_change
+
+
+def test_a_time_zone_decides_which_day_it_is() -> None:
+    utc = datetime(2026, 11, 22, 23, 30, tzinfo=ZoneInfo("UTC"))
+    tokyo = local_time(utc, "Asia/Tokyo")
+    period = find_period("today", tokyo)
+    assert period is not None
+    assert period.start is not None
+    assert period.start.isoformat() == "2026-11-23T00:00:00+09:00"
+
+
+def test_a_clock_without_a_zone_is_in_the_zone_named() -> None:
+    assert local_time(datetime(2026, 1, 1, 12), "Asia/Tokyo").isoformat().endswith("12:00:00+09:00")
+    assert local_time(None, None).tzinfo is not None
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "../etc/passwd", ""])
+def test_a_time_zone_that_there_is_none_of_is_named(name: str) -> None:
+    with pytest.raises(InvalidInput, match="no time zone"):
+        local_time(None, name)
+
+
+@given(st.dates(date(2001, 1, 1), date(2099, 1, 1)), st.integers(1, 12))
+def test_calendar_units_touch_and_hold_today(day: date, count: int) -> None:
+    now = datetime(day.year, day.month, day.day, 12, tzinfo=ZONE)
+    for unit in ("day", "week", "month", "quarter", "year"):
+        this, last, following = (
+            find_period(f"{way} {unit}", now) for way in ("this", "last", "next")
+        )
+        assert this and last and following
+        assert last.stop == this.start
+        assert this.stop == following.start
+        assert this.start is not None and this.stop is not None
+        assert this.start <= now < this.stop
+        rolling = find_period(f"in the last {count} {unit}s", now)
+        assert rolling and rolling.start and rolling.stop
+        assert rolling.start < rolling.stop <= now + timedelta(days=1)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    find_period(text, NOW)
+    find_period(f"since {text} 2024", NOW)
