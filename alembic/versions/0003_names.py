@@ -98,9 +98,7 @@ has_index _has_index
 has_language _has_language
 has_scalar _has_scalar
 held_back throttled_spaces
-held_chunks _held_chunks
 held_job _leased_job
-held_postings _held_postings
 identifiers _identifiers
 index_chunks _index_chunks
 index_memory _index_memory
@@ -248,6 +246,9 @@ END $$
 STATEMENTS = (
     "ALTER TYPE rag.request RENAME TO search_arguments",
     "ALTER TABLE rag.requests RENAME TO worker_calls",
+    "ALTER TABLE rag.workers RENAME COLUMN held TO leased_jobs",
+    "ALTER TABLE rag.keyword_postings RENAME COLUMN held TO posting_or_count",
+    "ALTER TYPE rag.keyword_query RENAME ATTRIBUTE times TO query_frequencies",
     """
     CREATE TYPE rag.collection_info AS (
         collection_id integer,

@@ -77,7 +77,7 @@ class Documents(Statements):
             halfvec = halfvec_type(connection)
             connection.execute(
                 sql.SQL(
-                    "CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text,"
+                    "CREATE TEMPORARY TABLE staged_chunks (position bigint, uri text, title text,"
                     " heading text, content text, metadata jsonb, embedding {}) ON COMMIT DROP"
                 ).format(sql.Identifier(vector_schema(connection), "halfvec"))
             )

@@ -117,8 +117,8 @@ class Searches(Statements):
             """SELECT rag.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s,
                    %(start_mark)s, %(stop_mark)s,
                       %(ellipsis)s) AS snippet
-               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, place)
-               ORDER BY k.place""",
+               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, position)
+               ORDER BY k.position""",
             collection=collection,
             query=query,
             ids=list(chunk_ids),

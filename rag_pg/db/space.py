@@ -32,7 +32,7 @@ class SpaceSettings:
 class Compared:
     """What one space finds for one query: a row of rag.compare_spaces."""
 
-    place: int
+    query_number: int
     query_text: str
     space_id: int
     chunk_ids: Sequence[int]

@@ -20,18 +20,18 @@ class Workers(Statements):
         version: str,
         collections: Sequence[str] | None,
         concurrency: int,
-        held: int,
+        leased_jobs: int,
         rates: Mapping[str, float],
     ) -> None:
         """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
         found = self._scalar(
             """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
-               %(held)s, %(rates)s)""",
+               %(jobs)s, %(rates)s)""",
             name=name,
             version=version,
             collections=None if collections is None else list(collections),
             concurrency=concurrency,
-            held=held,
+            jobs=leased_jobs,
             rates=Jsonb(rates),
         )
         check_api_version(int(found))

@@ -166,7 +166,7 @@ class Heartbeat:
                 version=self.version,
                 collections=self.collections,
                 concurrency=self.concurrency,
-                held=len(held),
+                leased_jobs=len(held),
                 rates=self.rates(),
             )
             self._beat_at = time.monotonic()

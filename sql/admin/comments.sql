@@ -124,7 +124,7 @@ $$worker  name that it gave itself
 version  release of its program
 collections  those it works for; NULL: all
 concurrency  jobs that it works on at a time
-held  jobs that it has leased now
+leased_jobs  jobs that it has leased now
 rates  jobs a second that each collection got of late
 started_at  when it first reported
 seen_at  when it last reported$$),
@@ -245,13 +245,13 @@ slot  number of the chunk in postings
 chunk_id  chunk that has the slot$$),
 ('keyword_postings',
  'Which chunks of a segment contain a lexeme, deleted ones included.
-In one of three forms. One posting only (two rows in three): in held itself. Rare lexemes, and all
-of an open segment: in postings; a lexeme has one such row per merge until its block is full, one
-row afterwards. Frequent lexemes of a sealed segment: in weights, which pgvector adds up. Weights
-select candidates; scores come from the chunks.',
+In one of three forms. One posting only (two rows in three): in the row itself. Rare lexemes, and
+all of an open segment: in postings; a lexeme has one such row per merge until its block is full,
+one row afterwards. Frequent lexemes of a sealed segment: in weights, which pgvector adds up.
+Weights select candidates; scores come from the chunks.',
 $$collection_id  collection of the chunks
 segment  first slot of the segment
-held  the single posting (rag._posting), else minus the number of chunks
+posting_or_count  the single posting (rag._posting), else minus the number of chunks
 idf  inverse document frequency with which the weights were computed
 top  the largest of the weights
 lexeme  the word as it is indexed
@@ -294,7 +294,7 @@ Its arrays have one entry per lexeme, the weightiest first.',
 $$collection_key  collection_id of the collection
 lexemes  words of the query as they are indexed
 term_queries  the same as tsquery
-times  query term frequency: how often the query contains the lexeme
+query_frequencies  query term frequency: how often the query contains the lexeme
 chunk_counts  live document frequency
 factors  query term frequency × idf
 chunk_count  live chunks of the collection

@@ -218,10 +218,10 @@ BEGIN
     RETURN QUERY
     WITH RECURSIVE leaf (steps, value) AS (
         SELECT ARRAY[e.key], e.value
-        FROM generate_series(0, looked_at - 1) AS p (place),
+        FROM generate_series(0, looked_at - 1) AS p (step),
         LATERAL (SELECT k.metadata FROM rag.chunks AS k
                  WHERE k.collection_id = collection_key
-                     AND k.chunk_id >= _first + (_last - _first) / looked_at * p.place
+                     AND k.chunk_id >= _first + (_last - _first) / looked_at * p.step
                  ORDER BY k.chunk_id LIMIT 1) AS s,
         LATERAL jsonb_each(s.metadata) AS e
         UNION ALL
@@ -229,7 +229,7 @@ BEGIN
         FROM leaf AS l, LATERAL
             jsonb_each(CASE jsonb_typeof(l.value) WHEN 'object' THEN l.value ELSE '{}' END) AS e
         WHERE cardinality(l.steps) < 32
-    ), held AS MATERIALIZED (
+    ), typed AS MATERIALIZED (
         SELECT l.steps, CASE WHEN count(h.number) > 0 THEN 'numeric' ELSE 'timestamptz' END AS type,
                (array_agg(l.value ORDER BY h.number, h.day))[1] AS lowest,
                (array_agg(l.value ORDER BY h.number DESC, h.day DESC))[1] AS highest
@@ -241,7 +241,7 @@ BEGIN
             AND count(DISTINCT l.value) >= 3
     )
     SELECT n.field, h.type, h.lowest, h.highest
-    FROM held AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
+    FROM typed AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
     WHERE octet_length(n.field) BETWEEN 1 AND 500
         AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
             AND f.field = n.field)

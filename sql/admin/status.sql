@@ -52,7 +52,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT 'worker', w.worker, 'running',
-           format('release %s, %s of %s jobs, for %s; seen %s s ago', w.version, w.held,
+           format('release %s, %s of %s jobs, for %s; seen %s s ago', w.version, w.leased_jobs,
                   w.concurrency, coalesce(array_to_string(w.collections, ', '), 'all collections'),
                   greatest(0, round(extract(epoch FROM clock_timestamp() - w.seen_at))))
     FROM rag.list_workers() AS w;

@@ -56,8 +56,8 @@ BEGIN
                   rag._field_index(of_table, _id, rag._field_name(_steps)), of_table || '_' || _id,
                       type,
                   (SELECT string_agg(format(' OPERATOR(pg_catalog.->) %L', s.step), ''
-                      ORDER BY s.place)
-                   FROM unnest(_steps) WITH ORDINALITY AS s (step, place)),
+                      ORDER BY s.position)
+                   FROM unnest(_steps) WITH ORDINALITY AS s (step, position)),
                   CASE type WHEN 'text' THEN ' COLLATE pg_catalog."C"' END,
                   -- the order of "the latest ones"
                   CASE of_table WHEN 'documents' THEN ' DESC NULLS LAST' END);
@@ -107,8 +107,8 @@ BEGIN
             _before, index_field.type
         USING ERRCODE = 'RG003', HINT = 'call rag.unindex_field first to change it';
     END IF;
-    FOR _place IN 1..cardinality(_tables) LOOP
-        _index := rag._field_index(_tables[_place], _id, _name);
+    FOR _position IN 1..cardinality(_tables) LOOP
+        _index := rag._field_index(_tables[_position], _id, _name);
         IF EXISTS (SELECT FROM pg_index AS i
                    WHERE i.indexrelid = to_regclass(format('rag.%I', _index))
                        AND NOT i.indisvalid) THEN
@@ -116,10 +116,10 @@ BEGIN
             EXECUTE format('DROP INDEX rag.%I', _index);
         END IF;
         IF to_regclass(format('rag.%I', _index)) IS NULL THEN
-            EXECUTE regexp_replace(_statements[_place], '^CREATE INDEX CONCURRENTLY',
+            EXECUTE regexp_replace(_statements[_position], '^CREATE INDEX CONCURRENTLY',
                 'CREATE INDEX');
         END IF;
-        EXECUTE format('ANALYZE rag.%I', _tables[_place] || '_' || _id);
+        EXECUTE format('ANALYZE rag.%I', _tables[_position] || '_' || _id);
     END LOOP;
 END
 $$;

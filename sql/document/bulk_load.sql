@@ -60,7 +60,7 @@ BEGIN
         INTO _ids
         FROM (
             SELECT t.uri, max(t.title) AS title,
-                string_agg(t.content, E'\n\n' ORDER BY t.place) AS content,
+                string_agg(t.content, E'\n\n' ORDER BY t.position) AS content,
                    CASE count(*) WHEN 1 THEN (array_agg(t.metadata))[1]
                        ELSE rag._shared_metadata(array_agg(t.metadata)) END
                        AS shared
@@ -72,14 +72,15 @@ BEGIN
 
         SELECT count(r.chunk_id) INTO _stored
         FROM (
-            SELECT array_agg(d.document_id ORDER BY t.place) AS ids,
-                array_agg(t.ordinal ORDER BY t.place) AS ordinals,
+            SELECT array_agg(d.document_id ORDER BY t.position) AS ids,
+                array_agg(t.ordinal ORDER BY t.position) AS ordinals,
                    array_agg(NULL::integer) AS nulls,
-                       array_agg(t.heading ORDER BY t.place) AS headings,
-                   array_agg(t.content ORDER BY t.place) AS contents,
-                       array_agg(t.metadata ORDER BY t.place) AS extras,
-                   array_agg(t.embedding ORDER BY t.place) AS vectors
-            FROM (SELECT x.*, (row_number() OVER (PARTITION BY x.uri ORDER BY x.place) - 1)::integer
+                       array_agg(t.heading ORDER BY t.position) AS headings,
+                   array_agg(t.content ORDER BY t.position) AS contents,
+                       array_agg(t.metadata ORDER BY t.position) AS extras,
+                   array_agg(t.embedding ORDER BY t.position) AS vectors
+            FROM (SELECT x.*,
+                (row_number() OVER (PARTITION BY x.uri ORDER BY x.position) - 1)::integer
                 AS ordinal
                   FROM pg_temp.staged_chunks AS x WHERE x.uri = ANY (_uris)) AS t,
             LATERAL (SELECT rag.document_id(_collection.name, t.uri) AS document_id) AS d
@@ -103,7 +104,8 @@ COMMENT ON FUNCTION rag.load_staged(text) IS
 $$Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form
 of put_chunks.
 
-Columns of staged_chunks: place bigint (order), uri, title, heading, content text, metadata jsonb,
-embedding halfvec. Into an empty collection, the vector index is built after the vectors are in.
-Rows with the same uri make one document; metadata that all of them share becomes the document's.
-Returns counts of documents and chunks, and the ids of the documents queued for embedding.$$;
+Columns of staged_chunks: position bigint (order), uri, title, heading, content text, metadata
+jsonb, embedding halfvec. Into an empty collection, the vector index is built after the vectors are
+in. Rows with the same uri make one document; metadata that all of them share becomes the
+document's. Returns counts of documents and chunks, and the ids of the documents queued for
+embedding.$$;

@@ -134,12 +134,13 @@ BEGIN
     FROM (
         SELECT x.chunk_id, i.searchable, i.hash, i.language, i.metadata, i.tenant
         FROM (
-            SELECT u.place, u.document_id, d.language, t.searchable, h.hash,
+            SELECT u.position, u.document_id, d.language, t.searchable, h.hash,
                 d.metadata || coalesce(u.extra, '{}') AS metadata,
-                   d.tenant, row_number() OVER (PARTITION BY u.document_id, h.hash ORDER BY u.place)
+                   d.tenant, row_number() OVER (PARTITION BY u.document_id,
+                       h.hash ORDER BY u.position)
                        AS copy
             FROM unnest(document_ids, headings, contents, extras) WITH ORDINALITY
-                AS u (document_id, heading, content, extra, place)
+                AS u (document_id, heading, content, extra, position)
             JOIN unnest(_documents.ids, _documents.titles, _documents.languages,
                 _documents.metadatas, _documents.tenants)
                 AS d (document_id, title, language, metadata, tenant)
@@ -151,7 +152,7 @@ BEGIN
             AS x (chunk_id, document_id, language, content_hash, copy)
             ON x.document_id = i.document_id AND x.content_hash = i.hash AND x.copy = i.copy
             AND x.language IS NOT DISTINCT FROM i.language
-        ORDER BY i.place
+        ORDER BY i.position
     ) AS m;
 
     IF false = ANY (_new) THEN
@@ -174,8 +175,8 @@ BEGIN
             unnest(_ids, document_ids, ordinals, starts, stops, headings, contents, _metadatas,
                 _tenants, _languages, _hashes),
             rag._lex_texts(ARRAY(SELECT coalesce(l.language, _collection.language)
-                                FROM unnest(_languages) WITH ORDINALITY AS l (language, place)
-                                    ORDER BY l.place), _texts)
+                                FROM unnest(_languages) WITH ORDINALITY AS l (language, position)
+                                    ORDER BY l.position), _texts)
         ) AS u (chunk_id, document_id, ordinal, start, stop, heading, content, metadata, tenant,
             language, hash,
                 lexemes, lexeme_count)

@@ -190,7 +190,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _item jsonb;
-    _place bigint;
+    _position bigint;
     _ids uuid[] := '{}';
 BEGIN
     IF jsonb_typeof(put_documents.documents) IS DISTINCT FROM 'array' THEN
@@ -198,12 +198,12 @@ BEGIN
         HINT = 'pass [{"uri": "…", "content": "…", "title": "…", "metadata": {}}, …]';
     END IF;
     -- By uri, so that two calls with the same documents lock them in the same order.
-    FOR _item, _place IN
+    FOR _item, _position IN
         SELECT i.value, i.ordinality
         FROM jsonb_array_elements(put_documents.documents) WITH ORDINALITY AS i
         ORDER BY i.value ->> 'uri' COLLATE "C", i.ordinality
     LOOP
-        _ids[_place] := rag.put_document(
+        _ids[_position] := rag.put_document(
             put_documents.collection, _item ->> 'uri', _item ->> 'content',
                 coalesce(_item ->> 'title', ''),
             rag._record_metadata(_item,
@@ -211,7 +211,8 @@ BEGIN
             coalesce(_item ->> 'media_type', 'text/plain'),
             rag._find_language(_item ->> 'language'));
     END LOOP;
-    RETURN QUERY SELECT u.id FROM unnest(_ids) WITH ORDINALITY AS u (id, place) ORDER BY u.place;
+    RETURN QUERY SELECT u.id FROM unnest(_ids)
+        WITH ORDINALITY AS u (id, position) ORDER BY u.position;
 END
 $$;
 

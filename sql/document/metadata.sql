@@ -45,15 +45,15 @@ BEGIN
                    ELSE rag._field_value('c.metadata', rag._require_field(facets.field)) END;
     RETURN QUERY EXECUTE format($sql$
         -- grouped first: an array is taken apart once, however many documents hold it
-        WITH held AS MATERIALIZED (
+        WITH counted AS MATERIALIZED (
             SELECT %1$s AS value, count(*) AS documents FROM rag.documents AS c
             WHERE c.collection_id = $1 AND (%1$s) IS NOT NULL AND %2$s GROUP BY 1
         )
         SELECT f.value, sum(f.documents)::bigint
-        FROM (SELECT h.value, h.documents FROM held AS h WHERE jsonb_typeof(h.value) <> 'array'
+        FROM (SELECT h.value, h.documents FROM counted AS h WHERE jsonb_typeof(h.value) <> 'array'
               UNION ALL
               SELECT e.value, h.documents
-              FROM held AS h, LATERAL
+              FROM counted AS h, LATERAL
                   (SELECT DISTINCT a.value FROM jsonb_array_elements(h.value) AS a) AS e
               WHERE jsonb_typeof(h.value) = 'array') AS f
         GROUP BY f.value ORDER BY 2 DESC, 1 LIMIT $2
@@ -93,9 +93,9 @@ BEGIN
     WHERE f.collection_id = collection_key AND f.field = rag._field_name(_steps);
     RETURN (SELECT string_agg(rag._field_expression('c.metadata', _steps, t.type) || _direction ||
         ' NULLS LAST, ', ''
-                              ORDER BY t.place) || 'c.uri'
+                              ORDER BY t.position) || 'c.uri'
             FROM unnest(coalesce(_types, ARRAY['numeric', 'timestamptz', 'text', 'boolean']))
-                 WITH ORDINALITY AS t (type, place));
+                 WITH ORDINALITY AS t (type, position));
 END
 $$;
 

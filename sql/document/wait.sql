@@ -89,11 +89,11 @@ BEGIN
     LOOP
         -- Each round is a statement of its own and so has a snapshot of its own.
         SELECT count(*), string_agg(quote_literal(u.uri), ', ' ORDER BY u.uri) FILTER
-            (WHERE u.place <= 5),
+            (WHERE u.position <= 5),
                max(format('%L: %s', u.uri, coalesce(u.error, 'unknown'))) FILTER
                    (WHERE u.state = 'failed')
         INTO _count, _names, _error
-        FROM (SELECT x.*, row_number() OVER (ORDER BY x.uri) AS place
+        FROM (SELECT x.*, row_number() OVER (ORDER BY x.uri) AS position
               FROM rag.pending_documents(wait_until_searchable.collection, _ids, _versions) AS x) AS
                   u;
         EXIT WHEN _count = 0;

@@ -17,21 +17,21 @@ BEGIN
         relevant := (SELECT jsonb_object_agg(r.uri, 1)
             FROM jsonb_array_elements_text(relevant) AS r (uri));
     END IF;
-    SELECT sum(i.grade / (ln(i.place + 1) / ln(2.0)))
+    SELECT sum(i.grade / (ln(i.rank + 1) / ln(2.0)))
     INTO _best
     FROM (SELECT g.value::double precision AS grade,
-        row_number() OVER (ORDER BY g.value::double precision DESC) AS place
+        row_number() OVER (ORDER BY g.value::double precision DESC) AS rank
           FROM jsonb_each_text(relevant) AS g) AS i
-    WHERE i.place <= depth;
+    WHERE i.rank <= depth;
     SELECT count(*) FILTER (WHERE f.grade > 0)::double precision
                / nullif((SELECT count(*) FROM jsonb_each_text(relevant) AS g
                    WHERE g.value::double precision > 0), 0),
-           coalesce(sum(f.grade / (ln(f.place + 1) / ln(2.0))), 0) / nullif(_best, 0)
+           coalesce(sum(f.grade / (ln(f.rank + 1) / ln(2.0))), 0) / nullif(_best, 0)
     INTO recall, ndcg
     FROM (
         SELECT coalesce((relevant ->> d.uri)::double precision, 0) AS grade,
-               row_number() OVER (ORDER BY min(h.place)) AS place
-        FROM unnest(chunk_keys) WITH ORDINALITY AS h (id, place)
+               row_number() OVER (ORDER BY min(h.rank)) AS rank
+        FROM unnest(chunk_keys) WITH ORDINALITY AS h (id, rank)
         JOIN rag.chunks AS c ON c.collection_id = of_collection AND c.chunk_id = h.id
         JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = c.document_id
         GROUP BY d.uri
@@ -43,13 +43,13 @@ COMMENT ON FUNCTION rag._ranking_metrics(integer, bigint[], jsonb, integer) IS
 $$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document
 counts where its first chunk stands.
 
-relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(place +
+relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(rank +
 1). Source: Järvelin, Kekäläinen, TOIS 2002.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.compare_spaces(collection text, queries jsonb,
     result_limit integer DEFAULT 10)
-RETURNS TABLE (place integer, query_text text, space_id integer, chunk_ids bigint[],
+RETURNS TABLE (query_number integer, query_text text, space_id integer, chunk_ids bigint[],
     overlap double precision,
                rank_difference double precision, recall double precision, ndcg double precision)
 LANGUAGE plpgsql STABLE
@@ -106,8 +106,8 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'an embedding is an array of numbers, e.g. [0.1, 0.2, 0.3]';
     END;
     RETURN QUERY
-    WITH asked AS MATERIALIZED (
-        SELECT q.ordinality::integer AS place, q.value ->> 'query' AS query_text,
+    WITH nearest AS MATERIALIZED (
+        SELECT q.ordinality::integer AS query_number, q.value ->> 'query' AS query_text,
                nullif(q.value -> 'relevant', 'null') AS relevant, e.key::integer AS space_id,
                ARRAY(SELECT n.chunk_id
                      FROM rag._exact_search(_id, rag._require_space(e.key::integer),
@@ -117,19 +117,19 @@ BEGIN
         FROM jsonb_array_elements(queries) WITH ORDINALITY AS q,
             jsonb_each(q.value -> 'embeddings') AS e
     )
-    SELECT a.place, a.query_text, a.space_id, a.chunk_ids,
+    SELECT a.query_number, a.query_text, a.space_id, a.chunk_ids,
            s.shared / nullif(greatest(cardinality(a.chunk_ids), cardinality(o.chunk_ids)), 0),
                s.moved, j.recall, j.ndcg
-    FROM asked AS a
-    LEFT JOIN asked AS o ON o.place = a.place AND o.space_id = _active,
+    FROM nearest AS a
+    LEFT JOIN nearest AS o ON o.query_number = a.query_number AND o.space_id = _active,
     LATERAL (
-        SELECT CASE WHEN o.place IS NOT NULL THEN count(*)::double precision END AS shared,
+        SELECT CASE WHEN o.query_number IS NOT NULL THEN count(*)::double precision END AS shared,
                avg(abs(x.ordinality - y.ordinality))::double precision AS moved
         FROM unnest(a.chunk_ids) WITH ORDINALITY AS x (id)
         JOIN unnest(o.chunk_ids) WITH ORDINALITY AS y (id) ON y.id = x.id
     ) AS s,
     LATERAL rag._ranking_metrics(_id, a.chunk_ids, a.relevant, result_limit) AS j
-    ORDER BY a.place, a.space_id;
+    ORDER BY a.query_number, a.space_id;
 END
 $$;
 
@@ -139,5 +139,5 @@ for each query and space.
 
 queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri":
 grade, …}}, …]. chunk_ids: the first result_limit. Against the active space's: overlap, the share of
-chunks that both have, and rank_difference, by how many places those stand apart on average. With
+chunks that both have, and rank_difference, by how many ranks those are apart on average. With
 judgements: recall and ndcg (see rag._ranking_metrics).$$;

@@ -97,12 +97,12 @@ BEGIN
             HINT = 'a backslash stands before a dot, a dollar sign or another backslash';
     END IF;
     SELECT array_agg(replace(replace(replace(s.step, E'\\d', '.'), E'\\e', '$'), E'\\b', E'\\')
-        ORDER BY s.place)
+        ORDER BY s.position)
     INTO _steps
     FROM unnest(CASE WHEN field = '' THEN '{""}' ELSE string_to_array(
              replace(replace(replace(field, E'\\\\', E'\\b'), E'\\.', E'\\d'), E'\\$', E'\\e'), '.')
                  END)
-         WITH ORDINALITY AS s (step, place);
+         WITH ORDINALITY AS s (step, position);
     IF cardinality(_steps) > 32 THEN
         RAISE EXCEPTION 'field % has % steps', quote_literal(left(field, 100)), cardinality(_steps)
         USING ERRCODE = 'RG004',
@@ -123,8 +123,8 @@ CREATE OR REPLACE FUNCTION rag._field_name(steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.'), '$', '\$'), '.'
-    ORDER BY s.place)
-        FROM unnest(steps) WITH ORDINALITY AS s (step, place));
+    ORDER BY s.position)
+        FROM unnest(steps) WITH ORDINALITY AS s (step, position));
 
 COMMENT ON FUNCTION rag._field_name(text[]) IS
 $$The dotted path of some keys: the inverse of rag._field_steps, so each field has one name.$$;
@@ -133,8 +133,8 @@ $$The dotted path of some keys: the inverse of rag._field_steps, so each field h
 CREATE OR REPLACE FUNCTION rag._field_value(metadata_column text, steps text[])
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER BY s.place)
-                           FROM unnest(steps) WITH ORDINALITY AS s (step, place));
+RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER BY s.position)
+                           FROM unnest(steps) WITH ORDINALITY AS s (step, position));
 
 COMMENT ON FUNCTION rag._field_value(text, text[]) IS
 $$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects

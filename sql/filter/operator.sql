@@ -33,11 +33,11 @@ DECLARE
     _around jsonb[];
 BEGIN
     indexed := true;
-    FOR _place IN 1..cardinality(steps) LOOP
-        IF _place > 1 THEN  -- jsonpath would look into the elements of an array as well
+    FOR _position IN 1..cardinality(steps) LOOP
+        IF _position > 1 THEN  -- jsonpath would look into the elements of an array as well
             _objects := _objects || format('%s.type() == "object" && ', _path);
         END IF;
-        _path := _path || '.' || to_jsonb(steps[_place]);
+        _path := _path || '.' || to_jsonb(steps[_position]);
     END LOOP;
     SELECT array_agg(o.value) INTO _scalars
     FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) NOT IN ('object', 'array');
@@ -83,9 +83,9 @@ DECLARE
     _value jsonb := operand;
     _element jsonb := jsonb_build_array(operand);
 BEGIN
-    FOR _place IN REVERSE cardinality(steps)..1 LOOP
-        _value := jsonb_build_object(steps[_place], _value);
-        _element := jsonb_build_object(steps[_place], _element);
+    FOR _position IN REVERSE cardinality(steps)..1 LOOP
+        _value := jsonb_build_object(steps[_position], _value);
+        _element := jsonb_build_object(steps[_position], _element);
     END LOOP;
     RETURN ARRAY[_value, _element];
 END

@@ -72,7 +72,7 @@ BEGIN
 EXCEPTION WHEN data_exception THEN
     RAISE EXCEPTION 'start or stop of a chunk cannot be read: %', left(SQLERRM, 200)
     USING ERRCODE = 'RG001',
-    HINT = 'both are whole numbers: the chunk''s place in the text, in characters';
+    HINT = 'both are whole numbers: the chunk''s position in the text, in characters';
 END
 $$;
 

@@ -132,7 +132,7 @@ DECLARE
     _now timestamptz := clock_timestamp();  -- a variable, so that an index serves run_at <= _now
     _open integer[];
     _ingesting integer[];
-    _held integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
+    _throttled integer[] := ARRAY(SELECT h.space_id FROM rag.throttled_spaces() AS h);
     _taken bigint[];
     _some bigint[];
     _priority integer;
@@ -154,7 +154,7 @@ BEGIN
             AND (collections IS NULL OR c.name = ANY (collections)));
     _ingesting := ARRAY(
         SELECT o.id FROM unnest(_open) AS o (id)
-        WHERE _held = '{}' OR (rag._active_space(o.id)).space_id <> ALL (_held));
+        WHERE _throttled = '{}' OR (rag._active_space(o.id)).space_id <> ALL (_throttled));
 
     -- What a worker lost comes first: it has waited longest. What was lost twice may be what kills
     -- workers: it is taken alone, so that it takes no other job with it.
@@ -164,7 +164,7 @@ BEGIN
             WHERE x.lease IS NOT NULL AND x.lease_expires_at < _now AND (x.attempts >= 2) = _alone
                 AND x.collection_id = ANY (_open)
                 AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting)
-                         ELSE x.space_id <> ALL (_held) END
+                         ELSE x.space_id <> ALL (_throttled) END
                 AND (kinds IS NULL OR x.kind = ANY (kinds))
             ORDER BY x.lease_expires_at
             LIMIT CASE WHEN _alone THEN 1 ELSE job_limit END
@@ -211,7 +211,7 @@ BEGIN
                         AND x.priority = _priority AND x.collection_id = _turns[_turn]
                             AND x.run_at <= _now
                         AND CASE WHEN x.space_id IS NULL THEN x.collection_id = ANY (_ingesting)
-                                 ELSE x.space_id <> ALL (_held) END
+                                 ELSE x.space_id <> ALL (_throttled) END
                         AND (kinds IS NULL OR x.kind = ANY (kinds))
                         AND (_round = 1 OR x.job_id <> ALL (_taken))
                     ORDER BY x.run_at, x.job_id
@@ -261,7 +261,7 @@ stay where they are. collections, kinds: only these (NULL: all). Commit, work wi
 open, then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._leased_job(of_job bigint, held_lease uuid)
+CREATE OR REPLACE FUNCTION rag._leased_job(of_job bigint, job_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -270,9 +270,9 @@ DECLARE
     _job rag.jobs;
 BEGIN
     SELECT j.* INTO _job FROM rag.jobs AS j
-    WHERE j.job_id = of_job AND j.lease = held_lease AND j.lease_expires_at > clock_timestamp();
+    WHERE j.job_id = of_job AND j.lease = job_lease AND j.lease_expires_at > clock_timestamp();
     IF _job.job_id IS NULL THEN
-        RAISE EXCEPTION 'job % is no longer held by lease %', of_job, held_lease
+        RAISE EXCEPTION 'job % is no longer held by lease %', of_job, job_lease
         USING ERRCODE = 'RG005',
             HINT = 'the lease expired, or the document was deleted: drop this result, take_jobs '
                 'again';
@@ -286,14 +286,14 @@ $$The job when the lease still holds; error RG005 otherwise. Not locked: a reade
 before its document would wait in the opposite order of those who drop a collection.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._require_lease(of_job bigint, held_lease uuid)
+CREATE OR REPLACE FUNCTION rag._require_lease(of_job bigint, job_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     PERFORM FROM rag.jobs AS j WHERE j.job_id = of_job FOR UPDATE;
-    RETURN rag._leased_job(of_job, held_lease);
+    RETURN rag._leased_job(of_job, job_lease);
 END
 $$;
 
@@ -389,27 +389,28 @@ $$finish_job for many, in parallel arrays. Returns the ids of those that were st
 done.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._requeue_job(held rag.jobs, delay double precision)
+CREATE OR REPLACE FUNCTION rag._requeue_job(leased rag.jobs, delay double precision)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF EXISTS (SELECT FROM rag.jobs AS j
-               WHERE j.collection_id = held.collection_id AND j.document_id = held.document_id
-                   AND j.kind = held.kind AND j.space_id IS NOT DISTINCT FROM held.space_id
+               WHERE j.collection_id = leased.collection_id AND j.document_id = leased.document_id
+                   AND j.kind = leased.kind AND j.space_id IS NOT DISTINCT FROM leased.space_id
                    AND j.state = 'waiting' AND j.lease IS NULL) THEN
-        DELETE FROM rag.jobs AS j WHERE j.job_id = held.job_id;
+        DELETE FROM rag.jobs AS j WHERE j.job_id = leased.job_id;
         RETURN 'superseded';
     END IF;
     BEGIN
         UPDATE rag.jobs AS j
-        SET lease = NULL, lease_expires_at = NULL, attempts = held.attempts, errors = held.errors,
+        SET lease = NULL, lease_expires_at = NULL, attempts = leased.attempts,
+            errors = leased.errors,
             run_at = clock_timestamp() + make_interval(secs => delay)
-        WHERE j.job_id = held.job_id;
+        WHERE j.job_id = leased.job_id;
     -- the document was put again meanwhile: that job does the work
     EXCEPTION WHEN unique_violation THEN
-        DELETE FROM rag.jobs AS j WHERE j.job_id = held.job_id;
+        DELETE FROM rag.jobs AS j WHERE j.job_id = leased.job_id;
         RETURN 'superseded';
     END;
     RETURN 'waiting';
@@ -417,7 +418,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._requeue_job(rag.jobs, double precision) IS
-$$A held and locked job waits again, due in delay seconds, with the attempts and errors given:
+$$A leased and locked job waits again, due in delay seconds, with the attempts and errors given:
 waiting, or superseded where a newer job of the document waits.$$;
 
 

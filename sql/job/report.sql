@@ -136,7 +136,7 @@ AS $$
 DECLARE
     _job rag.jobs;
     _now timestamptz := clock_timestamp();
-    _held_back text;
+    _throttled text;
 BEGIN
     SELECT j.* INTO _job FROM rag.jobs AS j WHERE j.job_id = explain_job.job_id;
     IF _job.job_id IS NULL THEN
@@ -174,7 +174,7 @@ BEGIN
         RETURN;
     END IF;
     state := 'waiting';
-    SELECT h.reason INTO _held_back FROM rag.throttled_spaces() AS h
+    SELECT h.reason INTO _throttled FROM rag.throttled_spaces() AS h
     WHERE h.space_id = coalesce(_job.space_id, (rag._active_space(_job.collection_id)).space_id);
     next_attempt_at := coalesce(_job.lease_expires_at, _job.run_at);
     SELECT count(*) INTO jobs_before FROM rag.jobs AS j
@@ -183,7 +183,7 @@ BEGIN
         AND (j.priority > _job.priority OR (j.priority = _job.priority
              AND (j.run_at, j.job_id) < (_job.run_at, _job.job_id)));
     reason := CASE
-        WHEN _held_back IS NOT NULL THEN _held_back
+        WHEN _throttled IS NOT NULL THEN _throttled
         WHEN _job.lease IS NOT NULL
             THEN format('worker %s lost it when its lease expired; it is taken again next', worker)
         WHEN _job.run_at > _now AND jsonb_array_length(_job.errors) > 0

@@ -50,22 +50,22 @@ $$Packs one posting into a number: slot (31 bits), chunk length (24 bits), frequ
 lexeme counts at most 255 times in a chunk; a tsvector keeps 256 of its positions).$$;
 
 
-CREATE OR REPLACE FUNCTION rag._held_chunks(held bigint)
+CREATE OR REPLACE FUNCTION rag._posting_count(posting_or_count bigint)
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN greatest(1, -held)::integer;
+RETURN greatest(1, -posting_or_count)::integer;
 
-COMMENT ON FUNCTION rag._held_chunks(bigint) IS
-$$How many chunks a row of keyword_postings stands for: held is one posting or minus their
-number.$$;
+COMMENT ON FUNCTION rag._posting_count(bigint) IS
+$$How many chunks a row of keyword_postings stands for: posting_or_count is one posting or minus
+their number.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._held_postings(held bigint, postings bigint[])
+CREATE OR REPLACE FUNCTION rag._posting_list(posting_or_count bigint, postings bigint[])
 RETURNS bigint[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN held >= 0 THEN ARRAY[held] ELSE postings END;
+RETURN CASE WHEN posting_or_count >= 0 THEN ARRAY[posting_or_count] ELSE postings END;
 
-COMMENT ON FUNCTION rag._held_postings(bigint, bigint[]) IS
+COMMENT ON FUNCTION rag._posting_list(bigint, bigint[]) IS
 $$The exact postings of a row of keyword_postings; NULL where it has weights.$$;
 
 

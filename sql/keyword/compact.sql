@@ -139,7 +139,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, rag._held_chunks(p.held) AS chunk_count
+        RETURNING p.lexeme, rag._posting_count(p.posting_or_count) AS chunk_count
     ),
     live AS MATERIALIZED (
         SELECT c.chunk_id, c.lexeme_count, c.lexemes

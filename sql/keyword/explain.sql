@@ -29,7 +29,7 @@ CREATE OR REPLACE FUNCTION rag.explain_keyword(
     match text DEFAULT 'any', chunk_ids bigint[] DEFAULT NULL
 )
 RETURNS TABLE (
-    chunk_id bigint, score double precision, term text, said integer, tf integer, df bigint,
+    chunk_id bigint, score double precision, term text, qtf integer, tf integer, df bigint,
         chunk_count bigint,
     idf double precision, length integer, average_length double precision,
         length_norm double precision,
@@ -56,19 +56,19 @@ BEGIN
         );
     END IF;
     RETURN QUERY
-    SELECT x.chunk_id, sum(x.contribution) OVER (PARTITION BY x.chunk_id), x.word, x.said,
+    SELECT x.chunk_id, sum(x.contribution) OVER (PARTITION BY x.chunk_id), x.word, x.qtf,
         x.frequency, x.chunks,
-           _q.chunk_count, x.factor / x.said, x.lexeme_count, _q.average_length, x.length_norm,
+           _q.chunk_count, x.factor / x.qtf, x.lexeme_count, _q.average_length, x.length_norm,
                x.contribution
     FROM (
-        SELECT c.chunk_id, t.word, t.said, t.chunks, t.factor, f.frequency, c.lexeme_count,
+        SELECT c.chunk_id, t.word, t.qtf, t.chunks, t.factor, f.frequency, c.lexeme_count,
                1 - _q.b + _q.b * c.lexeme_count / _q.average_length AS length_norm,
                rag._bm25_grid(t.factor * rag._bm25_saturation(
                    f.frequency, c.lexeme_count, _q.average_length, _q.k1, _q.b
                )) AS contribution
         FROM rag.chunks AS c
-        CROSS JOIN unnest(_q.lexemes, _q.times, _q.chunk_counts, _q.factors) AS t
-            (word, said, chunks, factor)
+        CROSS JOIN unnest(_q.lexemes, _q.query_frequencies, _q.chunk_counts, _q.factors) AS t
+            (word, qtf, chunks, factor)
         CROSS JOIN LATERAL (
             SELECT least(cardinality(u.positions), 255) AS frequency
             FROM unnest(c.lexemes) AS u
@@ -85,7 +85,7 @@ COMMENT ON FUNCTION rag.explain_keyword(text, text, integer, jsonb, text, bigint
 $$Why chunks have their keyword scores: one row per chunk and word of the query that it contains,
 best chunk first.
 
-The chunks are those that rag.search_keyword finds, or chunk_ids. said: times in the query. tf:
-times in the chunk. df: chunks that contain it, of chunk_count. idf = ln(1 + (N - df + 0.5) / (df +
-0.5)). length_norm = 1 - b + b * length / average_length. contribution = said * idf * tf / (tf + k1
-* length_norm); the contributions of a chunk add up to its score, exactly.$$;
+The chunks are those that rag.search_keyword finds, or chunk_ids. qtf: times in the query. tf: times
+in the chunk. df: chunks that contain it, of chunk_count. idf = ln(1 + (N - df + 0.5) / (df + 0.5)).
+length_norm = 1 - b + b * length / average_length. contribution = qtf * idf * tf / (tf + k1 *
+length_norm); the contributions of a chunk add up to its score, exactly.$$;

@@ -30,11 +30,12 @@ BEGIN
             _table := 'rag.lexing_' || pg_current_xact_id();
             -- may it be dropped, too?
             EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);
-            EXECUTE format('CREATE UNLOGGED TABLE %s (place bigint, language text, searchable text '
-                'STORAGE EXTERNAL)
+            EXECUTE format('CREATE UNLOGGED TABLE %s (position bigint, language text, '
+                'searchable text STORAGE EXTERNAL)
                             WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
-            EXECUTE format('INSERT INTO %s SELECT u.place, u.language, u.searchable
-                            FROM unnest($1, $2) WITH ORDINALITY AS u (language, searchable, place)',
+            EXECUTE format('INSERT INTO %s SELECT u.position, u.language, u.searchable
+                            FROM unnest($1, $2)
+                                WITH ORDINALITY AS u (language, searchable, position)',
                                 _table)
             USING languages, texts;
         EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
@@ -45,17 +46,18 @@ BEGIN
     IF _table IS NOT NULL THEN
         RETURN QUERY EXECUTE format(
             'SELECT l.lexemes, rag._lexeme_count(l.lexemes)
-             FROM (SELECT t.place, rag._lexemes(t.language, t.searchable) AS lexemes FROM %s AS t '
+             FROM (SELECT t.position, rag._lexemes(t.language, t.searchable) AS lexemes
+                 FROM %s AS t '
                  'OFFSET 0) AS l
-             ORDER BY l.place', _table);
+             ORDER BY l.position', _table);
         EXECUTE format('DROP TABLE %s', _table);
         RETURN;
     END IF;
     RETURN QUERY
     SELECT l.lexemes, rag._lexeme_count(l.lexemes)
-    FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, place),
+    FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, position),
     LATERAL (SELECT rag._lexemes(u.language, u.searchable) AS lexemes OFFSET 0) AS l
-    ORDER BY u.place;
+    ORDER BY u.position;
 END
 $$;
 
@@ -81,15 +83,15 @@ CREATE OR REPLACE FUNCTION rag._character_pairs(searchable text)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (    -- substr of the n-th character would take n steps
-    SELECT array_agg(x.letter || coalesce(x.next_letter, '') ORDER BY x.part, x.place)
+    SELECT array_agg(x.letter || coalesce(x.next_letter, '') ORDER BY x.part, x.position)
     FROM (
-        SELECT r.part, c.place, c.letter,
-               lead(c.letter) OVER (PARTITION BY r.part ORDER BY c.place) AS next_letter
+        SELECT r.part, c.position, c.letter,
+               lead(c.letter) OVER (PARTITION BY r.part ORDER BY c.position) AS next_letter
         FROM regexp_matches(searchable, rag._unspaced_script() || '+', 'g') WITH ORDINALITY AS r
             (run, part)
-        CROSS JOIN LATERAL string_to_table(r.run[1], NULL) WITH ORDINALITY AS c (letter, place)
+        CROSS JOIN LATERAL string_to_table(r.run[1], NULL) WITH ORDINALITY AS c (letter, position)
     ) AS x
-    WHERE x.next_letter IS NOT NULL OR x.place = 1
+    WHERE x.next_letter IS NOT NULL OR x.position = 1
 );
 
 COMMENT ON FUNCTION rag._character_pairs(text) IS
@@ -101,14 +103,14 @@ CREATE OR REPLACE FUNCTION rag._identifiers(searchable text)
 RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT array_agg(lower(w.word) ORDER BY w.place)
+    SELECT array_agg(lower(w.word) ORDER BY w.position)
     FROM (
-        SELECT rtrim(s.word[1], '.:-/') AS word, s.place
+        SELECT rtrim(s.word[1], '.:-/') AS word, s.position
         FROM regexp_matches(    -- one pass: ten times as fast as splitting the text
             searchable,
             '[^\n\t\r ()[\]{}<>,;"''`=|*!?]*(?:[_/\\@#]|[.:+][^\n\t\r ()[\]{}<>,;"''`=|*!?])'
             '[^\n\t\r ()[\]{}<>,;"''`=|*!?]*', 'g'
-        ) WITH ORDINALITY AS s (word, place)
+        ) WITH ORDINALITY AS s (word, position)
     ) AS w
     WHERE length(w.word) BETWEEN 2 AND 200
       AND w.word ~ ('[[:alnum:]][_/\\@][[:alnum:]]|[[:alpha:]][.][[:alpha:]_]|[[:alpha:]]\d+[.]\d'
@@ -148,8 +150,8 @@ CREATE OR REPLACE FUNCTION rag._lexeme_list(words text[])
 RETURNS tsvector
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
-    SELECT string_agg(rag._quoted_lexeme(m.word) || ':' || least(m.place, 16383), ' ')
-    FROM unnest(words) WITH ORDINALITY AS m (word, place)
+    SELECT string_agg(rag._quoted_lexeme(m.word) || ':' || least(m.position, 16383), ' ')
+    FROM unnest(words) WITH ORDINALITY AS m (word, position)
 )::tsvector;
 
 COMMENT ON FUNCTION rag._lexeme_list(text[]) IS
@@ -269,18 +271,18 @@ documents', without those that no longer exist.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._query_terms(collection_key integer, query_text text)
-RETURNS TABLE (word text, said integer)
+RETURNS TABLE (word text, qtf integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT u.lexeme, count(DISTINCT p.place)::integer
+    SELECT u.lexeme, count(DISTINCT p.position)::integer
     FROM rag._query_languages(collection_key) AS spoken (spoken)
     CROSS JOIN LATERAL unnest(rag._lexemes(spoken.spoken, left(query_text, 100000))) AS u
-    CROSS JOIN LATERAL unnest(u.positions) AS p (place)
+    CROSS JOIN LATERAL unnest(u.positions) AS p (position)
     GROUP BY u.lexeme
-    ORDER BY min(p.place), u.lexeme
+    ORDER BY min(p.position), u.lexeme
     LIMIT 2000;     -- each is looked up in every segment
 END
 $$;

@@ -115,7 +115,7 @@ DECLARE
     _lengths bigint;
     _k1 double precision;
     _b double precision;
-    _room integer;
+    _free_slots integer;
     _seal boolean;
     _taken integer;
 BEGIN
@@ -131,18 +131,18 @@ BEGIN
             RETURN 0;   -- two billion chunks are merged: what is fresh stays fresh
         END IF;
     END IF;
-    _room := rag._keyword_block_size() - _first % rag._keyword_block_size();
+    _free_slots := rag._keyword_block_size() - _first % rag._keyword_block_size();
     SELECT coalesce(max(s.segment), _first)
     INTO _segment
     FROM rag.keyword_segments AS s
     WHERE s.collection_id = collection_key
-      AND s.segment BETWEEN _first + _room - rag._keyword_block_size() AND _first
+      AND s.segment BETWEEN _first + _free_slots - rag._keyword_block_size() AND _first
       AND NOT s.sealed;
 
     -- A bulk load fills an empty block by itself: it is sealed at once, without open segments.
-    _seal := _room = rag._keyword_block_size() AND (
+    _seal := _free_slots = rag._keyword_block_size() AND (
         SELECT count(*) FROM rag.keyword_changes AS k WHERE k.collection_id = collection_key
-    ) >= _room / 2;
+    ) >= _free_slots / 2;
 
     WITH last_taken AS (
         -- Whole chunks only: a written and deleted chunk has two changes, taken together.
@@ -152,7 +152,7 @@ BEGIN
             FROM rag.keyword_changes AS w
             WHERE w.collection_id = collection_key
             ORDER BY w.chunk_id
-            LIMIT _room
+            LIMIT _free_slots
         ) AS k
     ),
     taken AS (
@@ -178,10 +178,10 @@ BEGIN
     inverted AS MATERIALIZED (
         SELECT u.lexeme COLLATE "C" AS word, count(*)::integer AS chunks,
                array_agg(rag._posting(
-                   _first + k.place::integer - 1, c.lexeme_count, cardinality(u.positions)
+                   _first + k.position::integer - 1, c.lexeme_count, cardinality(u.positions)
                )) AS packed
         FROM state AS s
-        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS k (chunk_id, place)
+        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS k (chunk_id, position)
         CROSS JOIN LATERAL (
             SELECT x.lexeme_count, x.lexemes
             FROM rag.chunks AS x
@@ -201,10 +201,12 @@ BEGIN
     ),
     put_postings AS (
         INSERT INTO rag.keyword_postings
-            (collection_id, segment, lexeme, held, postings, weights, idf, top)
-        SELECT collection_key, _segment, x.word, x.held, x.postings, x.weights, x.idf, x.top
+            (collection_id, segment, lexeme, posting_or_count, postings, weights, idf, top)
+        SELECT collection_key, _segment, x.word, x.posting_or_count, x.postings, x.weights, x.idf,
+            x.top
         FROM (
-            SELECT i.word, CASE WHEN i.chunks = 1 THEN i.packed[1] ELSE -i.chunks END AS held,
+            SELECT i.word, CASE WHEN i.chunks = 1 THEN i.packed[1]
+                ELSE -i.chunks END AS posting_or_count,
                    CASE WHEN i.chunks > 1 THEN i.packed END AS postings,
                    NULL::{vector}.sparsevec AS weights, NULL::real AS idf, NULL::real AS top
             FROM inverted AS i
@@ -235,9 +237,9 @@ BEGIN
     ),
     put_slots AS (
         INSERT INTO rag.keyword_slots (collection_id, slot, chunk_id)
-        SELECT collection_key, _first + o.place::integer - 1, o.chunk_id
+        SELECT collection_key, _first + o.position::integer - 1, o.chunk_id
         FROM state AS s
-        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS o (chunk_id, place)
+        CROSS JOIN LATERAL unnest(s.chunk_ids) WITH ORDINALITY AS o (chunk_id, position)
     ),
     put_segment AS (
         INSERT INTO rag.keyword_segments
@@ -250,7 +252,7 @@ BEGIN
     put_totals AS (
         INSERT INTO rag.keyword_totals AS t (collection_id, chunk_count, length_sum, next_slot)
         SELECT collection_key, s.chunks, s.lengths,
-               _first + CASE WHEN _seal AND s.written > 0 THEN _room ELSE s.written END
+               _first + CASE WHEN _seal AND s.written > 0 THEN _free_slots ELSE s.written END
         FROM state AS s
         ON CONFLICT (collection_id)
         DO UPDATE SET chunk_count = excluded.chunk_count,
@@ -280,11 +282,11 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT w.word, coalesce(held.chunks, 0)::bigint - coalesce(r.chunk_count, 0)
+    SELECT w.word, coalesce(stored.chunks, 0)::bigint - coalesce(r.chunk_count, 0)
     FROM unnest(words) AS w (word)
     LEFT JOIN LATERAL (
         SELECT sum((
-            SELECT sum(rag._held_chunks(p.held))
+            SELECT sum(rag._posting_count(p.posting_or_count))
             FROM rag.keyword_postings AS p
             WHERE p.collection_id = collection_key
               AND p.segment = s.segment
@@ -292,7 +294,7 @@ BEGIN
         )) AS chunks
         FROM rag.keyword_segments AS s
         WHERE s.collection_id = collection_key
-    ) AS held ON true
+    ) AS stored ON true
     LEFT JOIN LATERAL (
         SELECT x.chunk_count
         FROM rag.keyword_removed AS x

@@ -26,7 +26,7 @@ AS $$
 DECLARE
     _q rag.keyword_query;
     _words text[];
-    _said integer[];
+    _qtf integer[];
     _term_queries tsquery[];
     _fresh_counts bigint[];
     _chunks bigint;
@@ -34,8 +34,8 @@ DECLARE
     _fresh integer;
     _fresh_lengths bigint;
 BEGIN
-    SELECT array_agg(t.word), array_agg(t.said), array_agg(rag._term_query(t.word))
-    INTO _words, _said, _term_queries
+    SELECT array_agg(t.word), array_agg(t.qtf), array_agg(rag._term_query(t.word))
+    INTO _words, _qtf, _term_queries
     FROM rag._query_terms(collection_key, query_text) AS t;
 
     SELECT c.k1, c.b, coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0)
@@ -48,13 +48,13 @@ BEGIN
     SELECT sum(f.change), sum(f.change * f.lexeme_count),
            array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
            (
-               SELECT array_agg(n.changes ORDER BY n.place)
+               SELECT array_agg(n.changes ORDER BY n.position)
                FROM (
-                   SELECT w.place, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS
+                   SELECT w.position, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS
                        changes
                    FROM fresh AS g
-                   CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, place)
-                   GROUP BY w.place
+                   CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, position)
+                   GROUP BY w.position
                ) AS n
            )
     INTO _fresh, _fresh_lengths, _q.fresh_chunks, _fresh_counts
@@ -64,15 +64,15 @@ BEGIN
     _q.chunk_count := _chunks + coalesce(_fresh, 0);
     _q.average_length := rag._mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
 
-    SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.said), array_agg(s.chunks),
+    SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.qtf), array_agg(s.chunks),
            array_agg(s.factor)
-    INTO _q.lexemes, _q.term_queries, _q.times, _q.chunk_counts, _q.factors
+    INTO _q.lexemes, _q.term_queries, _q.query_frequencies, _q.chunk_counts, _q.factors
     FROM (
-        SELECT d.*, d.said * i.idf AS factor
+        SELECT d.*, d.qtf * i.idf AS factor
         FROM (
-            SELECT w.word, w.term_query, w.said, n.chunks + coalesce(w.fresh, 0) AS chunks
-            FROM unnest(_words, _term_queries, _said, _fresh_counts)
-                AS w (word, term_query, said, fresh)
+            SELECT w.word, w.term_query, w.qtf, n.chunks + coalesce(w.fresh, 0) AS chunks
+            FROM unnest(_words, _term_queries, _qtf, _fresh_counts)
+                AS w (word, term_query, qtf, fresh)
             JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word
         ) AS d
         CROSS JOIN LATERAL rag._bm25_idf(_q.chunk_count, d.chunks) AS i (idf)

@@ -24,9 +24,9 @@ DECLARE
     _next integer := 1;
     _step integer := first_step;
 BEGIN
-    SELECT array_agg(o.place ORDER BY o.bound DESC)
+    SELECT array_agg(o.position ORDER BY o.bound DESC)
     INTO _order
-    FROM unnest(bounds) WITH ORDINALITY AS o (bound, place);
+    FROM unnest(bounds) WITH ORDINALITY AS o (bound, position);
 
     WHILE _next <= coalesce(cardinality(_order), 0)
           AND (_best[result_limit] IS NULL
@@ -35,7 +35,8 @@ BEGIN
         _best := rag._merge_topk(
             query, _best,
             rag._chunks_of_slots(query.collection_key, ARRAY(
-                SELECT slots[o.place] FROM unnest(_order[_next:_next + _step - 1]) AS o (place)
+                SELECT slots[o.position]
+                    FROM unnest(_order[_next:_next + _step - 1]) AS o (position)
             ), filter_sql),
             result_limit
         );
@@ -279,8 +280,8 @@ BEGIN
             );
             _best := rag._refine_topk(_q, _best, _found.slots, ARRAY(
                 SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _slack
-                FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, place)
-                ORDER BY x.place
+                FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, position)
+                ORDER BY x.position
             ), result_limit, _condition, _wanted);
             _bar := (_best[result_limit]).score;
             EXIT WHEN _cut = _needed

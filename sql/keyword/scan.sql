@@ -220,8 +220,8 @@ BEGIN
     SELECT array_agg(x.slot), array_agg(x.bound)
     INTO slots, bounds
     FROM (
-        SELECT t.segment - t.segment % rag._keyword_block_size() + o.place - 1 AS slot,
-                ({vector}.subvector(t.scores, o.place, 1)::real[])[1] AS bound
+        SELECT t.segment - t.segment % rag._keyword_block_size() + o.position - 1 AS slot,
+                ({vector}.subvector(t.scores, o.position, 1)::real[])[1] AS bound
         FROM (
             SELECT s.segment, s.rare_vector,
                    rag._block_scores(query, s.segment, s.rare_vector) AS scores
@@ -236,7 +236,7 @@ BEGIN
             OFFSET 0
         ) AS b
         CROSS JOIN LATERAL (
-            SELECT sum(length(z.zeros) + 1) OVER (ORDER BY z.part)::integer AS place, z.part
+            SELECT sum(length(z.zeros) + 1) OVER (ORDER BY z.part)::integer AS position, z.part
             FROM string_to_table(b.passed::text, '1') WITH ORDINALITY AS z (zeros, part)
             WHERE bit_count(b.passed) > 0
         ) AS o

@@ -28,12 +28,12 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT (
-               '{' || string_agg(w.place || ':' || w.weight, ',') || '}/' ||
+               '{' || string_agg(w.position || ':' || w.weight, ',') || '}/' ||
                    rag._keyword_block_size()
            )::{vector}.sparsevec,
            _idf, max(w.weight)::real
     FROM (
-        SELECT (p.packed >> 32) % rag._keyword_block_size() + 1 AS place,
+        SELECT (p.packed >> 32) % rag._keyword_block_size() + 1 AS position,
                ceil(1000 * _idf * rag._posting_saturation(
                    p.packed, mean_length, tf_saturation, length_weight
                ))::integer AS weight
@@ -68,7 +68,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment = first_slot
         GROUP BY p.lexeme
-        HAVING sum(rag._held_chunks(p.held)) >= rag._keyword_frequent_from()
+        HAVING sum(rag._posting_count(p.posting_or_count)) >= rag._keyword_frequent_from()
     ),
     frequent AS MATERIALIZED (
         SELECT f.word, f.idf
@@ -81,7 +81,7 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment = first_slot
           AND p.lexeme IN (SELECT w.word FROM words AS w)
-        RETURNING p.lexeme, rag._held_postings(p.held, p.postings) AS postings
+        RETURNING p.lexeme, rag._posting_list(p.posting_or_count, p.postings) AS postings
     ),
     packed AS MATERIALIZED (
         SELECT w.lexeme AS word, count(*)::integer AS chunks, array_agg(w.posting) AS postings
@@ -89,7 +89,7 @@ BEGIN
         GROUP BY w.lexeme
     )
     INSERT INTO rag.keyword_postings
-        (collection_id, segment, lexeme, held, weights, idf, top)
+        (collection_id, segment, lexeme, posting_or_count, weights, idf, top)
     SELECT collection_key, first_slot, p.word, -p.chunks, v.block_vector, v.block_idf, v.top_weight
     FROM packed AS p
     JOIN frequent AS f ON f.word = p.word
@@ -137,7 +137,7 @@ BEGIN
           AND p.segment >= _first
           AND p.segment < _beyond
         GROUP BY p.lexeme
-        HAVING sum(rag._held_chunks(p.held)) >= rag._keyword_frequent_from()
+        HAVING sum(rag._posting_count(p.posting_or_count)) >= rag._keyword_frequent_from()
             OR bool_or(p.weights IS NOT NULL)
     ),
     frequent AS MATERIALIZED (
@@ -151,11 +151,12 @@ BEGIN
         WHERE p.collection_id = collection_key
           AND p.segment >= _first
           AND p.segment < _beyond
-        RETURNING p.lexeme, p.held, rag._held_postings(p.held, p.postings) AS postings,
+        RETURNING p.lexeme, p.posting_or_count,
+            rag._posting_list(p.posting_or_count, p.postings) AS postings,
                   p.weights, p.idf, p.top
     ),
     earlier AS MATERIALIZED (
-        SELECT w.lexeme AS word, sum(rag._held_chunks(w.held))::integer AS chunks,
+        SELECT w.lexeme AS word, sum(rag._posting_count(w.posting_or_count))::integer AS chunks,
                array_agg(w.weights) AS vectors, array_agg(w.idf) AS idfs, max(w.top / w.idf) AS top
         FROM pieces AS w
         WHERE w.weights IS NOT NULL
@@ -167,10 +168,11 @@ BEGIN
         GROUP BY w.lexeme
     )
     INSERT INTO rag.keyword_postings
-        (collection_id, segment, lexeme, held, postings, weights, idf, top)
-    SELECT collection_key, _first, x.word, x.held, x.postings, x.weights, x.idf, x.top
+        (collection_id, segment, lexeme, posting_or_count, postings, weights, idf, top)
+    SELECT collection_key, _first, x.word, x.posting_or_count, x.postings, x.weights, x.idf, x.top
     FROM (
-        SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1] ELSE -p.chunks END AS held,
+        SELECT p.word, CASE WHEN p.chunks = 1 THEN p.postings[1]
+            ELSE -p.chunks END AS posting_or_count,
                CASE WHEN p.chunks > 1 THEN p.postings END AS postings,
                NULL::{vector}.sparsevec AS weights, NULL::real AS idf, NULL::real AS top
         FROM packed AS p

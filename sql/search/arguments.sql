@@ -1,6 +1,7 @@
 -- rag.search_arguments: the arguments of a search, checked once.
 
-CREATE OR REPLACE FUNCTION rag._check_query(query_text text, result_limit integer, metadata_filter jsonb)
+CREATE OR REPLACE FUNCTION rag._check_query(query_text text, result_limit integer,
+    metadata_filter jsonb)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -12,7 +13,8 @@ BEGIN
     END IF;
     IF octet_length(query_text) > 100000 THEN
         RAISE EXCEPTION 'the query has % bytes', octet_length(query_text)
-        USING ERRCODE = 'RG004', HINT = 'use at most 100000; put a long text as a document and search for its passages';
+        USING ERRCODE = 'RG004',
+            HINT = 'use at most 100000; put a long text as a document and search for its passages';
     END IF;
     IF jsonb_typeof(metadata_filter) IS DISTINCT FROM 'object' THEN
         RAISE EXCEPTION 'the filter is a JSON %', coalesce(jsonb_typeof(metadata_filter), 'null')
@@ -22,7 +24,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_query(text, integer, jsonb) IS
-$$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no JSON object.$$;
+$$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no
+JSON object.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_page(result_limit integer, result_offset integer)
@@ -49,9 +52,10 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _types CONSTANT jsonb := '{
-        "vector_weight": "number", "keyword_weight": "number", "fusion": "string", "rrf_k": "integer",
-        "candidate_limit": "integer", "diversity": "number", "per_document": "integer", "boosts": "array",
-        "duplicates": "boolean", "ef_search": "integer", "result_offset": "integer"}';
+        "vector_weight": "number", "keyword_weight": "number", "fusion": "string",
+        "rrf_k": "integer", "candidate_limit": "integer", "diversity": "number",
+        "per_document": "integer", "boosts": "array", "duplicates": "boolean",
+        "ef_search": "integer", "result_offset": "integer"}';
     _name text;
     _value jsonb;
     _type text;
@@ -64,10 +68,12 @@ BEGIN
         _type := _types ->> _name;
         IF _type IS NULL THEN
             RAISE EXCEPTION 'a search has no option %', to_json(_name) USING ERRCODE = 'RG004',
-            HINT = 'use ' || (SELECT string_agg(k.name, ', ' ORDER BY k.name) FROM jsonb_object_keys(_types) AS k (name));
+            HINT = 'use ' || (SELECT string_agg(k.name, ', ' ORDER BY k.name)
+                FROM jsonb_object_keys(_types) AS k (name));
         END IF;
         CONTINUE WHEN jsonb_typeof(_value) IN ('null', _type);
-        CONTINUE WHEN _type = 'integer' AND _value::text ~ '^-?[0-9]{1,10}$' AND abs(_value::bigint) < 2147483648;
+        CONTINUE WHEN _type = 'integer' AND _value::text ~ '^-?[0-9]{1,10}$'
+            AND abs(_value::bigint) < 2147483648;
         RAISE EXCEPTION 'option % is %', _name, left(_value::text, 100) USING ERRCODE = 'RG004',
         HINT = format('use a JSON %s, or null for the default', _type);
     END LOOP;
@@ -75,13 +81,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_search_options(jsonb) IS
-$$Error RG004 for an option of a search that there is none of, or whose value is of another JSON type.
+$$Error RG004 for an option of a search that there is none of, or whose value is of another JSON
+type.
 
-Options are those arguments of rag.search, under their names, that explain_search, why_not and search_text have not by name.$$;
+Options are those arguments of rag.search, under their names, that explain_search, why_not and
+search_text have not by name.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_search_arguments(
-    collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer, metadata_filter jsonb,
+    collection text, query_text text, query_embedding {vector}.halfvec, result_limit integer,
+        metadata_filter jsonb,
     options jsonb
 )
 RETURNS rag.search_arguments
@@ -91,21 +100,26 @@ AS $$
 DECLARE
     _r rag.search_arguments := jsonb_populate_record(NULL::rag.search_arguments, options);
 BEGIN
-    _r.collection_key := (rag._require_collection(_check_search_arguments.collection)).collection_id;
-    PERFORM rag._check_query(_check_search_arguments.query_text, _check_search_arguments.result_limit,
+    _r.collection_key := (rag._require_collection(_check_search_arguments.collection))
+        .collection_id;
+    PERFORM rag._check_query(_check_search_arguments.query_text,
+        _check_search_arguments.result_limit,
                              _check_search_arguments.metadata_filter);
     PERFORM rag._check_page(_check_search_arguments.result_limit, _r.result_offset);
     IF coalesce(btrim(_check_search_arguments.query_text), '') = ''
         AND _check_search_arguments.query_embedding IS NULL THEN
-        RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004', HINT = 'pass query_text, query_embedding, or both';
+        RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004',
+            HINT = 'pass query_text, query_embedding, or both';
     END IF;
     _r.fusion := coalesce(_r.fusion, 'auto');
     IF _r.fusion NOT IN ('auto', 'weighted', 'rrf') THEN
         RAISE EXCEPTION 'unknown fusion %', quote_literal(_r.fusion) USING ERRCODE = 'RG004',
         HINT = 'use auto, weighted or rrf';
     END IF;
-    _r.vector_weight := coalesce(_r.vector_weight, CASE _r.fusion WHEN 'weighted' THEN 0.7 ELSE 0.5 END);
-    _r.keyword_weight := coalesce(_r.keyword_weight, CASE _r.fusion WHEN 'weighted' THEN 0.3 ELSE 0.5 END);
+    _r.vector_weight := coalesce(_r.vector_weight, CASE _r.fusion WHEN 'weighted' THEN 0.7
+        ELSE 0.5 END);
+    _r.keyword_weight := coalesce(_r.keyword_weight, CASE _r.fusion WHEN 'weighted' THEN 0.3
+        ELSE 0.5 END);
     IF NOT coalesce(_r.vector_weight = 0 OR _r.vector_weight BETWEEN 1e-9 AND 1e9, false)
         OR NOT coalesce(_r.keyword_weight = 0 OR _r.keyword_weight BETWEEN 1e-9 AND 1e9, false)
         OR _r.vector_weight + _r.keyword_weight = 0
@@ -113,25 +127,30 @@ BEGIN
         RAISE EXCEPTION 'weights % and % are out of range', _r.vector_weight, _r.keyword_weight
         USING ERRCODE = 'RG004', HINT = 'use 0, or 1e-9 to 1e9, not both 0';
     END IF;
-    _r.candidate_limit := coalesce(_r.candidate_limit, greatest(4 * _check_search_arguments.result_limit, 40));
+    _r.candidate_limit := coalesce(_r.candidate_limit,
+        greatest(4 * _check_search_arguments.result_limit, 40));
     _r.rrf_k := coalesce(_r.rrf_k, 60);
     IF _r.rrf_k NOT BETWEEN 0 AND 100000
         OR _r.candidate_limit NOT BETWEEN _check_search_arguments.result_limit AND 10000 THEN
         RAISE EXCEPTION 'rrf_k % or candidate_limit % is out of range', _r.rrf_k, _r.candidate_limit
-        USING ERRCODE = 'RG004', HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
+        USING ERRCODE = 'RG004',
+            HINT = 'rrf_k is 0 to 100000, candidate_limit from the result limit to 10000';
     END IF;
     IF NOT coalesce(_r.diversity, 0) BETWEEN 0 AND 1 OR _r.per_document < 1
         OR _r.ef_search NOT BETWEEN 1 AND 1000 THEN
         RAISE EXCEPTION 'diversity %, per_document % or ef_search % is out of range',
             _r.diversity, _r.per_document, _r.ef_search
-        USING ERRCODE = 'RG004', HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
+        USING ERRCODE = 'RG004',
+            HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
     END IF;
     _r.boosts := coalesce(_r.boosts, '[]');
     PERFORM rag._check_boosts(_r.boosts);
 
-    _r.query_text := CASE WHEN _r.keyword_weight > 0 AND btrim(_check_search_arguments.query_text) <> ''
+    _r.query_text := CASE WHEN _r.keyword_weight > 0
+        AND btrim(_check_search_arguments.query_text) <> ''
                           THEN _check_search_arguments.query_text END;
-    _r.query_embedding := CASE WHEN _r.vector_weight > 0 THEN _check_search_arguments.query_embedding END;
+    _r.query_embedding := CASE WHEN _r.vector_weight > 0
+        THEN _check_search_arguments.query_embedding END;
     _r.result_limit := _check_search_arguments.result_limit;
     _r.metadata_filter := _check_search_arguments.metadata_filter;
     SELECT f.condition, f.indexed, f.undeclared
@@ -144,7 +163,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_search_arguments(text, text, {vector}.halfvec, integer, jsonb, jsonb) IS
-$$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors RG002 (no such collection)
-and RG004 (what is out of range). options: the other arguments of rag.search by their names, of the right JSON types:
-those of a caller are checked by rag._check_search_options first.$$;
+COMMENT ON FUNCTION rag._check_search_arguments(text, text, {vector}.halfvec, integer, jsonb,
+    jsonb) IS
+$$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors
+RG002 (no such collection) and RG004 (what is out of range). options: the other arguments of
+rag.search by their names, of the right JSON types: those of a caller are checked by
+rag._check_search_options first.$$;

@@ -18,23 +18,23 @@ DECLARE
     _more_scores double precision[] := '{}';
 BEGIN
     IF request.query_embedding IS NOT NULL THEN
-        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'),
-            array_agg(r.distance ORDER BY r.place)
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.rank), '{}'),
+            array_agg(r.distance ORDER BY r.rank)
         INTO _vector_ids, _distances
         FROM rag._rank_vector(
             request.collection_key, request.query_embedding, candidate_count, request.filter_sql,
             request.filter_indexed, request.ef_search
-        ) WITH ORDINALITY AS r (chunk_id, distance, place);
+        ) WITH ORDINALITY AS r (chunk_id, distance, rank);
     END IF;
     IF request.query_text IS NOT NULL THEN
         _query := rag._prepare_keyword(request.collection_key, request.query_text);
-        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.place), '{}'),
-            array_agg(r.score ORDER BY r.place)
+        SELECT coalesce(array_agg(r.chunk_id ORDER BY r.rank), '{}'),
+            array_agg(r.score ORDER BY r.rank)
         INTO _keyword_ids, _scores
         FROM rag._rank_prepared(
             _query, request.query_text, candidate_count, request.filter_sql, 'any',
                 request.filter_indexed
-        ) WITH ORDINALITY AS r (chunk_id, score, place);
+        ) WITH ORDINALITY AS r (chunk_id, score, rank);
     END IF;
     IF request.fusion <> 'rrf' AND cardinality(_vector_ids) > 0
         AND cardinality(_keyword_ids) > 0 THEN
@@ -52,17 +52,17 @@ BEGIN
         ) AS k;
     END IF;
     RETURN QUERY
-    SELECT chunk_id, NULL::double precision, v.place, v.distance, k.place, k.score
+    SELECT chunk_id, NULL::double precision, v.rank, v.distance, k.rank, k.score
     FROM (
-        SELECT l.chunk_id, l.distance, l.place
-        FROM unnest(_vector_ids, _distances) WITH ORDINALITY AS l (chunk_id, distance, place)
+        SELECT l.chunk_id, l.distance, l.rank
+        FROM unnest(_vector_ids, _distances) WITH ORDINALITY AS l (chunk_id, distance, rank)
         UNION ALL
         SELECT m.chunk_id, m.distance, NULL
         FROM unnest(_more_ids, _more_distances) AS m (chunk_id, distance)
     ) AS v
     FULL JOIN (
-        SELECT l.chunk_id, l.score, l.place
-        FROM unnest(_keyword_ids, _scores) WITH ORDINALITY AS l (chunk_id, score, place)
+        SELECT l.chunk_id, l.score, l.rank
+        FROM unnest(_keyword_ids, _scores) WITH ORDINALITY AS l (chunk_id, score, rank)
         UNION ALL
         SELECT m.chunk_id, m.score, NULL
         FROM unnest(_more_keyword_ids, _more_scores) AS m (chunk_id, score)
@@ -93,8 +93,8 @@ BEGIN
             SELECT nullif(1 - c.vector_distance, 'NaN')
             FROM unnest(candidates) WITH ORDINALITY
                 AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
-                    place)
-            ORDER BY c.place
+                    rank)
+            ORDER BY c.rank
         );
     END IF;
     RETURN ARRAY(
@@ -102,11 +102,11 @@ BEGIN
                     THEN nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding),
                         'NaN') END
         FROM unnest(candidates) WITH ORDINALITY
-            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+            AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
         LEFT JOIN rag._read_vectors(_space.space_id,
             ARRAY(SELECT x.chunk_id FROM unnest(candidates) AS x)) AS e
             ON e.chunk_id = c.chunk_id
-        ORDER BY c.place
+        ORDER BY c.rank
     );
 END
 $$;

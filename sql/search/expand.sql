@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION rag.expand(
     upto text DEFAULT 'window')
 RETURNS TABLE (document_id uuid, uri text, title text, heading text, content text,
     start_offset integer,
-               stop_offset integer, chunk_keys bigint[], place bigint)
+               stop_offset integer, chunk_keys bigint[], rank bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -30,8 +30,8 @@ BEGIN
     RETURN QUERY
     WITH hit AS (
         SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.metadata -> 'parent' AS parent,
-            k.place
-        FROM unnest(chunk_ids) WITH ORDINALITY AS k (chunk_id, place),
+            k.rank
+        FROM unnest(chunk_ids) WITH ORDINALITY AS k (chunk_id, rank),
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
             WHERE x.collection_id = _id AND x.chunk_id = k.chunk_id
@@ -40,7 +40,7 @@ BEGIN
     ), wanted AS (
         SELECT c.document_id, c.chunk_id, c.ordinal, c.heading, c.content, c.start_offset,
             c.stop_offset,
-               min(h.place) AS place
+               min(h.rank) AS rank
         FROM hit AS h,
         LATERAL (
             SELECT x.* FROM rag.chunks AS x
@@ -57,18 +57,18 @@ BEGIN
             c.stop_offset
     ), pieces AS (
         SELECT w.*, w.ordinal - row_number() OVER one AS run,
-               greatest(0, lag(w.stop_offset) OVER one - w.start_offset) AS said
+               greatest(0, lag(w.stop_offset) OVER one - w.start_offset) AS overlap
         FROM wanted AS w
         WINDOW one AS (PARTITION BY w.document_id ORDER BY w.ordinal, w.chunk_id)
     ), passages AS (
         SELECT r.document_id, r.run, min(r.start_offset) AS start_offset,
             max(r.stop_offset) AS stop_offset,
                (array_agg(r.heading ORDER BY r.ordinal))[1] AS heading,
-               string_agg(CASE WHEN r.said > 0 THEN substr(r.content, r.said + 1)
+               string_agg(CASE WHEN r.overlap > 0 THEN substr(r.content, r.overlap + 1)
                    ELSE E'\n\n' || r.content END, ''
                           ORDER BY r.ordinal) AS joined,
                bool_and(r.start_offset IS NOT NULL) AS placed,
-               array_agg(r.chunk_id ORDER BY r.ordinal) AS chunk_keys, min(r.place) AS place
+               array_agg(r.chunk_id ORDER BY r.ordinal) AS chunk_keys, min(r.rank) AS rank
         FROM pieces AS r
         GROUP BY r.document_id, r.run
     )
@@ -77,10 +77,10 @@ BEGIN
            CASE WHEN p.placed AND d.version = d.indexed_version
                 THEN substr(d.content, p.start_offset + 1, p.stop_offset - p.start_offset)
                 ELSE ltrim(p.joined, E'\n') END,
-           p.start_offset, p.stop_offset, p.chunk_keys, p.place
+           p.start_offset, p.stop_offset, p.chunk_keys, p.rank
     FROM passages AS p
     JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = p.document_id
-    ORDER BY p.place, p.start_offset, p.run;
+    ORDER BY p.rank, p.start_offset, p.run;
 END
 $$;
 
@@ -91,6 +91,6 @@ twice.
 upto: window (so many chunks before and after each), parent (what a chunk of method small-to-big was
 cut from), section (all chunks under its heading), or document. content is cut from the document by
 offsets, so overlapping chunks leave no repetition; chunks without offsets (brought ready-made), or
-older than their document, are joined. chunk_keys: the chunks of the passage in order. place: of the
-first of the given chunks that it contains; the passages come in that order. Ids that do not exist
-are left out.$$;
+older than their document, are joined. chunk_keys: the chunks of the passage in order. rank: which
+of the given chunks is the first that it contains; the passages come in that order. Ids that do not
+exist are left out.$$;

@@ -44,9 +44,9 @@ BEGIN
         _kept := rag._distinct_chunks(
             request.collection_key,
             CASE WHEN _enough THEN _kept || ARRAY(
-                SELECT i.chunk_id FROM unnest(_ids) WITH ORDINALITY AS i (chunk_id, place)
+                SELECT i.chunk_id FROM unnest(_ids) WITH ORDINALITY AS i (chunk_id, rank)
                 LEFT JOIN unnest(_kept) AS k (chunk_id) USING (chunk_id)
-                WHERE k.chunk_id IS NULL ORDER BY i.place)
+                WHERE k.chunk_id IS NULL ORDER BY i.rank)
             ELSE _ids END,
             request.per_document, request.duplicates);
         IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count
@@ -55,9 +55,9 @@ BEGIN
             IF request.diversity > 0 THEN
                 _kept := rag.diversify(
                     rag._active_space(request.collection_key), _kept,
-                    ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
+                    ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
                           JOIN unnest(_ids, _scores) AS s (chunk_id, score)
-                              ON s.chunk_id = k.chunk_id ORDER BY k.place),
+                              ON s.chunk_id = k.chunk_id ORDER BY k.rank),
                     least(_last, cardinality(_kept)), request.diversity);
             END IF;
         END IF;
@@ -67,9 +67,9 @@ BEGIN
     END LOOP;
     RETURN QUERY
     SELECT f.*
-    FROM unnest(_kept[request.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, place)
+    FROM unnest(_kept[request.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, rank)
     JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id
-    ORDER BY k.place;
+    ORDER BY k.rank;
 END
 $$;
 

@@ -35,13 +35,13 @@ BEGIN
     RETURN QUERY
     SELECT h.*
     FROM (
-        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids,
-            array_agg(-r.distance ORDER BY r.place) AS scores,
-               array_agg(r.place ORDER BY r.place) AS places,
-                   array_agg(r.distance ORDER BY r.place) AS distances
+        SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
+            array_agg(-r.distance ORDER BY r.rank) AS scores,
+               array_agg(r.rank ORDER BY r.rank) AS ranks,
+                   array_agg(r.distance ORDER BY r.rank) AS distances
         FROM (
             SELECT v.chunk_id, v.distance,
-                row_number() OVER (ORDER BY v.distance, v.chunk_id) AS place
+                row_number() OVER (ORDER BY v.distance, v.chunk_id) AS rank
             FROM rag._rank_vector(
                 _id, _embedding, result_limit + 1,
                 CASE WHEN same_document THEN _filter.condition
@@ -50,9 +50,9 @@ BEGIN
                 same_document AND _filter.indexed) AS v
             WHERE v.chunk_id <> more_like.chunk_id
         ) AS r
-        WHERE r.place <= result_limit
+        WHERE r.rank <= result_limit
     ) AS a,
-    LATERAL rag._make_hits(_id, a.ids, a.scores, a.places, a.distances, NULL, NULL) AS h;
+    LATERAL rag._make_hits(_id, a.ids, a.scores, a.ranks, a.distances, NULL, NULL) AS h;
 END
 $$;
 

@@ -37,7 +37,7 @@ BEGIN
     FROM rag.keyword_segments AS s
     CROSS JOIN unnest(words) AS w (word)
     CROSS JOIN LATERAL (  -- OFFSET 0: always by the index, also before the first ANALYZE
-        SELECT rag._held_postings(x.held, x.postings) AS postings, x.idf, x.top
+        SELECT rag._posting_list(x.posting_or_count, x.postings) AS postings, x.idf, x.top
         FROM rag.keyword_postings AS x
         WHERE x.collection_id = collection_key AND x.segment = s.segment
             AND x.lexeme = w.word COLLATE "C"

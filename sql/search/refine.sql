@@ -24,9 +24,9 @@ BEGIN
             _weight := coalesce(round((_boost -> 'weight')::numeric, 15)::double precision, 0.5);
             _half_life := extract(epoch FROM (_boost ->> 'half_life')::interval);
             SELECT array_agg(k.score + abs(k.score) * _weight * (coalesce(r.freshness, 0) - 1)
-                ORDER BY k.place)
+                ORDER BY k.position)
             INTO _scores
-            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
+            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, position)
             LEFT JOIN LATERAL (
                 -- 0.5 ^ 1000 is as good as nothing, 0.5 ^ 1100 an error
                 SELECT CASE WHEN d.age <= 1000 * _half_life THEN 0.5 ^
@@ -57,14 +57,15 @@ BEGIN
             SELECT array_agg(
                 CASE WHEN p.chunk_key
                     IS NOT NULL THEN k.score + abs(k.score) * (_multiply - 1) + _add
-                     ELSE k.score END ORDER BY k.place)
+                     ELSE k.score END ORDER BY k.position)
             INTO _scores
-            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, place)
+            FROM unnest(chunk_keys, _scores) WITH ORDINALITY AS k (chunk_key, score, position)
             LEFT JOIN unnest(_kept) AS p (chunk_key) ON p.chunk_key = k.chunk_key;
         END IF;
         -- Many boosts that take nearly all of a score would leave what no float holds.
         _scores := ARRAY(SELECT CASE WHEN abs(s.score) < 1e-100 THEN 0 ELSE s.score END
-                         FROM unnest(_scores) WITH ORDINALITY AS s (score, place) ORDER BY s.place);
+                         FROM unnest(_scores)
+                             WITH ORDINALITY AS s (score, position) ORDER BY s.position);
     END LOOP;
     RETURN _scores;
 END
@@ -156,18 +157,18 @@ BEGIN
     RETURN ARRAY(
         SELECT n.chunk_id
         FROM (
-            SELECT d.chunk_id, d.place,
-                   row_number() OVER (PARTITION BY d.document_id ORDER BY d.place) AS nth
+            SELECT d.chunk_id, d.position,
+                   row_number() OVER (PARTITION BY d.document_id ORDER BY d.position) AS nth
             FROM (
-                SELECT k.chunk_id, k.place, c.document_id,
-                       row_number() OVER (PARTITION BY c.content_hash ORDER BY k.place) AS copy
-                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, place)
+                SELECT k.chunk_id, k.position, c.document_id,
+                       row_number() OVER (PARTITION BY c.content_hash ORDER BY k.position) AS copy
+                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, position)
                 JOIN rag._read_hashes(collection_key, chunk_keys) AS c ON c.chunk_id = k.chunk_id
             ) AS d
             WHERE keep_duplicates OR d.copy = 1
         ) AS n
         WHERE n.nth <= coalesce(per_document, n.nth)
-        ORDER BY n.place
+        ORDER BY n.position
     );
 END
 $$;
@@ -191,7 +192,7 @@ DECLARE
     _relevance double precision[];
     _vectors {vector}.halfvec[];
     _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
-    _place integer;
+    _position integer;
 BEGIN
     IF array_ndims(chunk_keys) > 1 OR array_position(chunk_keys, NULL) IS NOT NULL
         OR cardinality(chunk_keys) <> cardinality(scores) THEN
@@ -199,30 +200,31 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'pass two arrays in parallel, no chunk NULL';
     END IF;
     SELECT array_agg(CASE WHEN r.most > r.least THEN (r.score - r.least) / (r.most - r.least)
-        ELSE 1 END ORDER BY r.place),
-           array_agg(e.embedding ORDER BY r.place), array_agg(0 ORDER BY r.place)
+        ELSE 1 END ORDER BY r.position),
+           array_agg(e.embedding ORDER BY r.position), array_agg(0 ORDER BY r.position)
     INTO _relevance, _vectors, _nearest
     FROM (
-        SELECT k.chunk_key, k.score, k.place, min(k.score) OVER () AS least,
+        SELECT k.chunk_key, k.score, k.position, min(k.score) OVER () AS least,
             max(k.score) OVER () AS most
-        FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, place)
+        FROM unnest(chunk_keys, scores) WITH ORDINALITY AS k (chunk_key, score, position)
     ) AS r
     LEFT JOIN rag._read_vectors(space.space_id, chunk_keys) AS e ON e.chunk_id = r.chunk_key;
 
     WHILE cardinality(_chosen) < result_limit
         AND cardinality(_chosen) < cardinality(chunk_keys) LOOP
-        SELECT u.place INTO _place
+        SELECT u.position INTO _position
         FROM unnest(_left, _relevance, _nearest) WITH ORDINALITY AS u
-            (chunk_key, relevance, nearest, place)
+            (chunk_key, relevance, nearest, position)
         WHERE u.chunk_key IS NOT NULL
-        ORDER BY (1 - diversity) * u.relevance - diversity * u.nearest DESC, u.place
+        ORDER BY (1 - diversity) * u.relevance - diversity * u.nearest DESC, u.position
         LIMIT 1;
-        _chosen := _chosen || _left[_place];
-        _left[_place] := NULL;
+        _chosen := _chosen || _left[_position];
+        _left[_position] := NULL;
         SELECT array_agg(greatest(u.nearest,
-            nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_place]), 'NaN')) ORDER BY u.place)
+            nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_position]), 'NaN'))
+                ORDER BY u.position)
         INTO _nearest
-        FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, place);
+        FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, position);
     END LOOP;
     RETURN _chosen;
 END

@@ -17,7 +17,7 @@ DECLARE
     _covered text[] := '{}';
     _run text[];
     _characters text[];
-    _place integer := 1;
+    _position integer := 1;
     _some text[];
 BEGIN
     IF _all = '{}' THEN
@@ -30,31 +30,31 @@ BEGIN
         LOOP
             IF _run[1] IS NOT NULL THEN
                 _characters := string_to_array(_run[1], NULL);
-                SELECT _starts || array_agg(_place + p.place - 1),
-                    _stops || array_agg(_place + p.place - 1 + length(p.pair)),
+                SELECT _starts || array_agg(_position + p.position - 1),
+                    _stops || array_agg(_position + p.position - 1 + length(p.pair)),
                        _matched || array_agg(jsonb_build_array(p.pair)),
                            _covered || array_agg(DISTINCT p.pair)
                 INTO _starts, _stops, _matched, _covered
                 FROM (
-                    SELECT c.one || coalesce(c.next, '') AS pair, c.place::integer AS place
+                    SELECT c.one || coalesce(c.next, '') AS pair, c.position::integer AS position
                     FROM unnest(_characters, _characters[2:]) WITH ORDINALITY AS c
-                        (one, next, place)
-                    WHERE c.next IS NOT NULL OR c.place = 1
+                        (one, next, position)
+                    WHERE c.next IS NOT NULL OR c.position = 1
                 ) AS p
                 WHERE p.pair = ANY (_all);
-                _place := _place + cardinality(_characters);
+                _position := _position + cardinality(_characters);
             ELSIF _run[2] IS NOT NULL THEN
                 _some := ARRAY(SELECT unnest(tsvector_to_array(rag._lexemes(language, _run[2])))
                                INTERSECT SELECT unnest(_all));
                 IF _some <> '{}' THEN
-                    _starts := _starts || _place;
-                    _stops := _stops || _place + length(_run[2]);
+                    _starts := _starts || _position;
+                    _stops := _stops || _position + length(_run[2]);
                     _matched := _matched || to_jsonb(_some);
                     _covered := _covered || _some;
                 END IF;
-                _place := _place + length(_run[2]);
+                _position := _position + length(_run[2]);
             ELSE
-                _place := _place + 1;
+                _position := _position + 1;
             END IF;
         END LOOP;
         IF _all <@ _covered THEN
@@ -85,11 +85,12 @@ BEGIN
     RETURN QUERY
     WITH words AS (
         SELECT p.part[1] AS word, (1 + coalesce(sum(length(p.part[1]) + length(p.part[2])) OVER (
-                   ORDER BY p.place ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::integer
+                   ORDER BY p.position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+                       0))::integer
                        AS start
         FROM regexp_matches(searchable, '([^' || _separators || ']*)([' || _separators || ']+|$)',
             'g')
-            WITH ORDINALITY AS p (part, place)
+            WITH ORDINALITY AS p (part, position)
     ), marks AS MATERIALIZED (  -- nearly all words are letters and digits alone, and quickly lexed
         SELECT d.word, m.start, m.stop, m.matched
         FROM (SELECT DISTINCT w.word FROM words AS w WHERE w.word <> '') AS d,
@@ -210,7 +211,7 @@ BEGIN
         SELECT min(g.start), max(g.stop)
         FROM (
             SELECT n.start, n.stop,
-                count(*) FILTER (WHERE n.is_new) OVER (ORDER BY n.start, n.stop) AS place
+                count(*) FILTER (WHERE n.is_new) OVER (ORDER BY n.start, n.stop) AS span_number
             FROM (
                 SELECT u.start, u.stop, u.start > coalesce(max(u.stop) OVER (
                            ORDER BY u.start, u.stop ROWS BETWEEN UNBOUNDED PRECEDING
@@ -219,8 +220,8 @@ BEGIN
                 WHERE u.start >= _begin AND u.stop <= _end
             ) AS n
         ) AS g
-        GROUP BY g.place
-        ORDER BY g.place
+        GROUP BY g.span_number
+        ORDER BY g.span_number
     LOOP
         _shown := _shown || substr(_content, _at, _start - _at)
                   || start_mark || substr(_content, _start, _stop - _start) || stop_mark;

@@ -17,21 +17,21 @@ BEGIN
         _request.per_document := NULL;
         _request.duplicates := true;
         _found := _found || ARRAY(
-            SELECT ROW(c.chunk_id, rag._rrf(c.place, _request.rrf_k), c.vector_rank,
+            SELECT ROW(c.chunk_id, rag._rrf(c.rank, _request.rrf_k), c.vector_rank,
                 c.vector_distance, c.keyword_rank, c.keyword_score)::rag.candidate
             FROM rag._rank_hybrid(_request) WITH ORDINALITY
                 AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
-                    place)
-            ORDER BY c.place);
+                    rank)
+            ORDER BY c.rank);
     END LOOP;
     RETURN QUERY
-    SELECT f.chunk_id, sum(f.score ORDER BY f.place),
-           (array_agg(f.vector_rank ORDER BY f.place))[1],
-           (array_agg(f.vector_distance ORDER BY f.place))[1],
-           (array_agg(f.keyword_rank ORDER BY f.place))[1],
-           (array_agg(f.keyword_score ORDER BY f.place))[1]
+    SELECT f.chunk_id, sum(f.score ORDER BY f.rank),
+           (array_agg(f.vector_rank ORDER BY f.rank))[1],
+           (array_agg(f.vector_distance ORDER BY f.rank))[1],
+           (array_agg(f.keyword_rank ORDER BY f.rank))[1],
+           (array_agg(f.keyword_score ORDER BY f.rank))[1]
     FROM unnest(_found) WITH ORDINALITY
-        AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+        AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
     GROUP BY f.chunk_id
     ORDER BY 2 DESC, 1;
 END
@@ -63,20 +63,20 @@ BEGIN
     _kept := rag._distinct_chunks(_first.collection_key,
         ARRAY(SELECT f.chunk_id FROM unnest(_found) WITH ORDINALITY
                   AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank,
-                      keyword_score, place) ORDER BY f.place),
+                      keyword_score, rank) ORDER BY f.rank),
         _first.per_document, _first.duplicates);
     IF _first.diversity > 0 THEN
         _kept := rag.diversify(
             rag._active_space(_first.collection_key), _kept,
-            ARRAY(SELECT f.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, place)
-                  JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id ORDER BY k.place),
+            ARRAY(SELECT f.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
+                  JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id ORDER BY k.rank),
             least(_last, cardinality(_kept)), _first.diversity);
     END IF;
     RETURN QUERY
     SELECT f.*
-    FROM unnest(_kept[_first.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, place)
+    FROM unnest(_kept[_first.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, rank)
     JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id
-    ORDER BY k.place;
+    ORDER BY k.rank;
 END
 $$;
 
@@ -120,8 +120,8 @@ BEGIN
     END IF;
     FOR _variant IN
         SELECT v.query, v.embedding
-        FROM unnest(query_texts, query_embeddings) WITH ORDINALITY AS v (query, embedding, place)
-        ORDER BY v.place
+        FROM unnest(query_texts, query_embeddings) WITH ORDINALITY AS v (query, embedding, position)
+        ORDER BY v.position
     LOOP
         _requests := _requests || rag._check_search_arguments(
             search_variants.collection, _variant.query, _variant.embedding,
@@ -131,14 +131,14 @@ BEGIN
     RETURN QUERY
     SELECT h.*
     FROM (
-        SELECT array_agg(r.chunk_id ORDER BY r.place) AS ids,
-               array_agg(r.score ORDER BY r.place) AS scores,
-               array_agg(r.vector_rank ORDER BY r.place) AS vector_ranks,
-               array_agg(r.vector_distance ORDER BY r.place) AS distances,
-               array_agg(r.keyword_rank ORDER BY r.place) AS keyword_ranks,
-               array_agg(r.keyword_score ORDER BY r.place) AS keyword_scores
+        SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
+               array_agg(r.score ORDER BY r.rank) AS scores,
+               array_agg(r.vector_rank ORDER BY r.rank) AS vector_ranks,
+               array_agg(r.vector_distance ORDER BY r.rank) AS distances,
+               array_agg(r.keyword_rank ORDER BY r.rank) AS keyword_ranks,
+               array_agg(r.keyword_score ORDER BY r.rank) AS keyword_scores
         FROM rag._rank_variants(_requests) WITH ORDINALITY
-            AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, place)
+            AS r (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
     ) AS a,
     LATERAL rag._make_hits((_requests[1]).collection_key, a.ids, a.scores, a.vector_ranks,
         a.distances, a.keyword_ranks, a.keyword_scores) AS h;

@@ -10,10 +10,10 @@ DECLARE
     _pairs jsonb;
     _missing text;
 BEGIN
-    SELECT coalesce(jsonb_agg(jsonb_build_array(n.name, a.attnum) ORDER BY n.place), '[]'),
+    SELECT coalesce(jsonb_agg(jsonb_build_array(n.name, a.attnum) ORDER BY n.position), '[]'),
            string_agg(coalesce(quote_ident(n.name), 'NULL'), ', ') FILTER (WHERE a.attnum IS NULL)
     INTO _pairs, _missing
-    FROM unnest(names) WITH ORDINALITY AS n (name, place)
+    FROM unnest(names) WITH ORDINALITY AS n (name, position)
     LEFT JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = n.name AND a.attnum > 0
         AND NOT a.attisdropped;
     IF _missing IS NOT NULL THEN
@@ -39,22 +39,22 @@ AS $$
 DECLARE
     _pieces jsonb := '[]';
     _part text[];
-    _place integer;
+    _position integer;
 BEGIN
     FOR _part IN SELECT m FROM regexp_matches(template, '[{]([^{}]+)[}]|([^{}]+)', 'g') AS m LOOP
-        _place := array_position(key_names, _part[1]) - 1;
-        IF _part[1] IS NOT NULL AND _place IS NULL THEN
+        _position := array_position(key_names, _part[1]) - 1;
+        IF _part[1] IS NOT NULL AND _position IS NULL THEN
             RAISE EXCEPTION 'uri % names %, which is not a key column', quote_literal(template),
                 quote_ident(_part[1])
             USING ERRCODE = 'RG001', HINT = 'key columns: ' || array_to_string(key_names, ', ');
         END IF;
-        IF _place IS NOT NULL AND jsonb_typeof(_pieces -> -1) = 'number'
-            OR _place IS NOT NULL AND _pieces @? '$[*] ? (@.type() == "number")'
+        IF _position IS NOT NULL AND jsonb_typeof(_pieces -> -1) = 'number'
+            OR _position IS NOT NULL AND _pieces @? '$[*] ? (@.type() == "number")'
                 AND _pieces ->> -1 NOT LIKE '%/%' THEN
             RAISE EXCEPTION 'uri % has no slash between its columns', quote_literal(template)
             USING ERRCODE = 'RG001', HINT = 'two keys could share a uri: write {a}/{b}';
         END IF;
-        _pieces := _pieces || coalesce(to_jsonb(_place), to_jsonb(_part[2]));
+        _pieces := _pieces || coalesce(to_jsonb(_position), to_jsonb(_part[2]));
     END LOOP;
     IF EXISTS (SELECT FROM generate_subscripts(key_names, 1) AS k
         WHERE NOT _pieces @> to_jsonb(k - 1)) THEN
@@ -76,9 +76,9 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN (SELECT array_agg(a.attname::text ORDER BY k.place)
+    RETURN (SELECT array_agg(a.attname::text ORDER BY k.position)
             FROM pg_index AS i, unnest(i.indkey[:i.indnkeyatts - 1]) WITH ORDINALITY AS k
-                (attnum, place)
+                (attnum, position)
             JOIN pg_attribute AS a ON a.attrelid = relation AND a.attnum = k.attnum
             WHERE i.indrelid = relation AND i.indisprimary);
 END
@@ -166,9 +166,9 @@ BEGIN
             SELECT jsonb_build_array(n.nspname || '.' || c.relname)
             FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
                 WHERE c.oid = relation) || (
-            SELECT jsonb_agg(p.piece ORDER BY k.place, p.piece)
-            FROM generate_subscripts(_key, 1) AS k (place),
-                 unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.place - 1)]) AS p (piece)) END);
+            SELECT jsonb_agg(p.piece ORDER BY k.position, p.piece)
+            FROM generate_subscripts(_key, 1) AS k (position),
+                 unnest(ARRAY[to_jsonb('/'::text), to_jsonb(k.position - 1)]) AS p (piece)) END);
     PERFORM rag._check_source_key(relation, _key);
     _sql := rag._source_sql(relation, _definition);
     BEGIN

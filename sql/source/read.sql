@@ -28,11 +28,11 @@ DECLARE
     _names text[];
     _missing text;
 BEGIN
-    SELECT coalesce(array_agg(coalesce(n.attname, a.attname) ORDER BY c.place), '{}'),
+    SELECT coalesce(array_agg(coalesce(n.attname, a.attname) ORDER BY c.position), '{}'),
            string_agg(quote_ident(c.pair ->> 0), ', ') FILTER
                (WHERE coalesce(n.attname, a.attname) IS NULL)
     INTO _names, _missing
-    FROM jsonb_array_elements(columns) WITH ORDINALITY AS c (pair, place)
+    FROM jsonb_array_elements(columns) WITH ORDINALITY AS c (pair, position)
     LEFT JOIN pg_attribute AS n ON n.attrelid = _root AND n.attname = c.pair ->> 0
         AND n.attnum > 0 AND NOT n.attisdropped
     LEFT JOIN pg_attribute AS a ON n.attname IS NULL AND a.attrelid = _root
@@ -96,34 +96,35 @@ DECLARE
     _metadata text[] := rag._source_columns(relation, definition -> 'metadata');
     _language text[] := rag._source_columns(relation, definition -> 'language');
     _after text[];  -- of each key column: its own >=, >, =, and the value reached
-    _place integer;
+    _position integer;
     _watched text;
 BEGIN
     condition_sql := format(E'(%s\n)', coalesce(definition ->> 'condition', 'true'));
     SELECT format('jsonb_build_array(%s)',
-        string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.place)),
+        string_agg(format('t.%I::text', k.name), ', ' ORDER BY k.position)),
            string_agg(format('t.%I %s (_rag.key ->> %s)::%s', k.name,
-               rag._key_operator(a.atttypid, '='), k.place - 1, y.name),
+               rag._key_operator(a.atttypid, '='), k.position - 1, y.name),
                       ' AND '),
-           string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
+           string_agg(format('t.%I', k.name), ', ' ORDER BY k.position),
            CASE WHEN bool_and(rag._key_operator(a.atttypid, '>') = '>') THEN
-               format('(%s) > (%s)', string_agg(format('t.%I', k.name), ', ' ORDER BY k.place),
-                      string_agg(format('($1 ->> %s)::%s', k.place - 1, y.name), ', '
-                          ORDER BY k.place)) END,
+               format('(%s) > (%s)', string_agg(format('t.%I', k.name), ', ' ORDER BY k.position),
+                      string_agg(format('($1 ->> %s)::%s', k.position - 1, y.name), ', '
+                          ORDER BY k.position)) END,
            array_agg(ARRAY[rag._key_operator(a.atttypid, '>='), rag._key_operator(a.atttypid, '>'),
                            rag._key_operator(a.atttypid, '='),
-                               format('($1 ->> %s)::%s', k.place - 1, y.name)] ORDER BY k.place)
+                               format('($1 ->> %s)::%s', k.position - 1, y.name)]
+                                   ORDER BY k.position)
     INTO key_sql, match_sql, order_sql, after_sql, _after
-    FROM unnest(_key) WITH ORDINALITY AS k (name, place)
+    FROM unnest(_key) WITH ORDINALITY AS k (name, position)
     JOIN pg_attribute AS a ON a.attrelid = _root AND a.attname = k.name,
     LATERAL (SELECT format_type(a.atttypid, a.atttypmod) AS name) AS y;
     IF after_sql IS NULL THEN  -- a comparison of rows takes one operator for all columns
         after_sql := 'false';
-        FOR _place IN REVERSE cardinality(_key)..1 LOOP
+        FOR _position IN REVERSE cardinality(_key)..1 LOOP
             after_sql := format('(t.%1$I %2$s %5$s AND (t.%1$I %3$s %5$s OR t.%1$I %4$s %5$s AND '
-                '%6$s))', _key[_place],
-                                _after[_place][1], _after[_place][2], _after[_place][3],
-                                    _after[_place][4], after_sql);
+                '%6$s))', _key[_position],
+                                _after[_position][1], _after[_position][2], _after[_position][3],
+                                    _after[_position][4], after_sql);
         END LOOP;
     END IF;
     row_sql := concat_ws(', ',
@@ -210,8 +211,8 @@ BEGIN
         SELECT string_agg(CASE
             WHEN jsonb_typeof(p.piece) = 'string' THEN p.piece #>> '{}'
             WHEN _composite THEN replace(replace(v.value, '%', '%25'), '/', '%2F')
-            ELSE v.value END, '' ORDER BY p.place)
-        FROM jsonb_array_elements(definition -> 'uri') WITH ORDINALITY AS p (piece, place),
+            ELSE v.value END, '' ORDER BY p.position)
+        FROM jsonb_array_elements(definition -> 'uri') WITH ORDINALITY AS p (piece, position),
         LATERAL (SELECT CASE WHEN jsonb_typeof(p.piece) = 'number'
                              THEN row_key ->> (p.piece #>> '{}')::integer END AS value) AS v);
 END

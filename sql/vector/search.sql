@@ -145,7 +145,7 @@ DECLARE
 BEGIN
     PERFORM '[1]'::{vector}.halfvec;  -- loads the library that defines hnsw.*
     _before := ARRAY(SELECT current_setting(s.name)
-        FROM unnest(_own) WITH ORDINALITY AS s (name, place) ORDER BY s.place);
+        FROM unnest(_own) WITH ORDINALITY AS s (name, position) ORDER BY s.position);
     -- Relaxed: what a later round finds may be nearer than what an earlier one gave, and is sorted
     -- in below.
     PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, taken))::text, true),

@@ -2,7 +2,8 @@
 --
 -- The procedures commit, so they can have no SET clause.
 
-CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text, request_arguments jsonb,
+CREATE OR REPLACE FUNCTION rag._add_request(collection text, request_kind text,
+    request_arguments jsonb,
                                            wait_seconds double precision)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
@@ -29,7 +30,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._add_request(text, text, jsonb, double precision) IS
-$$Leave a request for a worker and wake one when the transaction commits. It expires after wait_seconds.$$;
+$$Leave a request for a worker and wake one when the transaction commits. It expires after
+wait_seconds.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL)
@@ -58,13 +60,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.take_request(text, text[]) IS
-$$The oldest request that no worker has, or no row. A request is taken once: whoever asked waits no longer than its time.
+$$The oldest request that no worker has, or no row. A request is taken once: whoever asked waits no
+longer than its time.
 
-kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the question from the documents,
-with arguments.limit and arguments.filter, as {"text", "found", "citations", "model", "usage", "notes"}.$$;
+kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the question
+from the documents, with arguments.limit and arguments.filter, as {"text", "found", "citations",
+"model", "usage", "notes"}.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb, error text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb,
+    error text DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -77,7 +82,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.answer_request(bigint, jsonb, text) IS
-$$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody waits any more.$$;
+$$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody
+waits any more.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_answer(of_request bigint)
@@ -107,7 +113,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._read_answer(bigint) IS
-$$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed or came too late.$$;
+$$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed
+or came too late.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._remove_requests()
@@ -135,13 +142,15 @@ DECLARE
     _message pg_catalog.text;
 BEGIN
     BEGIN
-        COMMIT;  -- refused in either case, for this block is a subtransaction: the message tells them apart
+        -- refused in either case, for this block is a subtransaction: the message tells them apart
+        COMMIT;
     EXCEPTION WHEN invalid_transaction_termination THEN
         _message := SQLERRM;
     END;
     IF _message OPERATOR(pg_catalog.=) 'invalid transaction termination' THEN
         RAISE EXCEPTION '% cannot run inside a transaction block', called USING ERRCODE = 'RG001',
-        HINT = 'it commits, so that a worker sees the request: call it in autocommit mode, without BEGIN and not from a function';
+        HINT = 'it commits, so that a worker sees the request: call it in autocommit mode, '
+            'without BEGIN and not from a function';
     END IF;
 END
 $$;
@@ -150,8 +159,10 @@ COMMENT ON PROCEDURE rag._require_no_transaction(text) IS
 $$Error RG001 inside a transaction block, where a procedure cannot commit.$$;
 
 
-CREATE OR REPLACE PROCEDURE rag._call_worker(collection text, request_kind text, request_arguments jsonb,
-                                                       wait_seconds double precision, INOUT answer jsonb DEFAULT NULL)
+CREATE OR REPLACE PROCEDURE rag._call_worker(collection text, request_kind text,
+    request_arguments jsonb,
+                                                       wait_seconds double precision,
+                                                           INOUT answer jsonb DEFAULT NULL)
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -173,7 +184,8 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag._call_worker(text, text, jsonb, double precision, jsonb) IS
-$$Leave a request, commit, and look every few milliseconds, with no transaction open between, until it is answered.$$;
+$$Leave a request, commit, and look every few milliseconds, with no transaction open between, until
+it is answered.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.embed_query(
@@ -187,15 +199,18 @@ DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
     CALL rag._call_worker(
-        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
+        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout,
+            _answer);
     embedding := _answer OPERATOR(pg_catalog.->>) 'embedding';
 END
 $$;
 
 COMMENT ON PROCEDURE rag.embed_query(text, text, {vector}.halfvec, double precision) IS
-$$Have a worker embed a question with the collection's model, and wait for it. For psql and other programs without a model.
+$$Have a worker embed a question with the collection's model, and wait for it. For psql and other
+programs without a model.
 
-It commits: outside a transaction block only. timeout: seconds until error RG009, which says how to start a worker.$$;
+It commits: outside a transaction block only. timeout: seconds until error RG009, which says how to
+start a worker.$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.search_text(
@@ -214,21 +229,26 @@ BEGIN
     CALL rag._require_no_transaction('rag.search_text');
     PERFORM rag._check_search_options(options);
     CALL rag._call_worker(
-        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout, _answer);
+        collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout,
+            _answer);
     results := rag._search_json(
-        collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit, metadata_filter, options);
+        collection, question, _answer OPERATOR(pg_catalog.->>) 'embedding', result_limit,
+            metadata_filter, options);
 END
 $$;
 
 COMMENT ON PROCEDURE rag.search_text(text, text, integer, jsonb, jsonb, double precision, jsonb) IS
-$$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's rights.
+$$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's
+rights.
 
-options: as of rag.explain_search. results is an array of its rows as objects, best first; rag.hits makes rows of
-it again. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
+options: as of rag.explain_search. results is an array of its rows as objects, best first; rag.hits
+makes rows of it again. It commits: outside a transaction block only. timeout: as for
+rag.embed_query.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_json(
-    collection text, question text, embedding text, result_limit integer, metadata_filter jsonb, options jsonb)
+    collection text, question text, embedding text, result_limit integer, metadata_filter jsonb,
+        options jsonb)
 RETURNS jsonb
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -237,7 +257,8 @@ BEGIN
     RETURN (
         SELECT coalesce(jsonb_agg(to_jsonb(h)), '[]')
         FROM rag._search_hits(rag._check_search_arguments(
-            _search_json.collection, question, embedding::{vector}.halfvec, _search_json.result_limit,
+            _search_json.collection, question, embedding::{vector}.halfvec,
+                _search_json.result_limit,
             _search_json.metadata_filter, _search_json.options)) AS h);
 END
 $$;
@@ -278,14 +299,17 @@ AS $$
 BEGIN
     CALL rag._call_worker(
         collection, 'ask',
-        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit, 'filter', metadata_filter),
+        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit, 'filter',
+            metadata_filter),
         timeout, answer);
 END
 $$;
 
 COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, double precision) IS
-$$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM; extractive without one).
+$$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;
+extractive without one).
 
-answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "heading", "quote"}], "model", "usage",
-"notes"}. result_limit: how many passages are read. The worker searches with its own rights. It commits: outside a
-transaction block only. timeout: as for rag.embed_query.$$;
+answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "heading", "quote"}],
+"model", "usage",
+"notes"}. result_limit: how many passages are read. The worker searches with its own rights. It
+commits: outside a transaction block only. timeout: as for rag.embed_query.$$;

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION rag.heartbeat(
     worker_version text,
     worker_collections text[] DEFAULT NULL,
     worker_concurrency integer DEFAULT 1,
-    held_jobs integer DEFAULT 0,
+    worker_jobs integer DEFAULT 0,
     job_rates jsonb DEFAULT '{}')
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -13,20 +13,20 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF coalesce(worker_name, '') = '' OR worker_version IS NULL
-        OR worker_concurrency IS NULL OR held_jobs IS NULL
+        OR worker_concurrency IS NULL OR worker_jobs IS NULL
         OR jsonb_typeof(job_rates) IS DISTINCT FROM 'object' THEN
-        RAISE EXCEPTION 'a worker tells its name, version, concurrency, held jobs and rates'
+        RAISE EXCEPTION 'a worker tells its name, version, concurrency, leased jobs and rates'
         USING ERRCODE = 'RG001',
         HINT = 'none may be NULL, and the rates are a JSON object; collections NULL: all';
     END IF;
-    INSERT INTO rag.workers AS w (worker, version, collections, concurrency, held, rates)
-    VALUES (worker_name, worker_version, worker_collections, worker_concurrency, held_jobs,
+    INSERT INTO rag.workers AS w (worker, version, collections, concurrency, leased_jobs, rates)
+    VALUES (worker_name, worker_version, worker_collections, worker_concurrency, worker_jobs,
         job_rates)
     ON CONFLICT ON CONSTRAINT workers_pkey DO UPDATE SET
         version = excluded.version,
         collections = excluded.collections,
         concurrency = excluded.concurrency,
-        held = excluded.held,
+        leased_jobs = excluded.leased_jobs,
         rates = excluded.rates,
         seen_at = excluded.seen_at;
     DELETE FROM rag.workers AS w
@@ -59,7 +59,8 @@ COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_workers()
-RETURNS TABLE (worker text, version text, collections text[], concurrency integer, held integer,
+RETURNS TABLE (worker text, version text, collections text[], concurrency integer,
+    leased_jobs integer,
     rates jsonb,
                started_at timestamptz, seen_at timestamptz)
 LANGUAGE plpgsql STABLE
@@ -67,7 +68,7 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY
-    SELECT w.worker, w.version, w.collections, w.concurrency, w.held, w.rates, w.started_at,
+    SELECT w.worker, w.version, w.collections, w.concurrency, w.leased_jobs, w.rates, w.started_at,
         w.seen_at
     FROM rag.workers AS w
     WHERE w.seen_at > clock_timestamp() - interval '1 minute'

@@ -122,7 +122,7 @@ def _inexact(connection: Connection) -> list[str]:
     for _ in range(20):
         query = " ".join(chance.sample(sorted(set(chance.choice(wordy))), 3))
         terms = connection.execute(
-            "SELECT word, said FROM rag._query_terms(1, %s)", [query]
+            "SELECT word, qtf FROM rag._query_terms(1, %s)", [query]
         ).fetchall()
         wanted = oracle.search(dict(terms), 20)
         found = connection.execute("SELECT * FROM rag._rank_keyword(1, %s, 20)", [query]).fetchall()

@@ -152,7 +152,7 @@ def filled(new_database: Callable[..., str], template: str) -> Any:
     with psycopg.connect(new_database(template), autocommit=True) as opened:
         sql_calls.fill(opened)
         opened.execute(
-            """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+            """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title text, heading text,
                content text,
                metadata jsonb, embedding public.halfvec)"""
         )
@@ -255,7 +255,7 @@ def test_a_bulk_load_stores_documents_in_the_order_of_put_documents(
     """Another order in each of two loads is a deadlock where they share documents."""
     connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
     connection.execute(
-        """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+        """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title text, heading text,
                content text, metadata jsonb, embedding public.halfvec);
            INSERT INTO staged_chunks
            SELECT place, CASE place WHEN 1 THEN 'b' WHEN 2 THEN 'a' WHEN 3 THEN 'B'

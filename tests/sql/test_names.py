@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from sql_calls import CALLS, fill
+from words import is_own
 
 from rag_pg.db import schema
 from rag_pg.db.database import Database
@@ -261,3 +262,17 @@ def test_functions_without_a_path_write_every_name_in_full(connection: Connectio
             )
             for one, other in types
         ), name
+
+
+def test_columns_and_arguments_are_named_in_the_words_of_the_field(connection: Connection) -> None:
+    rows = connection.execute(
+        """SELECT c.relname || '.' || a.attname, a.attname::text
+           FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid
+           WHERE c.relnamespace = 'rag'::regnamespace AND a.attnum > 0
+           UNION
+           SELECT p.proname || '.' || n.name, n.name
+           FROM pg_proc AS p, unnest(p.proargnames) AS n (name)
+           WHERE p.pronamespace = 'rag'::regnamespace"""
+    ).fetchall()
+    assert len(rows) > 500
+    assert [where for where, name in rows if is_own(name)] == []

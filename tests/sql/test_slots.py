@@ -156,7 +156,7 @@ INTEGERS = {
     "jobs.max_attempts": "a constant",
     "budgets.requests_per_minute": "given by the caller, only compared",
     "workers.concurrency": "given by the caller",
-    "workers.held": "jobs of one worker",
+    "workers.leased_jobs": "jobs of one worker",
     "keyword_changes.change": "+1 or -1",
     "keyword_changes.lexeme_count": "positions in one tsvector",
     "keyword_slots.slot": "used again",

@@ -137,7 +137,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "load_staged": (
         "writer",
-        """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+        """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title text, heading text,
                content text,
                metadata jsonb, embedding public.halfvec) ON COMMIT DROP;
            INSERT INTO staged_chunks VALUES (1, 's', '', '', 'staged', '{}', '[1, 1, 1]');

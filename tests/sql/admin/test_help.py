@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sql_calls import fill, public_names
 
-STAGED = """CREATE TEMP TABLE staged_chunks (place bigint, uri text, title text, heading text,
+STAGED = """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title text, heading text,
             content text, metadata jsonb, embedding public.halfvec) ON COMMIT DROP"""
 # What has to be there before: a table that the caller fills, another space that was active.
 BEFORE = {"load_staged": STAGED, "rollback_space": "SELECT rag.activate_space(2, forced => true)"}

@@ -23,7 +23,9 @@ def take(database: Database, limit: int = 1) -> list[Job]:
 
 
 def beat(database: Database, name: str = "w", **rates: float) -> None:
-    database.beat_worker(name, version="1", collections=None, concurrency=1, held=0, rates=rates)
+    database.beat_worker(
+        name, version="1", collections=None, concurrency=1, leased_jobs=0, rates=rates
+    )
 
 
 def test_statistics_count_states_and_lag(database: Database, connection: Connection) -> None:

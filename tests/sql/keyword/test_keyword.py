@@ -138,15 +138,15 @@ def test_explanations_add_up_to_the_score(connection: Connection) -> None:
         ).fetchall()
     )
     rows = connection.execute(
-        """SELECT chunk_id, score, term, said, tf, df, chunk_count, idf, length_norm, contribution
+        """SELECT chunk_id, score, term, qtf, tf, df, chunk_count, idf, length_norm, contribution
            FROM rag.explain_keyword('k', 'red fish fish')"""
     ).fetchall()
     assert {row[0] for row in rows} == set(hits)
     for chunk_id, score in hits.items():
         mine = [row for row in rows if row[0] == chunk_id]
         assert sum(row[9] for row in mine) == score == mine[0][1]
-        for _, _, _, said, tf, _, _, idf, norm, contribution in mine:
-            assert contribution == pytest.approx(said * idf * tf / (tf + 1.2 * norm), abs=1e-9)
+        for _, _, _, qtf, tf, _, _, idf, norm, contribution in mine:
+            assert contribution == pytest.approx(qtf * idf * tf / (tf + 1.2 * norm), abs=1e-9)
     one = next(iter(hits))
     only = connection.execute(
         "SELECT DISTINCT chunk_id FROM rag.explain_keyword('k', 'red fish', chunk_ids => %s)",

@@ -30,7 +30,7 @@ def chunks(connection: Connection) -> list[tuple[int, str, str]]:
 
 def expand(connection: Connection, ids: list[int], options: str = "") -> list[Any]:
     return connection.execute(
-        "SELECT content, chunk_keys, place, start_offset, stop_offset FROM rag.expand('docs',"
+        "SELECT content, chunk_keys, rank, start_offset, stop_offset FROM rag.expand('docs',"
         f" %s{options})".encode(),
         [ids],
     ).fetchall()
@@ -41,20 +41,20 @@ def test_a_window_is_cut_from_the_document_without_repetition(
 ) -> None:
     found = chunks(connection)
     assert len(found) >= 9
-    ((content, keys, place, start, stop),) = expand(connection, [found[4][0]])
+    ((content, keys, rank, start, stop),) = expand(connection, [found[4][0]])
     assert keys == [i for i, *_ in found[3:6]]
     assert content == TEXT[start:stop]
-    assert place == 1
+    assert rank == 1
     assert found[4][2] in content
 
 
 def test_windows_that_touch_become_one_passage(docs: Collection, connection: Connection) -> None:
     ids = [i for i, *_ in chunks(connection)]
-    ((_, keys, place, *_),) = expand(connection, [ids[5], ids[3]])
+    ((_, keys, rank, *_),) = expand(connection, [ids[5], ids[3]])
     assert keys == ids[2:7]
-    assert place == 1
+    assert rank == 1
     apart = expand(connection, [ids[-1], ids[0]], ", 0, 0")
-    assert [(keys, place) for _, keys, place, *_ in apart] == [([ids[-1]], 1), ([ids[0]], 2)]
+    assert [(keys, rank) for _, keys, rank, *_ in apart] == [([ids[-1]], 1), ([ids[0]], 2)]
 
 
 def test_up_to_a_section_and_up_to_the_document(docs: Collection, connection: Connection) -> None:
