@@ -1,4 +1,4 @@
--- Who could stand in the way of others: rights in schema rag, and locks.
+-- Checks of rag.doctor: who could stand in the way of others, by rights in schema rag or by locks.
 
 CREATE OR REPLACE FUNCTION rag._check_access()
 RETURNS SETOF rag.finding

@@ -1,0 +1,233 @@
+-- Checks of rag.doctor that look at what is stored: vectors, chunks, metadata fields, languages.
+
+CREATE OR REPLACE FUNCTION rag._check_vectors()
+RETURNS SETOF rag.finding
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _version text := (SELECT e.extversion FROM pg_extension AS e WHERE e.extname = 'vector');
+BEGIN
+    IF string_to_array(regexp_replace(_version, '[^0-9.]', '', 'g'), '.')::integer[] <
+        ARRAY[0, 8] THEN
+        RETURN QUERY SELECT 'pgvector', 'fail', format('version %s is too old', _version),
+            'install pgvector 0.8 or newer and run ALTER EXTENSION vector UPDATE';
+    END IF;
+    RETURN QUERY
+    SELECT 'vector index', 'fail',
+           format('the index of collection %L is %s', c.name,
+                  CASE WHEN i.indexrelid IS NULL THEN 'missing' ELSE 'invalid' END),
+           CASE WHEN i.indexrelid IS NULL
+                THEN format('run CALL rag._build_index(rag._active_space(%s)) as the owner',
+                    c.collection_id)
+                ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner',
+                    rag._index_name(s.space_id)) END
+    FROM rag.collections AS c
+    JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
+    LEFT JOIN pg_index AS i
+        ON i.indexrelid = to_regclass(format('rag.%I', rag._index_name(s.space_id)))
+    WHERE c.dropped_at IS NULL AND s.index_options ->> 'kind' <> 'exact' AND i.indisvalid
+        IS NOT TRUE
+    ORDER BY c.name;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_vectors() IS
+$$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_chunks()
+RETURNS SETOF rag.finding
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _c record;
+    _count bigint;
+BEGIN
+    FOR _c IN
+        SELECT c.collection_id, c.name, (rag._active_space(c.collection_id)).space_id
+        FROM rag.collections AS c WHERE c.dropped_at IS NULL ORDER BY c.name
+    LOOP
+        SELECT count(*) INTO _count
+        FROM rag.chunks AS k
+        WHERE k.collection_id = _c.collection_id
+            AND NOT EXISTS (SELECT FROM rag.embeddings AS e WHERE e.space_id = _c.space_id
+                AND e.chunk_id = k.chunk_id)
+            AND NOT EXISTS (SELECT FROM rag.jobs AS j
+                            WHERE j.collection_id = _c.collection_id
+                                AND j.document_id = k.document_id);
+        IF _count > 0 THEN
+            RETURN QUERY SELECT 'chunks without vectors', 'fail',
+                format('%s in collection %L, and no job will embed them', _count, _c.name),
+                format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM '
+                    'rag.list_documents(%L, '
+                       'result_limit => NULL)))', _c.collection_id, _c.name);
+        END IF;
+        SELECT count(*) INTO _count
+        FROM rag.chunks AS k
+        WHERE k.collection_id = _c.collection_id
+            AND NOT EXISTS (SELECT FROM rag.documents AS d
+                            WHERE d.collection_id = _c.collection_id
+                                AND d.document_id = k.document_id);
+        IF _count > 0 THEN
+            RETURN QUERY SELECT 'chunks without documents', 'fail',
+                format('%s in collection %L', _count, _c.name),
+                format('SELECT rag._remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k '
+                    'WHERE collection_id = %1$s '
+                       'AND NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = '
+                       '%1$s '
+                       'AND d.document_id = k.document_id)))', _c.collection_id);
+        END IF;
+        SELECT count(*) INTO _count
+        FROM rag.embeddings AS e
+        WHERE e.space_id = _c.space_id
+            AND NOT EXISTS (SELECT FROM rag.chunks AS k
+                            WHERE k.collection_id = _c.collection_id AND k.chunk_id = e.chunk_id);
+        IF _count > 0 THEN
+            RETURN QUERY SELECT 'vectors without chunks', 'fail',
+                format('%s in collection %L', _count, _c.name),
+                format('DELETE FROM rag.embeddings AS e WHERE space_id = %s AND NOT EXISTS (SELECT '
+                    'FROM rag.chunks AS k '
+                       'WHERE k.collection_id = %s AND k.chunk_id = e.chunk_id)', _c.space_id,
+                           _c.collection_id);
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_chunks() IS
+$$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
+chunks. Reads all of them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._undeclared_fields(collection_key integer)
+RETURNS TABLE (field text, type text, lowest jsonb, highest jsonb)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    looked_at CONSTANT integer := 300;
+    _first bigint;
+    _last bigint;
+BEGIN
+    SELECT min(k.chunk_id), max(k.chunk_id) INTO _first, _last FROM rag.chunks AS k
+        WHERE k.collection_id = collection_key;
+    RETURN QUERY
+    WITH RECURSIVE leaf (steps, value) AS (
+        SELECT ARRAY[e.key], e.value
+        FROM generate_series(0, looked_at - 1) AS p (step),
+        LATERAL (SELECT k.metadata FROM rag.chunks AS k
+                 WHERE k.collection_id = collection_key
+                     AND k.chunk_id >= _first + (_last - _first) / looked_at * p.step
+                 ORDER BY k.chunk_id LIMIT 1) AS s,
+        LATERAL jsonb_each(s.metadata) AS e
+        UNION ALL
+        SELECT l.steps || e.key, e.value
+        FROM leaf AS l, LATERAL
+            jsonb_each(CASE jsonb_typeof(l.value) WHEN 'object' THEN l.value ELSE '{}' END) AS e
+        WHERE cardinality(l.steps) < 32
+    ), typed AS MATERIALIZED (
+        SELECT l.steps, CASE WHEN count(h.number) > 0 THEN 'numeric' ELSE 'timestamptz' END AS type,
+               (array_agg(l.value ORDER BY h.number, h.day))[1] AS lowest,
+               (array_agg(l.value ORDER BY h.number DESC, h.day DESC))[1] AS highest
+        FROM leaf AS l, LATERAL
+            (SELECT rag._as_numeric(l.value) AS number, rag._as_timestamptz(l.value) AS day) AS h
+        WHERE jsonb_typeof(l.value) <> 'null'
+        GROUP BY l.steps
+        HAVING count(*) >= looked_at / 10 AND count(*) IN (count(h.number), count(h.day))
+            AND count(DISTINCT l.value) >= 3
+    )
+    SELECT n.field, h.type, h.lowest, h.highest
+    FROM typed AS h, LATERAL (SELECT rag._field_name(h.steps) AS field) AS n
+    WHERE octet_length(n.field) BETWEEN 1 AND 500
+        AND NOT EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
+            AND f.field = n.field)
+    ORDER BY n.field;
+END
+$$;
+
+COMMENT ON FUNCTION rag._undeclared_fields(integer) IS
+$$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks
+spread evenly.
+
+Each is on a tenth of them or more, and holds nothing but numbers, or nothing but ISO dates, of
+three or more values.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_fields()
+RETURNS SETOF rag.finding
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    worthwhile CONSTANT integer := 10000;  -- where a range that no index serves costs tens of ms
+    _c record;
+BEGIN
+    FOR _c IN SELECT c.collection_id, c.name FROM rag.collections AS c WHERE c.dropped_at IS NULL
+        ORDER BY c.name LOOP
+        PERFORM FROM rag.chunks AS k WHERE k.collection_id = _c.collection_id OFFSET worthwhile - 1
+            LIMIT 1;
+        CONTINUE WHEN NOT FOUND;
+        RETURN QUERY
+        SELECT 'fields to declare', 'ok',
+               format('%L of collection %L holds %s, %s to %s; a filter by its range reads every '
+                   'chunk', u.field, _c.name,
+                      CASE u.type WHEN 'numeric' THEN 'numbers' ELSE 'dates' END,
+                      left(u.lowest::text, 50), left(u.highest::text, 50)),
+               format('SELECT rag.index_field(%L, %L, %L)', _c.name, u.field, u.type)
+        FROM rag._undeclared_fields(_c.collection_id) AS u
+        ORDER BY u.field;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_fields() IS
+$$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask
+for ranges of them.
+
+It is advice, so its status is ok: only the application knows what it asks for.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_languages()
+RETURNS SETOF rag.finding
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT 'languages', CASE WHEN u.own THEN 'fail' ELSE 'warn' END,
+           format('text search configuration %s is gone; %s%s documents of collection %L use it',
+               u.language,
+                  CASE WHEN u.own THEN 'the collection and ' ELSE '' END, d.documents, u.name),
+           format('CREATE TEXT SEARCH CONFIGURATION %s (COPY = pg_catalog.simple)', u.language)
+    FROM (
+        SELECT c.collection_id, c.name, c.language, true AS own FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL
+        UNION
+        SELECT c.collection_id, c.name, l.language, false FROM rag.collections AS c
+        JOIN rag.keyword_languages AS l ON l.collection_id = c.collection_id
+            AND l.language <> c.language
+        WHERE c.dropped_at IS NULL
+    ) AS u
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS documents FROM rag.documents AS x
+        WHERE x.collection_id = u.collection_id AND coalesce(x.language, u.language) = u.language
+            AND (u.own OR x.language IS NOT NULL)
+        OFFSET 0
+    ) AS d
+    WHERE NOT rag._has_language(u.language) AND (u.own OR d.documents > 0)
+    ORDER BY u.name, u.language;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_languages() IS
+$$rag.doctor: text search configurations that were dropped or renamed while documents use them.
+
+Their chunks are found by the words that the other configurations of the collection make of a
+question, and new text in them is refused. The remedy's COPY should be what the configuration
+was.$$;

@@ -1,0 +1,96 @@
+-- Vectors of chunks: stored, read from JSON, and queued for where they are missing.
+
+CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids bigint[],
+    vectors {vector}.halfvec[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+DECLARE
+    _wrong integer := (SELECT {vector}.vector_dims(v.vector) FROM unnest(vectors) AS v (vector)
+                       WHERE {vector}.vector_dims(v.vector) <> into_space.dimensions LIMIT 1);
+BEGIN
+    IF _wrong IS NOT NULL THEN
+        RAISE EXCEPTION 'an embedding has % dimensions, collection ''%'' stores % (model %)',
+            _wrong,
+            (SELECT c.name FROM rag.collections AS c
+                WHERE c.collection_id = into_space.collection_id),
+            into_space.dimensions, into_space.model
+        USING ERRCODE = 'RG001',
+            HINT = 'embed with the collection''s own model, or use another collection';
+    END IF;
+    INSERT INTO rag.embeddings AS e (space_id, chunk_id, embedding)
+    SELECT into_space.space_id, v.chunk_id, v.vector
+    FROM unnest(chunk_ids, vectors) AS v (chunk_id, vector)
+    WHERE v.vector IS NOT NULL
+    ON CONFLICT ON CONSTRAINT embeddings_pkey DO UPDATE SET embedding = excluded.embedding
+    WHERE e.embedding OPERATOR({vector}.<>) excluded.embedding;
+END
+$$;
+
+COMMENT ON FUNCTION rag._store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
+$$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong
+dimensions: error RG001.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(of_collection integer, document_ids uuid[])
+RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+DECLARE
+    _space rag.spaces;
+    _document_id uuid;
+    _queued uuid[] := '{}';
+BEGIN
+    FOR _space IN SELECT k.* FROM rag._live_spaces(of_collection) AS k LOOP
+        FOR _document_id IN
+            SELECT DISTINCT c.document_id
+            FROM rag.chunks AS c
+            LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id
+                AND e.chunk_id = c.chunk_id
+            WHERE c.collection_id = of_collection
+                AND c.document_id = ANY (_queue_missing_vectors.document_ids)
+                AND e.chunk_id IS NULL
+        LOOP
+            PERFORM rag._queue_job(of_collection, _document_id, 'embed',
+                                  CASE _space.state WHEN 'active' THEN 0 ELSE -1 END,
+                                      _space.space_id);
+            IF _space.state = 'active' THEN
+                _queued := _queued || _document_id;
+            END IF;
+        END LOOP;
+    END LOOP;
+    RETURN _queued;
+END
+$$;
+
+COMMENT ON FUNCTION rag._queue_missing_vectors(integer, uuid[]) IS
+$$Queue an embed job for each of these documents and each space of the collection in which a chunk
+has no vector.
+
+Returns the documents that the active space waits for. Other spaces come after the active one's
+work.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._parse_embeddings(chunks jsonb)
+RETURNS {vector}.halfvec[]
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(SELECT (c.value ->> 'embedding')::{vector}.halfvec
+                 FROM jsonb_array_elements(chunks) WITH ORDINALITY AS c ORDER BY c.ordinality);
+EXCEPTION WHEN data_exception THEN
+    RAISE EXCEPTION 'the embedding of a chunk cannot be read: %', left(SQLERRM, 200)
+    USING ERRCODE = 'RG001', HINT = 'an embedding is an array of numbers, e.g. [0.1, 0.2, 0.3]';
+END
+$$;
+
+COMMENT ON FUNCTION rag._parse_embeddings(jsonb) IS
+$$The vectors of chunks given as JSON, in their order, NULL where one has none; error RG001 for
+what is no vector.$$;
