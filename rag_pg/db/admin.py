@@ -17,11 +17,7 @@ class Admin(Statements):
 
         A step that fails is noted for rag.doctor and does not stop the others.
         """
-        with self.connection() as connection:
-            steps = connection.execute(
-                "SELECT step, subject FROM rag.maintenance_steps()"
-            ).fetchall()
-        for step, subject in steps:
+        for step, subject in self._tuples("SELECT step, subject FROM rag.maintenance_steps()"):
             if not goes_on():
                 return
             try:

@@ -8,15 +8,16 @@ of this one.
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, LiteralString, TypeVar
+from typing import Any, LiteralString, Self, TypeVar
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
-from psycopg.rows import class_row, dict_row, scalar_row
+from psycopg.rows import BaseRowFactory, class_row, dict_row, scalar_row, tuple_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -41,6 +42,10 @@ from rag_pg.fault import Fault, fault_of_sqlstate
 API_VERSION = 1
 PING_SECONDS = 2
 POOL_SIZE = 4
+# Settings of one transaction: a pooler's next client does not see them.
+SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
+               FROM ROWS FROM (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::text[]))
+                   AS s (name, value)"""
 T = TypeVar("T")
 log = logging.getLogger(__name__)
 
@@ -61,6 +66,20 @@ class Statements:
             kwargs={"autocommit": True, **connection_options(dsn)},
         )
         self._opened = False
+        self._settings: Mapping[str, str] = {}
+
+    def with_settings(self, settings: Mapping[str, str]) -> Self:
+        """Return this database with settings that hold for each of its statements and no longer.
+
+        It shares the connections, and is closed with what it was made from. A setting is sent with
+        the statement, in the same transaction and round trip, so nothing stays on the connection:
+        as for policies that read current_setting('app.tenant'). They do not hold for
+        `build_indexes`, whose statements cannot run in a transaction.
+        """
+        other = copy.copy(self)
+        other._settings = {**self._settings, **settings}
+        other._opened = False
+        return other
 
     def open(self) -> None:
         """Connect and compare versions.
@@ -103,12 +122,11 @@ class Statements:
 
     @contextmanager
     def listen(self, *channels: str) -> Iterator[psycopg.Connection[Any]]:
-        """A connection of its own that hears of new jobs, or of other channels.
+        """A connection of its own that hears of these channels.
 
         Behind a pooler it hears nothing: NOTIFY does not pass,
         and LISTEN would stay with a connection of others.
         """
-        channels = channels or ("rag_jobs",)
         with database_errors(), connect(self.dsn, autocommit=True) as connection:
             if is_pooled(connection):
                 log.warning(
@@ -125,22 +143,42 @@ class Statements:
     def _rows(
         self, cls: type[T], statement: LiteralString | sql.Composed, /, **values: object
     ) -> list[T]:
-        with (
-            self.connection() as connection,
-            connection.cursor(row_factory=class_row(cls)) as cursor,
-        ):
-            return cursor.execute(statement, plain_arguments(values)).fetchall()
+        return self._fetch(class_row(cls), statement, values)
 
     def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
-        with (
-            self.connection() as connection,
-            connection.cursor(row_factory=dict_row) as cursor,
-        ):
-            return cursor.execute(statement, plain_arguments(values)).fetchall()
+        return self._fetch(dict_row, statement, values)
+
+    def _tuples(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
+        return self._fetch(tuple_row, statement, values)
+
+    def _scalars(self, statement: LiteralString, /, **values: object) -> list[Any]:
+        return self._fetch(scalar_row, statement, values)
 
     def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
-        with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
-            return cursor.execute(statement, plain_arguments(values)).fetchone()
+        found = self._scalars(statement, **values)
+        return found[0] if found else None
+
+    def _fetch(
+        self,
+        row_factory: BaseRowFactory[T],
+        statement: LiteralString | sql.Composed,
+        values: Mapping[str, object],
+    ) -> list[T]:
+        """Run a statement and return its rows: one transaction, one round trip."""
+        arguments = plain_arguments(values)
+        with self.connection() as connection, connection.cursor(row_factory=row_factory) as cursor:
+            if not self._settings:
+                return cursor.execute(statement, arguments).fetchall()
+            with connection.pipeline():  # until its end a transaction of its own
+                self._set_local(connection)
+                cursor.execute(statement, arguments)
+            return cursor.fetchall()
+
+    def _set_local(self, connection: psycopg.Connection[Any]) -> None:
+        """Let the settings hold until the end of the connection's transaction."""
+        if self._settings:
+            names, values = zip(*self._settings.items(), strict=True)
+            connection.execute(SET_LOCAL, [list(names), list(values)])
 
 
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:

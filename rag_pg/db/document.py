@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
-from psycopg.rows import class_row, scalar_row
+from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements, halfvec_type, vector_schema
@@ -43,12 +43,11 @@ class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
-        with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
-            cursor.execute(
-                "SELECT rag.put_documents(%(collection)s, %(documents)s)",
-                {"collection": collection, "documents": Jsonb(documents)},
-            )
-            return list(cursor)
+        return self._scalars(
+            "SELECT rag.put_documents(%(collection)s, %(documents)s)",
+            collection=collection,
+            documents=Jsonb(documents),
+        )
 
     def put_chunks(
         self,
@@ -74,6 +73,7 @@ class Documents(Statements):
     ) -> LoadCounts:
         """COPY ready-made chunks into a temporary table and take them over, in one transaction."""
         with self.connection() as connection, connection.transaction():
+            self._set_local(connection)
             halfvec = halfvec_type(connection)
             connection.execute(
                 sql.SQL(

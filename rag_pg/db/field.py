@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rag_pg.db.connection import Statements
 
 
@@ -26,10 +28,7 @@ class Fields(Statements):
         )
 
     def list_fields(self, collection: str) -> dict[str, str]:
-        with self.connection() as connection:
-            return dict(
-                connection.execute(
-                    "SELECT field, type FROM rag.list_fields(%(collection)s)",
-                    {"collection": collection},
-                ).fetchall()
-            )
+        found: list[Any] = self._tuples(
+            "SELECT field, type FROM rag.list_fields(%(collection)s)", collection=collection
+        )
+        return dict(found)

@@ -75,11 +75,13 @@ class Jobs(Statements):
         return rows[0] if rows else None
 
     def chunks_to_embed(self, job: Job, limit: int) -> list[tuple[int, str]]:
-        with self.connection() as connection:
-            return connection.execute(
-                "SELECT * FROM rag.chunks_to_embed(%(job_id)s, %(lease)s, %(limit)s)",
-                {"job_id": job.job_id, "lease": job.lease, "limit": limit},
-            ).fetchall()
+        found: list[Any] = self._tuples(
+            "SELECT * FROM rag.chunks_to_embed(%(job_id)s, %(lease)s, %(limit)s)",
+            job_id=job.job_id,
+            lease=job.lease,
+            limit=limit,
+        )
+        return found
 
     def store_chunks(
         self,

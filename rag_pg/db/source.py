@@ -13,12 +13,11 @@ class Sources(Statements):
 
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:
         """One batch of each source that has something to do; each in a transaction of its own."""
-        with self.connection() as connection:
-            due = connection.execute(
-                "SELECT * FROM rag.due_sources(%(collections)s::text[])",
-                {"collections": None if collections is None else list(collections)},
-            ).fetchall()
-        return sum(self.follow_source(source_id) for (source_id,) in due)
+        due = self._scalars(
+            "SELECT * FROM rag.due_sources(%(collections)s::text[])",
+            collections=None if collections is None else list(collections),
+        )
+        return sum(self.follow_source(source_id) for source_id in due)
 
     def follow_source(self, source_id: int) -> int:
         """One batch of one source. An error, or a cancelled statement,

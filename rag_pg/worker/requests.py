@@ -1,6 +1,7 @@
 """Answers requests at once, beside the queue.
 
-Somebody waits for a request, so it never stands behind a batch of documents: it has threads of its own.
+Somebody waits for a request, so it never stands behind a batch of documents:
+it has threads of its own.
 """
 
 from __future__ import annotations
@@ -24,12 +25,9 @@ Answerer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class RequestAnswerer:
-    """Answers requests with `answerers`, one for each kind.
+    """Answers requests with `answerers`, one for each kind: at once when woken, else every second.
 
     `start` begins it in threads; `close` ends them when what is in hand is done.
-
-    Args:
-        on_source: called when a source may have changed: the same connection hears of that.
     """
 
     def __init__(
@@ -39,26 +37,30 @@ class RequestAnswerer:
         *,
         name: str,
         collections: Sequence[str] | None = None,
-        on_source: Callable[[], None] = lambda: None,
     ) -> None:
         self.database = database
         self.answerers = answerers
         self.name = name
         self.collections = collections
         self._stop = threading.Event()
-        self._on_source = on_source
+        self._waiting = threading.Event()
         self._free = threading.Semaphore(ANSWERS_AT_ONCE)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         self._stop.clear()
-        self._thread = start_loop("rag-pg-listen", self._listen, self._stop)
+        self._thread = start_loop("rag-pg-requests", self._run, self._stop)
 
     def close(self) -> None:
         self._stop.set()
+        self._waiting.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def wake(self) -> None:
+        """A request may wait."""
+        self._waiting.set()
 
     def answer(self) -> int:
         """Answer requests until none waits. Returns how many."""
@@ -84,20 +86,13 @@ class RequestAnswerer:
         else:
             self.database.answer_request(request.request_id, result, None)
 
-    def _listen(self) -> None:
-        """Answer, and tell of sources, at each NOTIFY and every second."""
-        with (
-            self.database.listen("rag_requests", "rag_sources") as connection,
-            ThreadPoolExecutor(ANSWERS_AT_ONCE, "rag-pg-answer") as answering,
-        ):
+    def _run(self) -> None:
+        with ThreadPoolExecutor(ANSWERS_AT_ONCE, "rag-pg-answer") as answering:
             while not self._stop.is_set():
+                self._waiting.clear()
                 if self._free.acquire(blocking=False):
                     answering.submit(self._answer_waiting)
-                channels = {
-                    n.channel for n in connection.notifies(timeout=POLL_SECONDS, stop_after=1)
-                }
-                if channels != {"rag_requests"}:
-                    self._on_source()
+                self._waiting.wait(POLL_SECONDS)
 
     def _answer_waiting(self) -> None:
         try:

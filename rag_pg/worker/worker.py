@@ -73,7 +73,6 @@ class Worker:
             answerers or {},
             name=self.name,
             collections=collections,
-            on_source=self.sources.wake,
         )
         self._report = on_progress or (lambda documents, chunks: None)
         self._reporting = threading.Lock()
@@ -181,20 +180,29 @@ class Worker:
                 wake.wait(POLL_SECONDS)
 
     def _listen(self, running: Sequence[Future[None]]) -> None:
-        """Wake the pipelines at each NOTIFY, until `stop` is set or one of them broke."""
+        """Wake who waits at each NOTIFY, until `stop` is set or a pipeline broke.
+
+        One connection hears of jobs, requests and sources.
+        """
+        wake = {
+            "rag_jobs": self._wake,
+            "rag_requests": self.requests.wake,
+            "rag_sources": self.sources.wake,
+        }
         failures = 0
         while not self.stop.is_set():
             try:
-                with self.database.listen() as connection:
+                with self.database.listen(*wake) as connection:
                     failures = 0
-                    self._wake()  # for what came while nobody listened
+                    for act in wake.values():  # for what came while nobody listened
+                        act()
                     while not self.stop.is_set():
                         if any(thread.done() for thread in running):
                             return
-                        for _ in connection.notifies(timeout=0.5, stop_after=1):
-                            self._wake()
+                        for notify in connection.notifies(timeout=0.5, stop_after=1):
+                            wake[notify.channel]()
             except DatabaseUnavailable as exc:
-                log.warning("cannot listen for new jobs: %s", exc)
+                log.warning("cannot listen for new jobs and requests: %s", exc)
                 failures += 1
                 self.stop.wait(AWAY.pause(failures))
 

@@ -1,0 +1,116 @@
+"""Settings that hold for one statement: sent with it, and gone with it."""
+
+import tempfile
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from pooler import transaction_pooler
+
+from rag_pg.db.database import Database
+from rag_pg.errors import InvalidQuery, RagError
+
+TENANT = "SELECT pg_catalog.current_setting('app.tenant', true)"
+
+
+@pytest.fixture
+def single(dsn: str) -> Iterator[Database]:
+    """A database whose statements share one connection."""
+    database = Database(dsn, pool_size=1)
+    database.open()
+    yield database
+    database.close()
+
+
+def tenant(database: Database) -> str | None:
+    found: str | None = database._scalar(TENANT)
+    return found or None  # a setting that was local once is empty afterwards
+
+
+def test_a_setting_holds_for_the_statements_of_its_database_alone(single: Database) -> None:
+    red = single.with_settings({"app.tenant": "red"})
+    blue = red.with_settings({"app.tenant": "blue", "app.user": "'; DROP SCHEMA rag; --"})
+    assert [tenant(d) for d in (single, red, blue, red, single)] == [
+        None, "red", "blue", "red", None,
+    ]  # fmt: skip
+    user = "SELECT pg_catalog.current_setting('app.user', true)"
+    assert blue._scalar(user) == "'; DROP SCHEMA rag; --"
+    assert not single._scalar(user)
+
+
+def test_a_statement_that_fails_leaves_no_setting_and_raises_its_own_error(
+    single: Database, connection: psycopg.Connection[Any]
+) -> None:
+    red = single.with_settings({"app.tenant": "red"})
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    with pytest.raises(InvalidQuery, match="unknown operator"):
+        red.count_documents("c", metadata_filter={"a": {"$regex": 1}})
+    assert tenant(single) is None
+    assert tenant(red) == "red"
+    with pytest.raises(RagError, match="unrecognized configuration parameter"):
+        tenant(single.with_settings({"tenant": "red"}))
+    assert tenant(single) is None
+
+
+def test_a_bulk_load_has_the_settings_too(
+    single: Database, connection: psycopg.Connection[Any]
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    connection.execute(
+        """CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN NEW.title := current_setting('app.tenant', true); RETURN NEW; END $$;
+           CREATE TRIGGER note BEFORE INSERT ON rag.documents_1
+           FOR EACH ROW EXECUTE FUNCTION public.note()"""
+    )
+    record = {"uri": "a", "content": "text", "title": "t", "metadata": {}}
+    single.with_settings({"app.tenant": "red"}).load_chunks("c", [record], 3)
+    assert connection.execute("SELECT title FROM rag.documents").fetchall() == [("red",)]
+    assert tenant(single) is None
+
+
+def test_setting_and_statement_are_one_round_trip(single: Database) -> None:
+    red = single.with_settings({"app.tenant": "red"})
+    sent: dict[str, list[str]] = {}
+    for name, database in (("plain", single), ("set", red)):
+        with tempfile.TemporaryFile("w+") as trace:
+            with single.connection() as connection:
+                connection.pgconn.trace(trace.fileno())
+            tenant(database)
+            with single.connection() as connection:
+                connection.pgconn.untrace()
+            trace.seek(0)
+            sent[name] = [line.split("\t")[3].strip() for line in trace if line.count("\t") >= 3]
+    assert sent["plain"].count("ReadyForQuery") == sent["set"].count("ReadyForQuery") == 1
+    assert sent["set"].count("Sync") == 1
+
+
+def test_threads_on_one_connection_see_their_own_setting(single: Database) -> None:
+    seen: dict[str, set[str | None]] = {}
+
+    def ask(name: str) -> None:
+        database = single.with_settings({"app.tenant": name})
+        seen[name] = {tenant(database) for _ in range(50)}
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in ("a", "b", "c", "d")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == {name: {name} for name in ("a", "b", "c", "d")}
+    assert tenant(single) is None
+
+
+def test_behind_a_transaction_pooler_other_clients_see_nothing(dsn: str) -> None:
+    with transaction_pooler(dsn) as pooled:
+        database = Database(pooled, pool_size=2)
+        database.open()
+        try:
+            red = database.with_settings({"app.tenant": "red"})
+            for _ in range(20):
+                assert tenant(red) == "red"
+                with psycopg.connect(pooled, autocommit=True) as other:
+                    assert not (other.execute(TENANT).fetchone() or ("?",))[0]
+        finally:
+            database.close()

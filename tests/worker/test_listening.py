@@ -1,0 +1,62 @@
+"""A worker hears of jobs, requests and sources at once, by one connection."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from rag_pg import Rag
+from rag_pg.worker import requests, sources, worker
+
+Connection = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def waiting(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A worker that looks for nothing by itself within the hour."""
+    for module in (worker, requests, sources):
+        monkeypatch.setattr(module, "POLL_SECONDS", 3600.0)
+    running = rag.worker()
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    yield
+    running.stop.set()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def until(connection: Connection, statement: str) -> None:
+    """Ask until it is true; a worker that was not woken fails it after a minute."""
+    pause = threading.Event()
+    for _ in range(1200):
+        if connection.execute(statement.encode()).fetchone() == (True,):
+            return
+        pause.wait(0.05)
+    pytest.fail(f"not within a minute: {statement}")
+
+
+LISTENERS = """SELECT count(*) = 1 FROM pg_stat_activity
+               WHERE datname = current_database() AND query LIKE 'LISTEN%'"""
+AT_WORK = """SELECT count(*) = 0 FROM pg_stat_activity
+             WHERE datname = current_database() AND state <> 'idle' AND pid <> pg_backend_pid()"""
+
+
+def test_one_connection_hears_of_jobs_requests_and_sources(
+    rag: Rag, connection: Connection, waiting: None
+) -> None:
+    rag.collection("docs", model="hash:32")
+    connection.execute("CREATE TABLE public.notes (id integer PRIMARY KEY, body text)")
+    connection.execute("SELECT rag.attach_source('public.notes', 'docs', '{body}')")
+    until(connection, LISTENERS)
+    until(connection, AT_WORK)
+    connection.execute("SELECT rag.put_document('docs', 'a', 'red fish')")
+    until(connection, "SELECT count(*) = 1 FROM rag.embeddings")
+    connection.execute("INSERT INTO public.notes VALUES (1, 'blue bird')")
+    until(connection, "SELECT count(*) = 2 FROM rag.embeddings")
+    vector = connection.execute(
+        "CALL rag.embed_query('docs', 'red fish', timeout => 60)"
+    ).fetchone()
+    assert vector is not None and vector[0] is not None
+    until(connection, LISTENERS)
