@@ -12,8 +12,9 @@ from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens
 from rag_pg.errors import (
     AnswerBlocked,
     InvalidInput,
-    ModelUnavailable,
+    ProviderAuth,
     ProviderError,
+    RagError,
     UnusableReply,
 )
 from rag_pg.protocols import LLM, Embedder
@@ -135,12 +136,15 @@ class AnswerContext:
                 got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
             else:
                 got = _streamed(llm, messages, tools, self.answer_tokens, show)
-        except (ProviderError, ModelUnavailable) as exc:
-            if type(exc) not in (ProviderError, UnusableReply):
+        except Exception as exc:  # a model is anybody's code: a question must not end with it
+            failure = exc
+            if not isinstance(exc, RagError):
+                failure = ProviderError(f"{llm.name} failed: {type(exc).__name__}: {exc}")
+            if not isinstance(exc, UnusableReply):
                 self.failed.add(llm.name)
             seconds = time.perf_counter() - started
-            self.step("llm", seconds=seconds, purpose=purpose, model=llm.name, error=str(exc))
-            raise
+            self.step("llm", seconds=seconds, purpose=purpose, model=llm.name, error=str(failure))
+            raise failure from exc
         self.step(
             "llm",
             seconds=time.perf_counter() - started,
@@ -164,7 +168,7 @@ class AnswerContext:
     ) -> Any | None:
         """Return the helper's value that fits `schema`; None, with a note, when it gives none.
 
-        Raises: InvalidInput when there is no model.
+        Raises: ProviderAuth, ModelUnavailable; InvalidInput when there is no model.
         """
         messages = [
             Message(role="system", content=instructions),
@@ -172,7 +176,9 @@ class AnswerContext:
         ]
         try:
             return self.complete(messages, purpose=purpose, helper=True, schema=schema).parsed
-        except (ProviderError, ModelUnavailable) as exc:
+        except ProviderAuth:
+            raise
+        except ProviderError as exc:
             self.note(f"{purpose} was skipped: {exc}")
             return None
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from rag_pg.answer.check import check_verify, verify_answer
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.strategies import BUILT_IN
-from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
+from rag_pg.errors import InvalidInput, ProviderAuth, ProviderError
 from rag_pg.types import Answer
 
 Strategy = Callable[[str, AnswerContext], Answer]
@@ -75,10 +75,12 @@ def answer_question(
 ) -> Answer:
     """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model does.
 
+    A key that is refused and a library that is missing are mistakes in the set-up, and errors.
+
     Args:
         verify: once or strict: then take out what its sources do not support; see `verify_answer`.
-    Raises: InvalidInput (unknown strategy, no language model where one is needed), and what a search
-        raises.
+    Raises: InvalidInput (unknown strategy, no language model where one is needed), ProviderAuth,
+        ModelUnavailable, and what a search raises.
     """
     started = time.perf_counter()
     checked = check_verify(verify)
@@ -92,8 +94,8 @@ def answer_question(
     while answer is None:
         try:
             answer = function(question, context)
-        except (ProviderError, ModelUnavailable) as exc:
-            if name == "extractive":
+        except ProviderError as exc:
+            if name == "extractive" or isinstance(exc, ProviderAuth):
                 raise
             failed = context.llm is None or context.llm.name in context.failed
             following = "extractive" if failed or name == "single" else "single"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rag_pg.cli.terminal import Part, is_terminal, note, width, write, write_message
 
 if TYPE_CHECKING:
-    from rag_pg.types import AdoptReport, Answer, Hit, Progress
+    from rag_pg.types import AdoptReport, Answer, Event, Hit, Progress
 
 
 MINUTE = 60.0  # seconds between two lines about progress
@@ -81,6 +81,27 @@ def print_answer(answer: Answer) -> None:
             write()
         for c in answer.citations:
             write(f"  [{c.number}] {c.uri}" + (f" · {c.heading}" if c.heading else ""))
+    _tell_how(answer)
+
+
+def print_events(events: Iterable[Event]) -> None:
+    """Print an answer while it is written, then its sources and how it was made."""
+    shown = ""
+    for event in events:
+        if event.kind == "token":
+            write(event.text, end="")
+            shown += event.text
+        elif event.answer is not None:
+            answer, rest = event.answer, event.answer.markdown()
+            if shown and answer.text == shown:
+                rest = rest[len(shown) :]
+            elif shown:
+                write("\n\n", ("The answer was changed:", "bold"), "\n")
+            write(rest)
+            _tell_how(answer)
+
+
+def _tell_how(answer: Answer) -> None:
     for remark in answer.notes:
         note(remark)
     write_message((f"answered by {answer.model}, strategy {answer.strategy}", "dim"))

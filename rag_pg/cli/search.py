@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import MARKS, passage_width, print_answer, print_hits
+from rag_pg.cli.console import MARKS, passage_width, print_answer, print_events, print_hits
 from rag_pg.cli.options import (
     Dsn,
     Filter,
@@ -21,6 +21,9 @@ from rag_pg.cli.options import (
 )
 from rag_pg.cli.terminal import is_terminal, note, write_message, write_table
 from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.client import AskOptions
 
 
 def search(
@@ -83,8 +86,17 @@ def ask(
     ] = None,
     strategy: Annotated[
         str,
-        typer.Option(help="How: auto, single, extractive; or module:function of your own."),
+        typer.Option(
+            help="How: auto, extractive, single, verify, self_ask, iterative, evidence, agent, "
+            "full_context, or module:function of your own."
+        ),
     ] = "auto",
+    verify: Annotated[
+        str | None, typer.Option(help="Check the statements: once (one call) or strict (each).")
+    ] = None,
+    max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,
     rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
@@ -92,18 +104,23 @@ def ask(
     """Answer a question from the documents, with citations."""
     from rag_pg.answer import import_strategy
 
-    where = parsed_filter(filter)
+    options: AskOptions = {
+        "limit": limit,
+        "filter": parsed_filter(filter),
+        "llm": llm,
+        "helper_llm": helper_llm,
+        "strategy": import_strategy(strategy),
+        "verify": verify,
+        "max_steps": max_steps,
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
+        "rerank": rerank,
+    }
     with open_client(dsn) as rag:
-        answer = open_collection(rag, collection).ask(
-            question,
-            limit=limit,
-            filter=where,
-            llm=llm,
-            helper_llm=helper_llm,
-            strategy=import_strategy(strategy),
-            rerank=rerank,
-        )
-    if json_:
-        print_json(answer)
-        return
-    print_answer(answer)
+        target = open_collection(rag, collection)
+        if json_:
+            print_json(target.ask(question, **options))
+        elif is_terminal(sys.stdout):
+            print_events(target.stream(question, **options))
+        else:
+            print_answer(target.ask(question, **options))

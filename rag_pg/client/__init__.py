@@ -4,10 +4,12 @@
 """
 
 from rag_pg.client.aio import AsyncCollection, AsyncRag
+from rag_pg.client.ask import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 
 __all__ = [
+    "AskOptions",
     "AsyncCollection",
     "AsyncRag",
     "Collection",

@@ -446,8 +446,8 @@ class Collection:
                 rerank: llm is the model that answers.
         Returns: the answer; when the strategy fails that of `single`, when the model fails that of
             `extractive`, which `notes` say.
-        Raises: as `search`, and InvalidInput (unknown strategy or model, no model where one is
-            needed).
+        Raises: as `search`, InvalidInput (unknown strategy or model, no model where one is
+            needed), ProviderAuth (its key is refused), ModelUnavailable (its library is missing).
         """
         return ask(self, self.rag.models, question, options)
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from rag_pg.answer import AnswerContext, answer_question
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.prompt import MARKER, build_prompt
-from rag_pg.errors import InvalidInput, ModelUnavailable, RateLimited
+from rag_pg.errors import InvalidInput, RateLimited
 from rag_pg.protocols import LLM
 from rag_pg.providers.registry import open_llm
 from rag_pg.text.tokens import words
@@ -419,6 +419,6 @@ def test_unknown_model_is_told_what_there_is(name: str) -> None:
 
 
 def test_a_model_that_fails_is_noted_and_the_documents_own_sentences_answer() -> None:
-    got = ask(ScriptedLLM(ModelUnavailable("no library")), "Why? Because fish swim.")
+    got = ask(ScriptedLLM(RateLimited("slow down", 3)), "Why? Because fish swim.")
     assert got.strategy == "extractive"
-    assert list(got.notes) == ["single failed: no library; answered by extractive"]
+    assert list(got.notes) == ["single failed: slow down; answered by extractive"]

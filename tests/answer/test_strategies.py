@@ -15,7 +15,13 @@ from rag_pg.answer import AnswerContext, Bounds, answer_question, find_strategy,
 from rag_pg.answer.calculate import calculate
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.tools import parse_call
-from rag_pg.errors import InvalidInput, ProviderTimeout, ProviderUnavailable
+from rag_pg.errors import (
+    InvalidInput,
+    ModelUnavailable,
+    ProviderAuth,
+    ProviderTimeout,
+    ProviderUnavailable,
+)
 from rag_pg.types import (
     Answer,
     Capabilities,
@@ -195,6 +201,19 @@ def test_a_model_that_is_down_leaves_the_documents_own_sentences(
     assert (answer.strategy, answer.model) == ("extractive", "extractive")
     assert answer.found and [c.uri for c in answer.citations] == ["fish.md"]
     assert any(str(error) in note and "answered by extractive" in note for note in answer.notes)
+
+
+@pytest.mark.parametrize("strategy", GOOD)
+@pytest.mark.parametrize("error", [ProviderAuth("no key"), ModelUnavailable("no library")])
+def test_a_mistake_in_the_set_up_is_an_error(strategy: str, error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        run(strategy, error)
+
+
+def test_any_error_of_a_models_own_code_is_a_failure_of_the_model() -> None:
+    answer, _ = run("single", KeyError("choices"))
+    assert answer.strategy == "extractive"
+    assert "single failed: main failed: KeyError: 'choices'" in answer.notes[0]
 
 
 @pytest.mark.parametrize("strategy", GOOD)
