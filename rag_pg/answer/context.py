@@ -137,14 +137,13 @@ class AnswerContext:
             else:
                 got = _streamed(llm, messages, tools, self.answer_tokens, show)
         except Exception as exc:  # a model is anybody's code: a question must not end with it
-            failure = exc
-            if not isinstance(exc, RagError):
-                failure = ProviderError(f"{llm.name} failed: {type(exc).__name__}: {exc}")
             if not isinstance(exc, UnusableReply):
                 self.failed.add(llm.name)
             seconds = time.perf_counter() - started
-            self.step("llm", seconds=seconds, purpose=purpose, model=llm.name, error=str(failure))
-            raise failure from exc
+            self.step("llm", seconds=seconds, purpose=purpose, model=llm.name, error=str(exc))
+            if isinstance(exc, RagError):
+                raise
+            raise ProviderError(f"{llm.name} failed: {type(exc).__name__}: {exc}") from exc
         self.step(
             "llm",
             seconds=time.perf_counter() - started,

@@ -17,6 +17,8 @@ from rag_pg.providers import Models
 from rag_pg.types import AdoptReport, CollectionInfo, StatusLine
 from rag_pg.worker import Worker
 
+COLLECTIONS_CACHED = 100
+
 
 class Rag:
     """A database with schema rag. Connects on entering the `with` block.
@@ -39,6 +41,7 @@ class Rag:
         self.dsn = dsn or self.settings.dsn
         self.models = Models(self.settings, embedders=embedders)
         self._database: Database | None = None
+        self._collections: dict[str, Collection] = {}  # that a worker was asked about
 
     def __enter__(self) -> Rag:
         self.open()
@@ -206,9 +209,23 @@ class Rag:
         return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
 
     def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        target = self.collection(collection)
-        answer = target.ask(asked["question"], limit=asked["limit"], filter=asked["filter"])
-        return asdict(answer)
+        """The answer to CALL rag.ask. Which models answer is this process's setting."""
+        given = {k: v for k, v in asked["options"].items() if v is not None}
+        given |= {"limit": asked["limit"], "filter": asked["filter"]}
+        if "result_offset" in given:
+            given["offset"] = given.pop("result_offset")
+        return asdict(self._current(collection).ask(asked["question"], **given))
+
+    def _current(self, name: str) -> Collection:
+        """A collection as its settings are now; the same object, with the vectors of its recent
+        queries, until they change."""
+        info = self.info(name)
+        known = self._collections.get(name)
+        if known is None or known.info != info:
+            if len(self._collections) >= COLLECTIONS_CACHED:
+                self._collections.clear()
+            self._collections[name] = known = Collection(self, info)
+        return known
 
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""

@@ -45,7 +45,9 @@ COMMENT ON FUNCTION rag._check_page(integer, integer) IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_search_options(options jsonb)
+CREATE OR REPLACE FUNCTION rag._check_search_options(
+    options jsonb, further jsonb DEFAULT '{}', call text DEFAULT 'a search'
+)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
@@ -55,7 +57,7 @@ DECLARE
         "vector_weight": "number", "keyword_weight": "number", "fusion": "string",
         "rrf_k": "integer", "candidate_limit": "integer", "diversity": "number",
         "per_document": "integer", "boosts": "array", "duplicates": "boolean",
-        "ef_search": "integer", "result_offset": "integer"}';
+        "ef_search": "integer", "result_offset": "integer"}'::jsonb || further;
     _name text;
     _value jsonb;
     _type text;
@@ -67,7 +69,7 @@ BEGIN
     FOR _name, _value IN SELECT o.key, o.value FROM jsonb_each(options) AS o LOOP
         _type := _types ->> _name;
         IF _type IS NULL THEN
-            RAISE EXCEPTION 'a search has no option %', to_json(_name) USING ERRCODE = 'RG004',
+            RAISE EXCEPTION '% has no option %', call, to_json(_name) USING ERRCODE = 'RG004',
             HINT = 'use ' || (SELECT string_agg(k.name, ', ' ORDER BY k.name)
                 FROM jsonb_object_keys(_types) AS k (name));
         END IF;
@@ -80,12 +82,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_search_options(jsonb) IS
+COMMENT ON FUNCTION rag._check_search_options(jsonb, jsonb, text) IS
 $$Error RG004 for an option of a search that there is none of, or whose value is of another JSON
 type.
 
 Options are those arguments of rag.search, under their names, that explain_search, why_not and
-search_text have not by name.$$;
+search_text have not by name. further: options that a call has beside them, with their JSON types,
+e.g. {"strategy": "string"}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_search_arguments(

@@ -64,8 +64,7 @@ $$The oldest request that no worker has, or no row. A request is taken once: who
 longer than its time.
 
 kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the question
-from the documents, with arguments.limit and arguments.filter, as {"text", "found", "citations",
-"model", "usage", "notes"}.$$;
+from the documents, with arguments.limit, arguments.filter and arguments.options; see rag.ask.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb,
@@ -287,29 +286,57 @@ $$The rows of what rag.search_text gave, best first. In psql: CALL rag.search_te
 SELECT score, uri, heading FROM rag.hits(:'results').$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_ask_options(options jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF octet_length(options::text) > 200000 THEN
+        RAISE EXCEPTION 'the options have % bytes', octet_length(options::text)
+        USING ERRCODE = 'RG004', HINT = 'use at most 200000; leave out the oldest turns of the history';
+    END IF;
+    PERFORM rag._check_search_options(options, '{
+        "strategy": "string", "verify": "string", "rewrite": "array", "history": "array",
+        "max_steps": "integer", "max_tokens": "integer", "max_cost": "number"}', 'a question');
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_ask_options(jsonb) IS
+$$Error RG004 for an option of rag.ask that there is none of, whose value is of another JSON type,
+or that is too long.$$;
+
+
 CREATE OR REPLACE PROCEDURE rag.ask(
     collection text,
     question text,
     INOUT answer jsonb DEFAULT NULL,
     result_limit integer DEFAULT 8,
     metadata_filter jsonb DEFAULT '{}',
+    options jsonb DEFAULT '{}',
     timeout double precision DEFAULT 120)
 LANGUAGE plpgsql
 AS $$
 BEGIN
+    CALL rag._require_no_transaction('rag.ask');
+    PERFORM rag._check_ask_options(options);
     CALL rag._call_worker(
         collection, 'ask',
-        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit, 'filter',
-            metadata_filter),
+        pg_catalog.jsonb_build_object('question', question, 'limit', result_limit,
+            'filter', metadata_filter, 'options', options),
         timeout, answer);
 END
 $$;
 
-COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, double precision) IS
+COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, jsonb, double precision) IS
 $$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;
 extractive without one).
 
 answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "heading", "quote"}],
-"model", "usage",
-"notes"}. result_limit: how many passages are read. The worker searches with its own rights. It
-commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
+"sufficient", "reason", "strategy", "model", "notes", "steps", "usage", "cost", "seconds",
+"trace_id"}, as Answer in Python. result_limit: how many passages are read. options: strategy (auto,
+extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
+worker registered), verify (once, strict), rewrite (array of names), history (array of {"role",
+"content"}), max_steps, max_tokens, max_cost, and those of rag.explain_search; null is the default.
+Which models answer is the worker's setting. The worker searches with its own rights. It commits:
+outside a transaction block only. timeout: as for rag.embed_query.$$;

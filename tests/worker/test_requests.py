@@ -1,0 +1,121 @@
+"""CALL rag.ask: a worker answers with all that an answer in Python has."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import Answer, Rag
+
+Connection = psycopg.Connection[Any]
+QUESTION = "Where does the red fish swim?"
+
+
+@pytest.fixture
+def filled(rag: Rag) -> Rag:
+    rag.collection("docs", model="hash:32").add(
+        {"uri": "fish", "content": "The red fish swims in the warm sea."},
+        {"uri": "bird", "content": "A blue bird flies over the tree."},
+    )
+    return rag
+
+
+@contextmanager
+def answering(rag: Rag) -> Iterator[None]:
+    """Answer requests in a thread, as a worker does."""
+    requests = rag.worker().requests
+    stop = threading.Event()
+
+    def answer() -> None:
+        while not stop.is_set():
+            requests.answer()
+            stop.wait(0.01)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def ask(connection: Connection, question: str = QUESTION, **options: Any) -> dict[str, Any]:
+    row = connection.execute(
+        "CALL rag.ask('docs', %s, options => %s::jsonb, timeout => 60)",
+        [question, json.dumps(options)],
+    ).fetchone()
+    assert row is not None
+    answer: dict[str, Any] = row[0]
+    return answer
+
+
+def test_sql_gives_the_fields_of_an_answer(filled: Rag, connection: Connection) -> None:
+    with answering(filled):
+        answer = ask(connection)
+    same = filled.collection("docs").ask(QUESTION)
+    assert set(answer) == {field.name for field in fields(Answer)}
+    assert (answer["text"], answer["strategy"]) == (same.text, "extractive")
+    assert [c["uri"] for c in answer["citations"]] == [c.uri for c in same.citations] == ["fish"]
+    assert [step["kind"] for step in answer["steps"]] == [step.kind for step in same.steps]
+
+
+def test_options_of_sql_reach_the_strategy(filled: Rag, connection: Connection) -> None:
+    with answering(filled):
+        answer = ask(connection, strategy="extractive", fusion="rrf", max_steps=None)
+        assert answer["strategy"] == "extractive"
+        for options, message in (
+            ({"strategy": "os:system"}, "there is no strategy 'os:system'"),
+            ({"strategy": "single"}, "needs a language model"),
+            ({"verify": "twice"}, "use once or strict"),
+            ({"max_steps": 99}, "max_steps 99 is out of range"),
+        ):
+            with pytest.raises(psycopg.Error, match=message) as caught:
+                ask(connection, **options)
+            assert caught.value.sqlstate == "RG009"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"stratgy": "single"}, 'a question has no option "stratgy"'),
+        ({"llm": "gemini"}, 'a question has no option "llm"'),
+        ({"strategy": 1}, "option strategy is 1"),
+        ({"max_steps": 1.5}, "option max_steps is 1.5"),
+        ({"history": {}}, "option history is {}"),
+        ({"history": ["x" * 200_000]}, "the options have"),
+    ],
+)
+def test_unknown_options_are_refused_before_a_worker_sees_them(
+    filled: Rag, connection: Connection, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(psycopg.Error, match=message) as caught:
+        ask(connection, **options)
+    assert caught.value.sqlstate == "RG004"
+    assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
+
+
+def test_a_worker_keeps_a_collection_until_its_settings_change(
+    filled: Rag, connection: Connection, embedder: HashEmbedder
+) -> None:
+    with answering(filled):
+        ask(connection)
+        known = filled._collections["docs"]
+        embedder.seen.clear()
+        ask(connection)
+        assert filled._collections["docs"] is known
+        space = filled.collection("docs").reembed("hash:64", activate=True)
+        assert ask(connection)["found"]
+        changed = filled._collections["docs"]
+        assert changed is not known and changed.info.space_id == space.space_id
+        filled.drop_collection("docs")
+        filled.collection("docs", model="hash:32").add({"uri": "ant", "content": "Ants dig."})
+        assert ask(connection, "What do ants dig?")["citations"][0]["uri"] == "ant"
