@@ -18,7 +18,7 @@ from rag_pg.errors import (
     UnusableReply,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import complete_json
+from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Completion, Document, Event, Hits, Message, Step, Tool, Usage
 
@@ -80,7 +80,7 @@ class AnswerContext:
     answer_tokens: int = ANSWER_TOKENS
     count_tokens: CountTokens = estimate_tokens
     bounds: Bounds = Bounds()
-    price: Callable[[str, Usage], float | None] = lambda model, usage: None
+    price: Callable[[str, Usage], float | None] = cost
     listener: Callable[[Event], None] | None = None
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -183,10 +183,10 @@ class AnswerContext:
 
     def used_up(self) -> str:
         """Return which bound of the question is reached, "" while none is."""
-        tokens, cost = self.usage.prompt_tokens + self.usage.answer_tokens, self.cost()
+        tokens, spent = self.usage.prompt_tokens + self.usage.answer_tokens, self.cost()
         if self.bounds.max_tokens is not None and tokens >= self.bounds.max_tokens:
             return f"max_tokens ({self.bounds.max_tokens})"
-        if self.bounds.max_cost is not None and cost is not None and cost >= self.bounds.max_cost:
+        if self.bounds.max_cost is not None and spent is not None and spent >= self.bounds.max_cost:
             return f"max_cost ({self.bounds.max_cost:g})"
         return ""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -100,6 +101,24 @@ def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InvalidInput(f"{what} is not a JSON object; write it like {example}")
     return value
+
+
+def parsed_history(text: str | None) -> Sequence[Any]:
+    """Read the turns of a conversation: a JSON array, or the file that holds it."""
+    if text is None:
+        return ()
+    if not text.lstrip().startswith("["):
+        try:
+            text = Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError) as exc:
+            raise InvalidInput(f"cannot read the history: {exc}") from exc
+    try:
+        turns = json.loads(text)
+    except json.JSONDecodeError as exc:
+        raise InvalidInput(f"the history is not JSON: {exc}") from exc
+    if not isinstance(turns, list):
+        raise InvalidInput('the history is no JSON array; write it like [{"role": "user", …}]')
+    return turns
 
 
 @contextmanager

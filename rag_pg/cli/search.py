@@ -17,6 +17,7 @@ from rag_pg.cli.options import (
     open_client,
     open_collection,
     parsed_filter,
+    parsed_history,
     print_json,
 )
 from rag_pg.cli.terminal import is_terminal, note, write_message, write_table
@@ -82,7 +83,7 @@ def ask(
         str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
     ] = None,
     helper_llm: Annotated[
-        str | None, typer.Option(help="What checks and extracts; default: as --llm.")
+        str | None, typer.Option(help="What rewrites, checks and extracts; default: as --llm.")
     ] = None,
     strategy: Annotated[
         str,
@@ -93,6 +94,14 @@ def ask(
     ] = "auto",
     verify: Annotated[
         str | None, typer.Option(help="Check the statements: once (one call) or strict (each).")
+    ] = None,
+    rewrite: Annotated[
+        list[str] | None,
+        typer.Option(help="multi_query, decomposition, step_back or hyde; may be repeated."),
+    ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(help='Earlier turns: a JSON file, or \'[{"role": "user", "content": "…"}]\'.'),
     ] = None,
     max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
@@ -111,6 +120,8 @@ def ask(
         "helper_llm": helper_llm,
         "strategy": import_strategy(strategy),
         "verify": verify,
+        "rewrite": rewrite or [],
+        "history": parsed_history(history),
         "max_steps": max_steps,
         "max_tokens": max_tokens,
         "max_cost": max_cost,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Protocol, Unpack, cast
+from dataclasses import replace
+from typing import cast
 
 from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
-from rag_pg.errors import NotFound
-from rag_pg.protocols import LLM, Embedder
+from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
-from rag_pg.search import SearchOptions, check_names
+from rag_pg.search import Searcher, SearchOptions, check_names, read_history
 from rag_pg.types import Answer, Document, Event, Hits
 
 PASSAGES = 8
@@ -21,71 +22,70 @@ class AskOptions(SearchOptions, total=False):
     strategy: str | Strategy
     verify: str | None
     llm: str | LLM | None
-    helper_llm: str | LLM | None
     max_steps: int
     max_tokens: int | None
     max_cost: float | None
 
 
-class AskedCollection(Protocol):
-    """The part of `Collection` that an answer is made from."""
-
-    @property
-    def embedder(self) -> Embedder: ...
-
-    def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits: ...
-
-    def document(self, uri: str) -> Document: ...
-
-
 def ask(
-    collection: AskedCollection,
-    models: Models,
     question: str,
     options: AskOptions,
+    *,
+    searcher: Searcher,
+    models: Models,
+    read: Callable[[str], Document | None],
     listener: Callable[[Event], None] | None = None,
 ) -> Answer:
-    """See `Collection.ask`. listener: is called with every event but the answer."""
+    """See `Collection.ask`.
+
+    Args:
+        read: the document of a uri. listener: is called with every event but the answer.
+    """
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
-    context = _context(collection, models, options, listener)
-    return answer_question(question, context, strategy=strategy, verify=verify)
-
-
-def _context(
-    collection: AskedCollection,
-    models: Models,
-    options: AskOptions,
-    listener: Callable[[Event], None] | None,
-) -> AnswerContext:
-    """Return what a strategy answers from. Raises: InvalidInput (unknown model, bounds)."""
-    llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
-    model = models.llm(llm) if isinstance(llm, str | None) else llm
     bounds = Bounds(
         max_steps=options.pop("max_steps", Bounds.max_steps),
         max_tokens=options.pop("max_tokens", None),
         max_cost=options.pop("max_cost", None),
     )
+    llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
+    model = models.llm(llm) if isinstance(llm, str | None) else llm
+    helper_llm = models.helper_llm(helper) if isinstance(helper, str | None) else helper
+    rewrites, history = options.pop("rewrite", ()), options.pop("history", ())
     given = cast(SearchOptions, options)
     if given.get("rerank") == "llm" and model is not None:
         given["rerank"] = LLMReranker(model)
     given.setdefault("limit", PASSAGES)
+    started = time.perf_counter()
+    rewritten = searcher.rewrite(
+        question,
+        rewrites,
+        history=history,
+        helper_llm=helper_llm or model or "extractive",
+        filter=given.get("filter"),
+        now=given.pop("now", None),
+        time_zone=given.pop("time_zone", None),
+    )
 
     def find(query: str, **changed: object) -> Hits:
-        return collection.search(query, **cast(SearchOptions, {**given, **changed}))
+        asked = cast(SearchOptions, {**given, **changed})
+        if query == rewritten.question:
+            return searcher.find(rewritten, **asked)
+        return searcher.search(query, **asked)
 
-    def read(uri: str) -> Document | None:
-        try:
-            return collection.document(uri)
-        except NotFound:
-            return None
-
-    return AnswerContext(
+    context = AnswerContext(
         find=find,
         read=read,
-        embedder=lambda: collection.embedder,
+        embedder=lambda: searcher.embedder,
         llm=model,
-        helper_llm=models.helper_llm(helper) if isinstance(helper, str | None) else helper,
+        helper_llm=helper_llm,
+        history=read_history(history, question),
         listener=listener,
         bounds=bounds,
     )
+    for step in rewritten.steps:
+        context.step(step.kind, seconds=step.seconds, usage=step.usage, **step.detail)
+    for note in rewritten.notes:
+        context.note(note)
+    answer = answer_question(rewritten.question, context, strategy=strategy, verify=verify)
+    return replace(answer, seconds=time.perf_counter() - started)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -438,7 +438,9 @@ class Collection:
                 one call of the helper, or by one for each statement.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
                 gemini[:model], or an object of the protocol `LLM`.
-            helper_llm: what checks and extracts; default: llm.
+            rewrite: names of rewrites, see docs/guides/questions.md. history: the turns before the
+                question, each with role and content; a follow-up is made to stand alone.
+            helper_llm: what rewrites, checks and extracts; default: RAG_PG_HELPER_LLM, else llm.
             max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
                 with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
                 further step begins, but the answer is still written.
@@ -449,15 +451,28 @@ class Collection:
         Raises: as `search`, InvalidInput (unknown strategy or model, no model where one is
             needed), ProviderAuth (its key is refused), ModelUnavailable (its library is missing).
         """
-        return ask(self, self.rag.models, question, options)
+        return self._ask(question, options)
 
     def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
         """Yield what happens while a question is answered, and the answer last; see `Event`.
 
         Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
         """
-        return stream_events(
-            lambda listener: ask(self, self.rag.models, question, options, listener)
+        return stream_events(lambda listener: self._ask(question, options, listener))
+
+    def _ask(
+        self,
+        question: str,
+        options: AskOptions,
+        listener: Callable[[Event], None] | None = None,
+    ) -> Answer:
+        return ask(
+            question,
+            options,
+            searcher=self._searcher,
+            models=self.rag.models,
+            read=lambda uri: self.rag.database.get_document(self.name, uri),
+            listener=listener,
         )
 
     def documents(

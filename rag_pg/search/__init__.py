@@ -4,10 +4,12 @@ A question is embedded, searched for and its hits are reranked.
 """
 
 from rag_pg.search.options import SearchOptions, check_names
+from rag_pg.search.rewrite import read_history
 from rag_pg.search.search import Searcher
 
 __all__ = [
     "SearchOptions",
     "Searcher",
     "check_names",
+    "read_history",
 ]

@@ -298,7 +298,8 @@ BEGIN
     END IF;
     PERFORM rag._check_search_options(options, '{
         "strategy": "string", "verify": "string", "rewrite": "array", "history": "array",
-        "max_steps": "integer", "max_tokens": "integer", "max_cost": "number"}', 'a question');
+        "time_zone": "string", "max_steps": "integer", "max_tokens": "integer",
+        "max_cost": "number"}', 'a question');
 END
 $$;
 
@@ -337,6 +338,6 @@ answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "
 "trace_id"}, as Answer in Python. result_limit: how many passages are read. options: strategy (auto,
 extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
 worker registered), verify (once, strict), rewrite (array of names), history (array of {"role",
-"content"}), max_steps, max_tokens, max_cost, and those of rag.explain_search; null is the default.
+"content"}), time_zone, max_steps, max_tokens, max_cost, and those of rag.explain_search; null is the default.
 Which models answer is the worker's setting. The worker searches with its own rights. It commits:
 outside a transaction block only. timeout: as for rag.embed_query.$$;
