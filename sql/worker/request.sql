@@ -294,7 +294,8 @@ AS $$
 BEGIN
     IF octet_length(options::text) > 200000 THEN
         RAISE EXCEPTION 'the options have % bytes', octet_length(options::text)
-        USING ERRCODE = 'RG004', HINT = 'use at most 200000; leave out the oldest turns of the history';
+        USING ERRCODE = 'RG004',
+        HINT = 'use at most 200000; leave out the oldest turns of the history';
     END IF;
     PERFORM rag._check_search_options(options, '{
         "strategy": "string", "verify": "string", "rewrite": "array", "history": "array",
@@ -338,6 +339,6 @@ answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "
 "trace_id"}, as Answer in Python. result_limit: how many passages are read. options: strategy (auto,
 extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
 worker registered), verify (once, strict), rewrite (array of names), history (array of {"role",
-"content"}), time_zone, max_steps, max_tokens, max_cost, and those of rag.explain_search; null is the default.
-Which models answer is the worker's setting. The worker searches with its own rights. It commits:
+"content"}), time_zone, max_steps, max_tokens, max_cost, and those of rag.explain_search; null is
+the default. Which models answer is the worker's setting. The worker searches with its own rights. It commits:
 outside a transaction block only. timeout: as for rag.embed_query.$$;
