@@ -209,7 +209,7 @@ class Rag:
         return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
 
     def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to CALL rag.ask. Which models answer is this process's setting."""
+        """The answer to rag.ask. Which models answer is this process's setting."""
         given = {k: v for k, v in asked["options"].items() if v is not None}
         given |= {"limit": asked["limit"], "filter": asked["filter"]}
         if "result_offset" in given:
