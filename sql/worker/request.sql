@@ -340,5 +340,5 @@ answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "
 extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
 worker registered), verify (once, strict), rewrite (array of names), history (array of {"role",
 "content"}), time_zone, max_steps, max_tokens, max_cost, and those of rag.explain_search; null is
-the default. Which models answer is the worker's setting. The worker searches with its own rights. It commits:
-outside a transaction block only. timeout: as for rag.embed_query.$$;
+the default. Which models answer is the worker's setting. The worker searches with its own rights.
+It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
