@@ -115,12 +115,12 @@ def sync(
     dsn: Dsn = None,
 ) -> None:
     """Bring a collection in step with a folder: add what changed, delete what vanished."""
-    from rag_pg.ingest import changes
+    from rag_pg.ingest import changes, uri_prefix
 
+    uri_prefix(folder)  # is it a folder to keep in step with?
     broken = False
     with open_client(dsn) as rag:
-        # Reading never creates one.
-        target = open_collection(rag, collection) if dry_run else rag.collection(collection)
+        target = open_collection(rag, collection)
         for _ in changes(folder):
             with show_progress() as progress, interruptible(rag, collection):
                 report = target.sync(

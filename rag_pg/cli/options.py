@@ -63,7 +63,7 @@ def embedded_server() -> Any:
 
 
 def open_collection(rag: Rag, name: str) -> Collection:
-    """Open a collection that exists; reading never creates one."""
+    """Open a collection that exists: only `add` and `adopt` create one. Raises NotFound."""
     from rag_pg.errors import NotFound
 
     try:
@@ -87,7 +87,7 @@ def parsed_pairs(text: str, what: str = "the metadata") -> Mapping[str, Any]:
     if equals and not field.lstrip().startswith("{"):
         try:
             return {field: json.loads(wanted)}
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return {field: wanted}
     return parsed_object(text, what, """'{"lang": "en"}' or lang=en""")
 
@@ -96,8 +96,10 @@ def parsed_object(text: str, what: str, example: str) -> Mapping[str, Any]:
     """Read a JSON object. Raises: InvalidInput saying what it should be, with an example."""
     try:
         value = json.loads(text)
-    except json.JSONDecodeError as exc:
+    except ValueError as exc:  # a number of thousands of digits is one, too
         raise InvalidInput(f"{what} is not JSON: {exc}; write it like {example}") from exc
+    except RecursionError as exc:
+        raise InvalidInput(f"{what} is nested too deeply; write it like {example}") from exc
     if not isinstance(value, dict):
         raise InvalidInput(f"{what} is not a JSON object; write it like {example}")
     return value

@@ -38,7 +38,7 @@ class Admin(Statements):
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
         return self._rows(
             StatusLine,
-            "SELECT * FROM rag.status(%(topics)s::text[])",
+            "SELECT * FROM rag.status(%(topics)s::pg_catalog.text[])",
             topics=None if topics is None else list(topics),
         )
 

@@ -29,7 +29,7 @@ class Collections(Statements):
         return int(
             self._scalar(
                 """SELECT rag.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
-                   %(language)s::regconfig, %(chunking)s, %(index_options)s)""",
+                   %(language)s::pg_catalog.regconfig, %(chunking)s, %(index_options)s)""",
                 name=name,
                 model=model,
                 dimensions=dimensions,

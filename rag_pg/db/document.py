@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements, halfvec_type, vector_schema
 from rag_pg.db.filters import plain_filter
-from rag_pg.errors import InvalidInput
+from rag_pg.errors import InvalidInput, InvalidQuery
 from rag_pg.types import Document
 
 
@@ -77,8 +77,9 @@ class Documents(Statements):
             halfvec = halfvec_type(connection)
             connection.execute(
                 sql.SQL(
-                    "CREATE TEMPORARY TABLE staged_chunks (position bigint, uri text, title text,"
-                    " heading text, content text, metadata jsonb, embedding {}) ON COMMIT DROP"
+                    "CREATE TEMPORARY TABLE staged_chunks (position bigint, uri pg_catalog.text, "
+                    "title pg_catalog.text, heading pg_catalog.text, content pg_catalog.text, "
+                    "metadata pg_catalog.jsonb, embedding {}) ON COMMIT DROP"
                 ).format(sql.Identifier(vector_schema(connection), "halfvec"))
             )
             with connection.cursor() as cursor, cursor.copy(
@@ -106,7 +107,7 @@ class Documents(Statements):
     def delete_documents(self, collection: str, uris: Sequence[str]) -> int:
         return int(
             self._scalar(
-                "SELECT rag.delete_documents(%(collection)s, %(uris)s::text[])",
+                "SELECT rag.delete_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
                 collection=collection,
                 uris=list(uris),
             )
@@ -149,7 +150,9 @@ class Documents(Statements):
         limit: int | None = None,
         uri_prefix: str | None = None,
     ) -> Iterator[Document]:
-        """Yield documents by uri, without their content, a page at a time."""
+        """Yield documents by uri, without their content, a page at a time. Raises InvalidQuery."""
+        if limit is not None and limit < 0:
+            raise InvalidQuery(f"limit {limit} is out of range; use 0 or more")
         after = ""
         left = limit
         while left is None or left > 0:
@@ -171,7 +174,7 @@ class Documents(Statements):
     ) -> list[Unfinished]:
         return self._rows(
             Unfinished,
-            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::uuid[],"
+            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::pg_catalog.uuid[],"
             " %(versions)s::integer[])",
             collection=collection,
             ids=list(ids),

@@ -39,7 +39,7 @@ class Jobs(Statements):
     def queue_backlog(self, collections: Sequence[str] | None) -> int:
         return int(
             self._scalar(
-                "SELECT rag.queue_backlog(collections => %(collections)s::text[])",
+                "SELECT rag.queue_backlog(collections => %(collections)s::pg_catalog.text[])",
                 collections=None if collections is None else list(collections),
             )
         )
@@ -55,9 +55,9 @@ class Jobs(Statements):
     ) -> list[Job]:
         return self._rows(
             Job,
-            """SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s, %(collections)s::text[],
-                   %(worker)s,
-               %(kinds)s::text[])""",
+            """SELECT * FROM rag.take_jobs(%(limit)s, %(seconds)s,
+                   %(collections)s::pg_catalog.text[], %(worker)s,
+                   %(kinds)s::pg_catalog.text[])""",
             limit=limit,
             seconds=lease_seconds,
             collections=None if collections is None else list(collections),
@@ -104,8 +104,9 @@ class Jobs(Statements):
             )
         return str(
             self._scalar(
-                """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s, %(chunks)s::jsonb,
-                   embedded_space => %(space_id)s, vectors => %(vectors)b)""",
+                """SELECT rag.store_chunks(%(job_id)s, %(lease)s, %(version)s,
+                   %(chunks)s::pg_catalog.jsonb, embedded_space => %(space_id)s,
+                   vectors => %(vectors)b)""",
                 job_id=job.job_id,
                 lease=job.lease,
                 version=work.document_version,

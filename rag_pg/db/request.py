@@ -27,7 +27,7 @@ class Requests(Statements):
     def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:
         rows = self._rows(
             Request,
-            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::text[])",
+            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::pg_catalog.text[])",
             worker=worker,
             collections=None if collections is None else list(collections),
         )

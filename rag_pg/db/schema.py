@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 LOCK_KEY = 0x7261675F7067  # "rag_pg"
-SEARCH_PATH = "pg_catalog, rag, pg_temp"
+SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
 OLDEST_SERVER = 160000
 OLDEST_PGVECTOR = (0, 8)
 PACKAGE = Path(__file__).parents[1]
@@ -89,6 +89,7 @@ def ensure(dsn: str) -> None:
     files = {_file_name(path): _digest(path.read_text(encoding="utf-8")) for path in sql_files()}
     try:
         with connect(dsn) as connection:
+            connection.execute(SET_PATH)
             (installed,) = connection.execute(
                 "SELECT to_regclass('rag.installed') IS NOT NULL"
             ).fetchone() or (False,)
@@ -208,12 +209,10 @@ def _connection(dsn: str) -> Iterator[Connection]:
     import sqlalchemy
     from sqlalchemy.exc import DBAPIError
 
-    # Read committed whatever the default is: who waited for another upgrade must see what it did.
-    engine = sqlalchemy.create_engine(
-        "postgresql+psycopg://", creator=lambda: connect(dsn), isolation_level="READ COMMITTED"
-    )
+    engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: _open(dsn))
     try:
         with engine.begin() as connection:
+            connection.exec_driver_sql(SET_PATH)
             yield connection
     except DBAPIError as exc:
         raise DatabaseUnavailable(_explain(exc.orig)) from exc
@@ -229,6 +228,19 @@ def _connection(dsn: str) -> Iterator[Connection]:
         engine.dispose()
 
 
+def _open(dsn: str) -> psycopg.Connection[Any]:
+    """Open a connection that reads committed, and begin a transaction with our own search_path.
+
+    Who waited for another upgrade must see what it did, whatever the default is. SQLAlchemy's own
+    first questions are asked in the transaction that is begun, so that no function of another
+    schema answers them.
+    """
+    connection = connect(dsn)
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.execute(SET_PATH)
+    return connection
+
+
 def _prepare_session(connection: Connection) -> None:
     """Wait for other upgrades, then let no setting of the role
     or the database change what is installed."""
@@ -239,7 +251,6 @@ def _prepare_session(connection: Connection) -> None:
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
     connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
     connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")  # it spares who uses the tables
-    connection.exec_driver_sql(f"SET LOCAL search_path TO {SEARCH_PATH}")
     connection.exec_driver_sql("SET LOCAL standard_conforming_strings TO on")
 
 

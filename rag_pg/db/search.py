@@ -117,7 +117,7 @@ class Searches(Statements):
             """SELECT rag.snippet(%(collection)s, k.chunk_id, %(query)s, %(max_length)s,
                    %(start_mark)s, %(stop_mark)s,
                       %(ellipsis)s) AS snippet
-               FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, position)
+               FROM pg_catalog.unnest(%(ids)s::bigint[]) WITH ORDINALITY AS k (chunk_id, position)
                ORDER BY k.position""",
             collection=collection,
             query=query,

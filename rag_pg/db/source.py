@@ -14,7 +14,7 @@ class Sources(Statements):
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:
         """One batch of each source that has something to do; each in a transaction of its own."""
         due = self._scalars(
-            "SELECT * FROM rag.due_sources(%(collections)s::text[])",
+            "SELECT * FROM rag.due_sources(%(collections)s::pg_catalog.text[])",
             collections=None if collections is None else list(collections),
         )
         return sum(self.follow_source(source_id) for source_id in due)

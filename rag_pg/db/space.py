@@ -101,7 +101,7 @@ class Spaces(Statements):
                     row = connection.execute(
                         """SELECT statement, CASE WHEN %(direct)s THEN
                                pg_catalog.set_config('maintenance_work_mem', memory, false) END
-                           FROM rag.pending_indexes(%(collections)s::text[]) LIMIT 1""",
+                           FROM rag.pending_indexes(%(collections)s::pg_catalog.text[]) LIMIT 1""",
                         {
                             "direct": direct,
                             "collections": None if collections is None else list(collections),

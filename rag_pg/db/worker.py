@@ -25,8 +25,8 @@ class Workers(Statements):
     ) -> None:
         """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
         found = self._scalar(
-            """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::text[], %(concurrency)s,
-               %(jobs)s, %(rates)s)""",
+            """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::pg_catalog.text[],
+               %(concurrency)s, %(jobs)s, %(rates)s)""",
             name=name,
             version=version,
             collections=None if collections is None else list(collections),

@@ -22,7 +22,7 @@ from rag_pg.ingest.reindex import (
     find_space,
     rechunk,
 )
-from rag_pg.ingest.sync import changes, sync_folder
+from rag_pg.ingest.sync import changes, sync_folder, uri_prefix
 from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "put_sources",
     "rechunk",
     "sync_folder",
+    "uri_prefix",
     "wait_until_searchable",
     "work_queue",
 ]

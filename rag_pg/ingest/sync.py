@@ -35,7 +35,7 @@ def sync_folder(
         dry_run: delete nothing.
     Raises: InvalidInput (not a folder, or one whose documents cannot be told by their uris).
     """
-    prefix = _prefix(folder)
+    prefix = uri_prefix(folder)
     stored = [one.uri for one in database.each_document(collection, uri_prefix=prefix)]
     report = add(folder)
     present = set(report.uris)
@@ -72,7 +72,8 @@ def changes(
         sleep(seconds)
 
 
-def _prefix(folder: Path) -> str:
+def uri_prefix(folder: Path) -> str:
+    """Return what the uris of a folder's documents begin with. Raises: as `sync_folder`."""
     if not folder.is_dir():
         raise InvalidInput(
             f"{display_path(folder)} is not a folder; name the folder to keep in step with"

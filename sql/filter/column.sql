@@ -39,19 +39,21 @@ unknown name.$$;
 
 CREATE OR REPLACE FUNCTION rag._compile_column_operator(
     collection_key integer, field text, operator text, operand jsonb, OUT condition text,
-        OUT by_id boolean)
+        OUT of_chunk boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _column record := rag._document_column(collection_key, field, 'd');
+    -- A chunk has its document's language, so that no other table is needed.
+    _column record := rag._document_column(
+        collection_key, field, CASE field WHEN '$language' THEN 'c' ELSE 'd' END);
     _sign text := CASE operator WHEN '$gt' THEN '>' WHEN '$gte' THEN '>=' WHEN '$lt' THEN '<'
         WHEN '$lte' THEN '<=' END;
     _operands jsonb := CASE WHEN operator IN ('$in', '$nin') THEN operand
         ELSE jsonb_build_array(operand) END;
     _texts text[];
 BEGIN
-    by_id := false;
+    of_chunk := field = '$language';
     IF _column.type = 'timestamptz' THEN
         IF _sign IS NULL OR rag._as_timestamptz(operand) IS NULL THEN
             RAISE EXCEPTION '% cannot be asked for % %', field, quote_literal(left(operator, 100)),
@@ -79,8 +81,8 @@ BEGIN
         condition := format('%s COLLATE "C" %s %L', _column.expression, _sign, operand #>> '{}');
     ELSE
         _texts := ARRAY(SELECT jsonb_array_elements_text(_operands));
-        by_id := field = '$uri';
-        IF by_id THEN
+        IF field = '$uri' THEN
+            of_chunk := true;
             condition := format('c.document_id = ANY (%L::uuid[])', ARRAY(
                 SELECT rag.document_id(k.name, u.uri)
                 FROM rag.collections AS k, unnest(_texts) AS u (uri)
@@ -96,7 +98,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_column_operator(integer, text, text, jsonb) IS
-$$One operator of a document's column, compiled. by_id: on c.document_id, else on alias d of
+$$One operator of a document's column, compiled. of_chunk: on alias c alone, else on alias d of
 rag.documents.$$;
 
 
@@ -124,9 +126,9 @@ BEGIN
             _conditions := _conditions || format('(%s) IS NOT TRUE', _part.condition);
         ELSE
             _part := rag._compile_column_operator(collection_key, field, _operator, _operand);
-            IF _part.by_id THEN
+            IF _part.of_chunk THEN
                 _conditions := _conditions || _part.condition;
-                indexed := indexed OR _operator IN ('$eq', '$in');
+                indexed := indexed OR field = '$uri' AND _operator IN ('$eq', '$in');
             ELSE
                 _of_document := _of_document || _part.condition;
             END IF;

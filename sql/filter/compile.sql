@@ -210,10 +210,12 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _parts bigint;
+    _values bigint;
+    _columns bigint;
 BEGIN
-    IF octet_length(metadata_filter::text) > 8000000 THEN
+    IF octet_length(metadata_filter::text) > 4000000 THEN
         RAISE EXCEPTION 'the filter has % bytes', octet_length(metadata_filter::text)
-        USING ERRCODE = 'RG004', HINT = 'use at most 8000000';
+        USING ERRCODE = 'RG004', HINT = 'use at most 4000000';
     END IF;
     -- First, as counting the parts takes time by the square of the depth.
     IF jsonb_path_exists(metadata_filter, 'strict $.**{100}') THEN
@@ -225,16 +227,28 @@ BEGIN
     SELECT (SELECT count(*)
         FROM jsonb_path_query(metadata_filter,
             'strict $.** ? (@.type() == "object").keyvalue().key'))
-         + (SELECT count(*) FROM
-             jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
-                                 -- [*] would look each element up from the first
-                                 LATERAL jsonb_array_elements(a.list) AS e
-            WHERE jsonb_typeof(e.value) IN ('object', 'array'))
-    INTO _parts;
-    IF _parts > 3000 THEN
+         + count(e.value) FILTER (WHERE jsonb_typeof(e.value) IN ('object', 'array')),
+        count(e.value)
+    INTO _parts, _values
+    FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
+        LATERAL jsonb_array_elements(a.list) AS e;  -- [*] would look each up from the first
+    IF _parts > 1000 THEN
         RAISE EXCEPTION 'the filter has % parts', _parts USING ERRCODE = 'RG004',
-        HINT = 'use at most 3000: its keys at all levels, and the objects and lists within lists; '
+        HINT = 'use at most 1000: its keys at all levels, and the objects and lists within lists; '
                'many values of one field are one $in';
+    END IF;
+    IF _values > 20000 THEN
+        RAISE EXCEPTION 'the filter''s lists have % values', _values USING ERRCODE = 'RG004',
+        HINT = 'use at most 20000: give the documents a field that says what the list says, or ask '
+               'in several calls';
+    END IF;
+    SELECT count(*) INTO _columns
+    FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "object").keyvalue().key
+        ? (@ == "$title" || @ == "$media_type" || @ == "$created_at" || @ == "$updated_at")') AS k;
+    IF _columns > 10 THEN  -- each is a join
+        RAISE EXCEPTION 'the filter asks for columns % times', _columns USING ERRCODE = 'RG004',
+        HINT = 'use $title, $media_type, $created_at and $updated_at at most 10 times; many texts '
+               'of one column are one $in';
     END IF;
     IF coalesce(metadata_filter, '{}') = '{}' THEN
         indexed := false;

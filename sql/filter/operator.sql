@@ -16,6 +16,19 @@ COMMENT ON FUNCTION rag._join_conditions(text[], text) IS
 $$SQL conditions joined by AND or OR. None at all: true for AND, false for OR.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._equals_any(value_sql text, operands jsonb[])
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN format(
+    '(%1$s = ANY (%2$L::jsonb[]) OR CASE WHEN jsonb_typeof(%1$s) = ''array'''
+    ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value)'
+    ' WHERE e.value = ANY (%2$L::jsonb[])) END)', '(' || value_sql || ')', operands);
+
+COMMENT ON FUNCTION rag._equals_any(text, jsonb[]) IS
+$$The condition that a value, or an element of the array it is, equals one of the operands. Each
+element is read once: the path $[*] would look it up from the first.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._compile_equal(steps text[], operands jsonb, OUT condition text,
     OUT indexed boolean)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -29,8 +42,7 @@ DECLARE
     _objects text := '';
     _scalars jsonb[];
     _parts text[] := '{}';
-    _operand jsonb;
-    _around jsonb[];
+    _compounds jsonb[];
 BEGIN
     indexed := true;
     FOR _position IN 1..cardinality(steps) LOOP
@@ -39,32 +51,32 @@ BEGIN
         END IF;
         _path := _path || '.' || to_jsonb(steps[_position]);
     END LOOP;
-    SELECT array_agg(o.value) INTO _scalars
-    FROM jsonb_array_elements(operands) AS o WHERE jsonb_typeof(o.value) NOT IN ('object', 'array');
+    SELECT array_agg(o.value) FILTER (WHERE NOT k.compound),
+        array_agg(o.value) FILTER (WHERE k.compound)
+    INTO _scalars, _compounds
+    FROM jsonb_array_elements(operands) AS o,
+    LATERAL (SELECT jsonb_typeof(o.value) IN ('object', 'array') AS compound) AS k;
     IF cardinality(_scalars) <= by_index THEN
         _parts := ARRAY[format('c.metadata @? %L::jsonpath', format('$ ? (%s(%s))', _objects, (
             SELECT string_agg(format('%s == %s', _path, s.value), ' || ')
                 FROM unnest(_scalars) AS s (value))))];
     ELSIF _scalars IS NOT NULL THEN
         indexed := false;
-        _parts := ARRAY[format(
-            'CASE WHEN jsonb_typeof(%1$s) = ''array'''
-            ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value) WHERE e.value = ANY '
-            '(%2$L::jsonb[]))'
-            ' ELSE %1$s = ANY (%2$L::jsonb[]) END', '(' || _value || ')', _scalars)];
+        _parts := ARRAY[rag._equals_any(_value, _scalars)];
     END IF;
-    FOR _operand IN
-        SELECT o.value FROM jsonb_array_elements(operands) AS o
-            WHERE jsonb_typeof(o.value) IN ('object', 'array')
-    LOOP
-        _around := rag._wrap_operand(steps, _operand);
-        _parts := _parts || format(
-            '((c.metadata @> %L::jsonb OR c.metadata @> %L::jsonb)'
-            ' AND (%3$s = %4$L::jsonb OR %4$L::jsonb IN (SELECT '
-            'jsonb_path_query(%3$s, ''$[*]''))))',
-            _around[1], _around[2], _value, _operand);
-        indexed := indexed AND rag._has_scalar(_operand);
-    END LOOP;
+    IF cardinality(_compounds) <= by_index THEN  -- containment is for GIN
+        _parts := _parts || (
+            SELECT format('((%s) AND %s)',
+                string_agg(DISTINCT format('c.metadata @> %L::jsonb', a.around), ' OR '),
+                rag._equals_any(_value, _compounds))
+            FROM unnest(_compounds) AS o (operand),
+                unnest(rag._wrap_operand(steps, o.operand)) AS a (around));
+        indexed := indexed
+            AND (SELECT bool_and(rag._has_scalar(o.operand)) FROM unnest(_compounds) AS o (operand));
+    ELSIF _compounds IS NOT NULL THEN
+        indexed := false;
+        _parts := _parts || rag._equals_any(_value, _compounds);
+    END IF;
     condition := rag._join_conditions(_parts, 'OR');
 END
 $$;

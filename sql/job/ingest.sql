@@ -64,11 +64,22 @@ CREATE OR REPLACE FUNCTION rag._parse_offsets(chunks jsonb, OUT starts integer[]
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _wrong record;
 BEGIN
     SELECT coalesce(array_agg((c.value ->> 'start')::integer ORDER BY c.ordinality), '{}'),
            coalesce(array_agg((c.value ->> 'stop')::integer ORDER BY c.ordinality), '{}')
     INTO starts, stops
     FROM jsonb_array_elements(chunks) WITH ORDINALITY AS c;
+    SELECT u.position, u.start, u.stop INTO _wrong
+    FROM unnest(starts, stops) WITH ORDINALITY AS u (start, stop, position)
+    WHERE u.start < 0 OR u.stop < coalesce(u.start, 0) LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION 'chunk % reaches from % to %', _wrong.position, coalesce(_wrong.start, 0),
+            _wrong.stop
+        USING ERRCODE = 'RG001',
+            HINT = 'start is 0 or more and stop is not before it: offsets in characters';
+    END IF;
 EXCEPTION WHEN data_exception THEN
     RAISE EXCEPTION 'start or stop of a chunk cannot be read: %', left(SQLERRM, 200)
     USING ERRCODE = 'RG001',
@@ -78,7 +89,7 @@ $$;
 
 COMMENT ON FUNCTION rag._parse_offsets(jsonb) IS
 $$Where chunks given as JSON begin and end in the text, in their order; error RG001
-for what is no whole number.$$;
+for what is no whole number, or none that a text has.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_chunks(job_id bigint, lease uuid, document_version integer,

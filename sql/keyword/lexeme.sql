@@ -164,6 +164,9 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF name ~ '^(-|[0-9]+)$' THEN  -- the cast would take it for an object's number
+        RAISE undefined_object;
+    END IF;
     RETURN name::regconfig;
 EXCEPTION WHEN undefined_object OR invalid_schema_name OR data_exception
           OR syntax_error_or_access_rule_violation OR feature_not_supported THEN
@@ -183,20 +186,27 @@ LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path FROM CURRENT
 SET quote_all_identifiers = off
 AS $$
-BEGIN
-    RETURN (
+DECLARE
+    _name text := (
         SELECT CASE WHEN n.nspname = 'pg_catalog' THEN quote_ident(t.cfgname)
                ELSE format('%I.%I', n.nspname, t.cfgname) END
         FROM pg_ts_config AS t
         JOIN pg_namespace AS n ON n.oid = t.cfgnamespace
         WHERE t.oid = language
     );
+BEGIN
+    IF _name IS NULL THEN
+        RAISE EXCEPTION 'there is no text search configuration %', language::oid
+        USING ERRCODE = 'RG001',
+            HINT = 'SELECT cfgname FROM pg_ts_config lists them; it may have been dropped just now';
+    END IF;
+    RETURN _name;
 END
 $$;
 
 COMMENT ON FUNCTION rag._language_name(regconfig) IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog,
-whatever the search_path.$$;
+whatever the search_path. Error RG001 for a number that is none's.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_language(language text)

@@ -48,11 +48,16 @@ BEGIN
     END IF;
     -- A statement fires the triggers of the table that it names: those of a partition when it is
     -- written directly.
+    -- They are locked from the root down, as writers lock them.
     FOR _member IN
-        SELECT source_table
-        UNION
-        SELECT p.relid FROM pg_partition_tree(source_table) AS p
-        JOIN pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
+        SELECT m.relid
+        FROM (
+            SELECT source_table AS relid, 0 AS level
+            UNION
+            SELECT p.relid, p.level FROM pg_partition_tree(source_table) AS p
+            JOIN pg_class AS c ON c.oid = p.relid AND c.relkind IN ('r', 'p')
+        ) AS m
+        ORDER BY m.level, m.relid::oid
     LOOP
         FOR _event IN
             SELECT * FROM (VALUES ('insert', 'REFERENCING NEW TABLE AS new_rows'),
@@ -111,6 +116,8 @@ BEGIN
         FROM pg_trigger AS t JOIN pg_class AS c ON c.oid = t.tgrelid AND c.relpersistence <> 't'
         WHERE t.tgname ~ format('^rag_source_%s_', of_source)
             AND t.tgfoid = 'rag._record_changes'::regproc
+        -- Locked from the root down, as writers lock them.
+        ORDER BY (SELECT count(*) FROM pg_partition_ancestors(t.tgrelid)), t.tgrelid
     LOOP
         BEGIN
             EXECUTE format('DROP TRIGGER %I ON %s', _trigger.tgname, _trigger.table_name);
@@ -149,6 +156,8 @@ BEGIN
                 (rag._require_collection(detach_source.collection)).collection_id
                 AND s.phase <> 'remove' AND rag._source_relation(s.source_id) IS NULL);
     END IF;
+    -- The source first, then its table: the order in which rag.follow_source locks them.
+    PERFORM FROM rag.sources AS s WHERE s.source_id = ANY (_ids) ORDER BY s.source_id FOR UPDATE;
     PERFORM rag._drop_source_triggers(i.id) FROM unnest(_ids) AS i (id);
     DELETE FROM rag.source_changes AS c WHERE c.source_id = ANY (_ids);
     IF delete_documents THEN

@@ -254,6 +254,9 @@ def test_standard_input_patterns_and_chunking(cli: Run, handbook: Path) -> None:
 
 
 def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
+    assert "'docs'" in complaint(cli("sync", "handbook"), 1)  # only add makes one
+    other = cli("add", "-", "--uri", "n/pipe.md", "--no-wait", input="# Pipes\n\nOne. Two.")
+    assert other.returncode == 0, other.stderr
     (report,) = lines(cli("sync", "handbook", "--json"))
     assert report == {
         "collection": "docs",

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
-from rag_pg import NotFound, Rag
+from rag_pg import InvalidInput, NotFound, Rag
 from rag_pg.cli.app import app
 
 Run = Callable[..., Result]
@@ -183,3 +183,59 @@ def test_help_is_grouped_and_the_version_is_told(run: Run) -> None:
     assert "--install-completion" in page
     assert run("add", "-h").exit_code == 0
     assert run("--version").stdout == "rag-pg 0.1.0\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sync", "in"),
+        ("sync", "in", "--dry-run"),
+        ("search", "fish"),
+        ("ask", "fish?"),
+        ("delete", "u"),
+        ("documents",),
+        ("count",),
+        ("facets", "lang"),
+        ("show", "u"),
+        ("index-field", "n", "numeric"),
+    ],
+    ids=lambda command: " ".join(command),
+)
+def test_a_misspelt_collection_is_named_with_those_there_are(
+    run: Run, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    write(tmp_path / "in", a__dot__md="text")
+    done = run(*command, "-c", "dosc")
+    assert isinstance(done.exception, NotFound)
+    assert str(done.exception) == "there is no collection 'dosc'; collections here: docs"
+    assert run("status", "--json").stdout.count("\n") == 1
+
+
+def test_arguments_are_checked_before_a_model_is_opened(run: Run) -> None:
+    for arguments, said in (
+        (("search", "fish", "--limit", "-1"), "limit -1 is out of range"),
+        (("search", "fish", "--offset", "-1"), "offset -1 is out of range"),
+        (("search", "fish", "--mode", "vector", "--limit", "1001"), "limit 1001 is out of range"),
+        (("search", "fish", "--filter", '{"n": {"$near": 1}}'), "unknown operator '$near'"),
+        (("ask", "fish", "--limit", "0"), "limit 0 is out of range"),
+        (("documents", "--limit", "-1"), "limit -1 is out of range"),
+        (("facets", "lang", "--limit", "0"), "limit 0 is out of range"),
+        (("jobs", "--limit", "-1"), "limit -1 is out of range"),
+    ):
+        done = run(*arguments)
+        assert said in str(done.exception), arguments
+        assert isinstance(done.exception, InvalidInput), arguments
+    assert "unknown embedding model" in str(run("search", "fish").exception)
+
+
+def test_a_filter_that_is_nested_too_deeply_is_told_in_a_line(run: Run) -> None:
+    for deep in (
+        '{"$not":' * 500 + "{}" + "}" * 500,
+        '{"$not":' * 100_000 + "{}" + "}" * 100_000,
+        '{"n":' + "[" * 100_000 + "]" * 100_000 + "}",
+        '{"n": ' + "9" * 5_000 + "}",
+    ):
+        for command in ("count", "documents", "facets lang", "search fish"):
+            error = run(*command.split(), "--filter", deep).exception
+            assert isinstance(error, InvalidInput), command
+            assert len(str(error).splitlines()) == 1 and len(str(error)) < 500

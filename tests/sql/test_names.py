@@ -1,133 +1,20 @@
 """Every name in schema rag is found in pg_catalog, rag or pgvector's schema,
 whatever others create elsewhere."""
 
-import itertools
 import re
 from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
+from shadows import make_shadows
 from sql_calls import CALLS, fill
 from words import is_own
 
 from rag_pg.db import schema
 from rag_pg.db.database import Database
-from rag_pg.db.schema import sql_files
 
 Connection = psycopg.Connection[Any]
-
-# What an argument may be given as without a cast: a function declared for exactly that fits better.
-NEARER = {
-    "text": ("text", "name", "character varying"),
-    "bigint": ("bigint", "integer", "smallint"),
-    "double precision": ("double precision", "integer", "bigint", "numeric", "real"),
-    "numeric": ("numeric", "integer", "bigint"),
-    "oid": ("oid", "regclass", "bigint", "integer"),
-    "regclass": ("regclass", "oid", "text"),
-}
-ELEMENTS = (
-    "integer",
-    "bigint",
-    "smallint",
-    "double precision",
-    "real",
-    "text",
-    "uuid",
-    "jsonb",
-    "boolean",
-    "numeric",
-    "timestamptz",
-    "public.halfvec",
-)
-TESTS = ("=", "<>", "<", ">", "<=", ">=", "@>", "<@", "?", "@?", "@@", "~", "~~")
-MAKERS = (
-    "+", "-", "*", "/", "%", "||", "->", "->>", "#>", "#>>", "&", "|", "<<", ">>", "^", "<=>",
-    "<->", "<#>", "<~>",
-)  # fmt: skip
-OPERANDS = (
-    *(
-        "integer", "bigint", "smallint", "double precision", "real", "numeric", "text", "name",
-        "oid", "jsonb",
-    ),
-    *(
-        "text[]", "bigint[]", "integer[]", "double precision[]", "real[]", "name[]", "regclass",
-        "uuid",
-    ),
-    *("public.vector", "public.halfvec"),
-)  # fmt: skip
-
-
-def make_shadows(connection: Connection) -> None:
-    """Make functions and operators in public that fit calls better than PostgreSQL's own,
-    or as well.
-
-    Each counts its calls in public.hijacked, which no rollback takes back, and raises an error.
-    """
-    source = " ".join(path.read_text(encoding="utf-8") for path in sql_files())
-    words = sorted(set(re.findall(r"[a-z_0-9]+(?=\()", source)))
-    rows = connection.execute(
-        """SELECT p.proname, p.prokind, p.provariadic::regtype::text,
-           p.proargtypes::regtype[]::text[]
-           FROM pg_proc AS p
-           WHERE p.pronamespace IN ('pg_catalog'::regnamespace, 'public'::regnamespace)
-               AND p.proname = ANY (%s)
-               AND 'internal'::regtype <> ALL (p.proargtypes) AND p.prokind <> 'p'""",
-        [words],
-    ).fetchall()
-    wanted: set[tuple[str, tuple[str, ...]]] = set()
-    for name, _, variadic, types in rows:
-        if variadic == '"any"':
-            for count in range(1, 4):
-                for last in itertools.product(("text", "integer", "bigint", "jsonb"), repeat=count):
-                    wanted.add((name, (*types[:-1], *last)))
-            continue
-        for element in ELEMENTS if any("any" in kind for kind in types) else ("",):
-            options = [
-                (f"{element}[]",)
-                if kind.endswith("array")
-                else (element,)
-                if "any" in kind
-                else NEARER.get(kind, (kind,))
-                for kind in types
-            ]
-            for arguments in itertools.islice(itertools.product(*options), 60):
-                wanted.add((name, arguments))
-    connection.execute(
-        """CREATE SEQUENCE public.hijacked;
-           CREATE FUNCTION public.hijack() RETURNS void LANGUAGE plpgsql AS $$
-           BEGIN PERFORM pg_catalog.nextval('public.hijacked'); RAISE EXCEPTION 'hijacked';
-           END $$"""
-    )
-    body = "LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN PERFORM public.hijack(); RETURN NULL; END $$"
-    statements = [
-        f"""FUNCTION public."{name}"({", ".join(arguments)})
-            RETURNS {"bigint" if name == "count" else arguments[0] if arguments else "text"}
-            {body}"""
-        for name, arguments in sorted(wanted)
-    ]
-    for left, right in itertools.product(OPERANDS, repeat=2):
-        for symbols, answers, by in ((TESTS, "boolean", "test"), (MAKERS, left, "make")):
-            statements.append(f"FUNCTION public.by_{by}({left}, {right}) RETURNS {answers} {body}")
-            statements += [
-                f"OPERATOR public.{o} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION ="
-                f" public.by_{by})"
-                for o in symbols
-            ]
-    connection.execute(
-        """CREATE PROCEDURE pg_temp.make(statements text[]) LANGUAGE plpgsql AS $$
-           DECLARE _statement text;
-           BEGIN
-               FOREACH _statement IN ARRAY statements LOOP
-                   BEGIN
-                       EXECUTE 'CREATE ' || _statement;
-                   EXCEPTION WHEN duplicate_function THEN  -- pgvector has it
-                   END;
-               END LOOP;
-           END $$"""
-    )
-    connection.execute("CALL pg_temp.make(%s)", [statements])
-
 
 TEMPORARY = """
     CREATE TEMP TABLE collections (name text, collection_id integer);

@@ -1,6 +1,6 @@
 """Reads tables with embeddings that other programs made. Nothing is ever written there.
 
-The SQL is apart from db_*.py because it names tables and columns that rag_pg does not own.
+The SQL is apart from rag_pg/db because it names tables and columns that rag_pg does not own.
 """
 
 from __future__ import annotations
@@ -252,13 +252,16 @@ def open_table(dsn: str, name: str) -> Iterator[ForeignTable]:
     with database_errors(), _connect(dsn) as connection:
         for candidate in candidates:
             found = connection.execute(
-                """SELECT c.oid, n.nspname, c.relname, c.relkind::text
-                   FROM pg_catalog.pg_class AS c
-                   JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-                   WHERE c.oid = to_regclass(%s) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')""",
+                """SELECT c.oid, n.nspname, c.relname, c.relkind::pg_catalog.text
+                   FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n
+                       ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+                   WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass(%s)
+                       AND c.relkind OPERATOR(pg_catalog.=) ANY ('{r,p,v,m,f}')""",
                 [candidate],
             ).fetchone()
             if found:
+                # The rest is ours: no function of a schema on the caller's path runs in it.
+                connection.execute("SET LOCAL search_path TO pg_catalog")
                 yield ForeignTable(connection, *found)
                 return
         database = connection.info.dbname

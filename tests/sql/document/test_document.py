@@ -361,3 +361,39 @@ def test_large_metadata_is_refused(connection: Connection) -> None:
         with pytest.raises(psycopg.Error, match="at most 262144 are kept") as caught:
             connection.execute(call, [large])
         assert caught.value.sqlstate == "RG001"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "rag.put_document('c', 'u', 'text', language => 4294967295::regconfig)",
+        "rag.put_document('c', 'u', 'text', language => '-')",
+        "rag.put_chunks('c', 'u', '[{\"content\": \"text\"}]', language => 5::regconfig)",
+        "rag.create_collection('d', 'none', 3, language => 5::regconfig)",
+        """rag.put_documents('c', '[{"uri": "u", "content": "text", "language": 5}]')""",
+        """rag.put_documents('c', '[{"uri": "u", "content": "text", "language": "3748"}]')""",
+        """rag.put_documents('c', '[{"uri": "u", "content": "text", "language": "-"}]')""",
+    ],
+)
+def test_a_number_that_is_no_language_is_refused(connection: Connection, call: str) -> None:
+    with pytest.raises(psycopg.Error, match="there is no text search configuration") as caught:
+        connection.execute(f"SELECT {call}".encode())
+    assert caught.value.sqlstate == "RG001"
+    assert caught.value.diag.message_hint
+    assert connection.execute("SELECT count(*) FROM rag.documents").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(("start", "stop"), [(-1, 3), (3, 2), (None, -1), (-5, None)])
+def test_offsets_that_no_text_has_are_refused(
+    connection: Connection, start: int | None, stop: int | None
+) -> None:
+    connection.execute("SELECT rag.put_document('c', 'u', 'a text')")
+    job_id, lease = one(connection, "SELECT job_id, lease FROM rag.take_jobs()")
+    chunk = {"content": "a text", "embedding": [1, 0, 0], "start": start, "stop": stop}
+    statement = "SELECT rag.store_chunks(%s, %s, 1, %s)"
+    with pytest.raises(psycopg.Error, match="chunk 1 reaches from") as caught:
+        connection.execute(statement, [job_id, lease, json.dumps([chunk])])
+    assert caught.value.sqlstate == "RG001"
+    chunk |= {"start": 2, "stop": 2}
+    stored = one(connection, statement, job_id, lease, json.dumps([chunk]))
+    assert stored == "stored"

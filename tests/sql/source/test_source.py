@@ -1,6 +1,8 @@
 """Sources: an application's own table that a collection follows."""
 
 import contextlib
+import threading
+import time
 from typing import Any
 
 import psycopg
@@ -694,3 +696,71 @@ def test_the_rows_to_read_are_unknown_until_they_are_counted(connection: Connect
     assert source(connection).rows_expected is None
     connection.execute("SELECT rag.follow_sources(1)")
     assert source(connection).rows_expected == 2
+
+
+def waits(connection: Connection, other: Connection) -> bool:
+    row = connection.execute(
+        "SELECT pg_blocking_pids(%s) <> '{}'", [other.info.backend_pid]
+    ).fetchone()
+    return row == (True,)
+
+
+def waiting(connection: Connection, other: Connection, statement: str) -> threading.Thread:
+    """Run a statement in a thread until it waits for a lock; its error is in `thread.error`."""
+
+    def run() -> None:
+        try:
+            other.execute(statement.encode())
+        except psycopg.Error as exc:
+            thread.error = exc  # type: ignore[attr-defined]
+
+    thread = threading.Thread(target=run)
+    thread.error = None  # type: ignore[attr-defined]
+    thread.start()
+    deadline = time.monotonic() + 20
+    while thread.is_alive() and not waits(connection, other):
+        assert time.monotonic() < deadline, "it does not wait"
+        time.sleep(0.01)
+    return thread
+
+
+def test_detaching_beside_a_follower_and_an_open_insert_is_no_deadlock(
+    connection: Connection, dsn: str
+) -> None:
+    attach(connection)
+    insert(connection, 1)
+    with (
+        psycopg.connect(dsn) as writer,
+        psycopg.connect(dsn, autocommit=True) as detacher,
+        psycopg.connect(dsn, autocommit=True) as follower,
+    ):
+        writer.execute("INSERT INTO articles (id, body) VALUES (2, 'open')")
+        detached = waiting(connection, detacher, "SELECT rag.detach_source('articles')")
+        assert detached.is_alive()
+        followed = waiting(connection, follower, "SELECT rag.follow_sources()")
+        passed_by = not followed.is_alive()  # otherwise it waits for who waits for it
+        writer.commit()
+        followed.join()
+        detached.join()
+    assert (passed_by, detached.error, followed.error) == (True, None, None)  # type: ignore[attr-defined]
+    assert connection.execute("SELECT * FROM rag.list_sources()").fetchall() == []
+
+
+@pytest.mark.parametrize("end", ["rag.detach_source('parted')", "rag.drop_collection('kb')"])
+def test_the_triggers_of_partitions_go_from_the_root_down(
+    connection: Connection, dsn: str, end: str
+) -> None:
+    connection.execute(
+        """CREATE TABLE parted_1 (id integer PRIMARY KEY, body text);
+           CREATE TABLE parted (id integer PRIMARY KEY, body text) PARTITION BY RANGE (id);
+           ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES FROM (0) TO (100)"""
+    )
+    connection.execute("SELECT rag.attach_source('parted', 'kb', '{body}')")
+    with psycopg.connect(dsn) as writer, psycopg.connect(dsn, autocommit=True) as detacher:
+        writer.execute("LOCK TABLE ONLY parted IN ROW EXCLUSIVE MODE")  # as an INSERT begins
+        detached = waiting(connection, detacher, f"SELECT {end}")
+        assert detached.is_alive()
+        writer.execute("INSERT INTO parted VALUES (1, 'one')")
+        writer.commit()
+        detached.join()
+    assert detached.error is None  # type: ignore[attr-defined]
