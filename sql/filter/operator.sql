@@ -72,7 +72,8 @@ BEGIN
             FROM unnest(_compounds) AS o (operand),
                 unnest(rag._wrap_operand(steps, o.operand)) AS a (around));
         indexed := indexed
-            AND (SELECT bool_and(rag._has_scalar(o.operand)) FROM unnest(_compounds) AS o (operand));
+            AND (SELECT bool_and(rag._has_scalar(o.operand))
+                FROM unnest(_compounds) AS o (operand));
     ELSIF _compounds IS NOT NULL THEN
         indexed := false;
         _parts := _parts || rag._equals_any(_value, _compounds);
