@@ -108,6 +108,25 @@ $$finish_job for many, in parallel arrays. Returns the ids of those that were st
 done.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._lock_job(of_job bigint, job_lease uuid)
+RETURNS rag.jobs
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _job rag.jobs;
+BEGIN
+    SELECT j.* INTO _job FROM rag.jobs AS j
+    WHERE j.job_id = of_job AND j.lease = job_lease
+    FOR UPDATE;
+    RETURN _job;
+END
+$$;
+
+COMMENT ON FUNCTION rag._lock_job(bigint, uuid) IS
+$$The job, locked, while nobody else took it after that lease, expired or not; else all NULL.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._requeue_job(leased rag.jobs, delay double precision)
 RETURNS text
 LANGUAGE plpgsql VOLATILE
@@ -152,9 +171,7 @@ DECLARE
     _job rag.jobs;
 BEGIN
     PERFORM rag._check_seconds('retry_in', coalesce(retry_in, 0), 0);
-    SELECT j.* INTO _job FROM rag.jobs AS j
-    WHERE j.job_id = fail_job.job_id AND j.lease = fail_job.lease
-    FOR UPDATE;
+    _job := rag._lock_job(fail_job.job_id, fail_job.lease);
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;
@@ -192,9 +209,7 @@ DECLARE
     _job rag.jobs;
 BEGIN
     PERFORM rag._check_seconds('delay', coalesce(delay, 0), 0);
-    SELECT j.* INTO _job FROM rag.jobs AS j
-    WHERE j.job_id = release_job.job_id AND j.lease = release_job.lease
-    FOR UPDATE;
+    _job := rag._lock_job(release_job.job_id, release_job.lease);
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
     END IF;

@@ -45,19 +45,39 @@ COMMENT ON FUNCTION rag._check_page(integer, integer) IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._search_option_types()
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    by_name CONSTANT text[] := '{collection,query_text,query_embedding,result_limit,'
+        'metadata_filter,expected_space}';
+BEGIN
+    RETURN (
+        SELECT jsonb_object_agg(a.name, CASE a.type
+            WHEN 'integer'::regtype THEN 'integer' WHEN 'double precision'::regtype THEN 'number'
+            WHEN 'boolean'::regtype THEN 'boolean' WHEN 'jsonb'::regtype THEN 'array'
+            ELSE 'string' END)
+        FROM pg_proc AS p, unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
+        WHERE p.oid = 'rag.search'::regproc AND a.name <> ALL (by_name));
+END
+$$;
+
+COMMENT ON FUNCTION rag._search_option_types() IS
+$$The options of a search and their JSON types: the arguments of rag.search but for those that every
+search has by name.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._check_search_options(
     options jsonb, further jsonb DEFAULT '{}', call text DEFAULT 'a search'
 )
 RETURNS void
-LANGUAGE plpgsql IMMUTABLE
+LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _types CONSTANT jsonb := '{
-        "vector_weight": "number", "keyword_weight": "number", "fusion": "string",
-        "rrf_k": "integer", "candidate_limit": "integer", "diversity": "number",
-        "per_document": "integer", "boosts": "array", "duplicates": "boolean",
-        "ef_search": "integer", "result_offset": "integer"}'::jsonb || further;
+    _types jsonb := rag._search_option_types() || further;
     _name text;
     _value jsonb;
     _type text;
@@ -86,9 +106,8 @@ COMMENT ON FUNCTION rag._check_search_options(jsonb, jsonb, text) IS
 $$Error RG004 for an option of a search that there is none of, or whose value is of another JSON
 type.
 
-Options are those arguments of rag.search, under their names, that explain_search, why_not and
-search_text have not by name. further: options that a call has beside them, with their JSON types,
-e.g. {"strategy": "string"}.$$;
+Options are those arguments of rag.search that its companions have not by name. further: options
+that a call has beside them, with their JSON types, e.g. {"strategy": "string"}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_search_arguments(

@@ -78,19 +78,23 @@ SET plan_cache_mode = force_custom_plan
 SET row_security = off  -- a document that a policy hides is not taken for one that is gone
 AS $$
 DECLARE
-    _count integer;
+    _collection text := (SELECT c.name FROM rag.collections AS c
+                         WHERE c.collection_id = of_source.collection_id);
+    _uris text[];
 BEGIN
-    SELECT count(rag.delete_document(c.name, d.uri)), max(x.document_id::text) INTO _count
+    SELECT array_agg(d.uri) INTO _uris
     FROM (SELECT y.document_id FROM rag.source_documents AS y
         WHERE y.source_id = of_source.source_id LIMIT batch) AS x
-    JOIN rag.collections AS c ON c.collection_id = of_source.collection_id
     JOIN rag.documents AS d ON d.collection_id = of_source.collection_id
         AND d.document_id = x.document_id;
+    IF _uris IS NOT NULL THEN
+        PERFORM rag.delete_documents(_collection, _uris);
+    END IF;
     DELETE FROM rag.source_documents AS x
     WHERE x.source_id = of_source.source_id AND NOT EXISTS (
         SELECT FROM rag.documents AS d
         WHERE d.collection_id = of_source.collection_id AND d.document_id = x.document_id);
-    RETURN _count;
+    RETURN coalesce(cardinality(_uris), 0);
 END
 $$;
 

@@ -135,3 +135,15 @@ def test_the_map_names_no_file_that_is_not_there(files: list[tuple[str, str]]) -
         assert f"{mentioned}.sql" in names, mentioned
     order = page[page.index("## Reading order") : page.index("## The map")]
     assert set(re.findall(r"`([a-z_0-9]+)`", order)) <= stems
+
+
+def test_a_function_without_a_search_path_says_why(files: list[tuple[str, str]]) -> None:
+    without = {}
+    for _, text in files:
+        for found in re.finditer(
+            r"CREATE OR REPLACE (?:FUNCTION|PROCEDURE) rag\.(\w+).*?\$\$", text, re.S
+        ):
+            if "LANGUAGE plpgsql" in found[0] and "SET search_path" not in found[0]:
+                without[found[1]] = re.findall(r"--.*(?:SET clause|search_path)", text)
+    assert "_as_timestamptz" in without and "ask" in without
+    assert [name for name, reasons in without.items() if not reasons] == []
