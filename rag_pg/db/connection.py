@@ -44,7 +44,8 @@ PING_SECONDS = 2
 POOL_SIZE = 4
 # Settings of one transaction: a pooler's next client does not see them.
 SET_LOCAL = """SELECT pg_catalog.set_config(s.name, s.value, true)
-               FROM ROWS FROM (pg_catalog.unnest(%s::text[]), pg_catalog.unnest(%s::text[]))
+               FROM ROWS FROM (pg_catalog.unnest(%s::pg_catalog.text[]),
+                               pg_catalog.unnest(%s::pg_catalog.text[]))
                    AS s (name, value)"""
 T = TypeVar("T")
 log = logging.getLogger(__name__)
