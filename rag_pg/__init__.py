@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
     from rag_pg.protocols import LLM, Embedder, Reranker
+    from rag_pg.tracing import set_tracer
     from rag_pg.types import (
         AddReport,
         AdoptReport,
@@ -82,6 +83,7 @@ _LAZY = {
     "Step": "rag_pg.types",
     "Strategy": "rag_pg.answer",
     "register_strategy": "rag_pg.answer",
+    "set_tracer": "rag_pg.tracing",
     "SpaceComparison": "rag_pg.types",
     "StatusLine": "rag_pg.types",
     "SyncReport": "rag_pg.types",
@@ -134,6 +136,7 @@ __all__ = [
     *errors.__all__,
     "load_bytes",
     "register_strategy",
+    "set_tracer",
 ]
 
 

@@ -20,6 +20,7 @@ from rag_pg.errors import (
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
+from rag_pg.tracing import chat_span
 from rag_pg.types import Completion, Document, Event, Hits, Message, Step, Tool, Usage
 
 ANSWER_TOKENS = 1024
@@ -130,12 +131,16 @@ class AnswerContext:
             )
         started = time.perf_counter()
         try:
-            if schema is not None:
-                got = complete_json(llm, messages, schema, max_tokens=self.answer_tokens)
-            elif show is None:
-                got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
-            else:
-                got = _streamed(llm, messages, tools, self.answer_tokens, show)
+            with chat_span(llm, self.answer_tokens) as current:
+                if schema is not None:
+                    got = complete_json(llm, messages, schema, max_tokens=self.answer_tokens)
+                elif show is None:
+                    got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
+                else:
+                    got = _streamed(llm, messages, tools, self.answer_tokens, show)
+                current.set_attribute("gen_ai.response.finish_reasons", [got.finish])
+                current.set_attribute("gen_ai.usage.input_tokens", got.usage.prompt_tokens)
+                current.set_attribute("gen_ai.usage.output_tokens", got.usage.answer_tokens)
         except Exception as exc:  # a model is anybody's code: a question must not end with it
             if not isinstance(exc, UnusableReply):
                 self.failed.add(llm.name)

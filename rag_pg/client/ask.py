@@ -11,6 +11,7 @@ from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
 from rag_pg.search import Searcher, SearchOptions, check_names, read_history
+from rag_pg.tracing import span
 from rag_pg.types import Answer, Document, Event, Hits
 
 PASSAGES = 8
@@ -41,6 +42,23 @@ def ask(
     Args:
         read: the document of a uri. listener: is called with every event but the answer.
     """
+    with span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current:
+        answer = _ask(question, options, searcher, models, read, listener)
+        current.set_attribute("rag_pg.strategy", answer.strategy)
+        current.set_attribute("rag_pg.found", answer.found)
+        current.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
+        current.set_attribute("gen_ai.usage.output_tokens", answer.usage.answer_tokens)
+    return answer
+
+
+def _ask(
+    question: str,
+    options: AskOptions,
+    searcher: Searcher,
+    models: Models,
+    read: Callable[[str], Document | None],
+    listener: Callable[[Event], None] | None,
+) -> Answer:
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
     bounds = Bounds(

@@ -14,6 +14,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
+from rag_pg.tracing import span
 from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Skipped
 
 
@@ -71,6 +72,20 @@ def put_sources(
 ) -> dict[UUID, str]:
     """Put what the sources hold, in batches; return the documents' uris by id."""
     check_sources(sources)
+    with span(f"add {collection}", {"gen_ai.data_source.id": collection}) as current:
+        ids = _put_sources(database, collection, sources, reading, remarks)
+        current.set_attribute("rag_pg.documents", len(ids))
+        current.set_attribute("rag_pg.failures", len(remarks.failures))
+    return ids
+
+
+def _put_sources(
+    database: Database,
+    collection: str,
+    sources: Sequence[Source],
+    reading: Reading,
+    remarks: Remarks,
+) -> dict[UUID, str]:
     ids: dict[UUID, str] = {}
     pending: list[Mapping[str, Any]] = []
     size = 0

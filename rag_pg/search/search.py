@@ -16,6 +16,7 @@ from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
 from rag_pg.search.rewrite import Rewritten, Variant, combine, rewrite_question
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
+from rag_pg.tracing import span
 from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Message, Vectors
 
 LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many bytes
@@ -122,6 +123,20 @@ class Searcher:
     def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         """Return the hits of a question's variants, fused by reciprocal rank where there are
         several."""
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "retrieval",
+            "gen_ai.data_source.id": self.info.name,
+            "gen_ai.request.model": self.info.model,
+            "gen_ai.request.top_k": options.get("limit", 10),
+        }
+        with span(f"retrieval {self.info.name}", attributes) as current:
+            hits = self._find(rewritten, **options)
+            current.set_attribute("rag_pg.hits", len(hits))
+            current.set_attribute("rag_pg.method", hits.method)
+            current.set_attribute("rag_pg.skipped", sorted(hits.skipped))
+        return hits
+
+    def _find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         started = time.perf_counter()
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rag_pg.protocols import Embedder
 from rag_pg.search.rewrite import Variant
+from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
 REMEMBERED = 1024
@@ -31,11 +32,14 @@ class QueryVectors:
         queries = [v for v in missing if v.passage is None]
         passages = [v for v in missing if v.passage is not None]
         if queries:
-            vectors = embed_queries(self._embedder, [v.query for v in queries])
+            with embeddings_span(self._embedder, len(queries)):
+                vectors = embed_queries(self._embedder, [v.query for v in queries])
             known |= zip(queries, vectors, strict=True)
         if passages:
             texts = [v.passage or "" for v in passages]
-            known |= zip(passages, self._embedder.embed_documents(texts), strict=True)
+            with embeddings_span(self._embedder, len(texts)):
+                vectors = self._embedder.embed_documents(texts)
+            known |= zip(passages, vectors, strict=True)
         with self._lock:
             self._known |= {v: known[v] for v in missing}
             while len(self._known) > REMEMBERED:

@@ -28,6 +28,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
 from rag_pg.retry import retry
+from rag_pg.tracing import span
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
@@ -43,6 +44,12 @@ STORES_IN_FLIGHT = 64
 RESTART_SECONDS = 10.0  # a database that is back by then was only restarted: nothing is given up
 UNABLE_SECONDS = 30.0  # until jobs are due again that this worker has no model, key or right for
 BUSY_SECONDS = 30.0  # until one is due again that the database could not store
+
+BATCH = {
+    "messaging.operation.name": "process",
+    "messaging.destination.name": "rag.jobs",
+    "messaging.system": "postgresql",
+}
 
 T = TypeVar("T")
 
@@ -232,6 +239,10 @@ class Pipeline:
 
     def _embed_batch(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
         """Embed a batch's texts, those of collections with the same model together."""
+        with span("process rag.jobs", {**BATCH, "messaging.batch.message_count": len(batch)}):
+            self._embed_spaces(batch, storer)
+
+    def _embed_spaces(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
         spaces: dict[tuple[str, int | None], list[EmbedTask]] = {}
         for task in batch:
             spaces.setdefault((task.job.collection_name, task.space_id), []).append(task)

@@ -16,6 +16,7 @@ from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableRe
 from rag_pg.protocols import Embedder
 from rag_pg.providers import check_shape
 from rag_pg.retry import Backoff, retry
+from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
 TEXTS_PER_CALL = 64  # between calls progress is reported
@@ -93,12 +94,12 @@ class Throttle:
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
         provider = embedder.provider
         if provider is None:
-            return check_shape(embedder, embedder.embed_documents(texts), len(texts))
+            return _embedded(embedder, texts)
 
         tokens = sum(embedder.count_tokens(texts))
 
         def embed() -> Vectors:
-            vectors = check_shape(embedder, embedder.embed_documents(texts), len(texts))
+            vectors = _embedded(embedder, texts)
             self._outages.pop(provider, None)
             return vectors
 
@@ -128,3 +129,8 @@ class Throttle:
         if self._ends_at is None:
             self._ends_at = time.monotonic() + GRACE_SECONDS
         return time.monotonic() > self._ends_at
+
+
+def _embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    with embeddings_span(embedder, len(texts)):
+        return check_shape(embedder, embedder.embed_documents(texts), len(texts))
