@@ -177,7 +177,7 @@ class Connection(Generic[C]):
         response = getattr(exc, "response", None)
         if hasattr(response, "status_code"):
             return self._from_response(response, exc)
-        if kinds & {"TimeoutException", "Timeout"}:
+        if kinds & {"TimeoutException", "Timeout", "ReadTimeoutError"}:
             return ProviderTimeout(
                 f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
             )
@@ -225,10 +225,11 @@ class Connection(Generic[C]):
 
 
 def _causes(exc: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised from: some SDKs wrap those of their HTTP library."""
+    """The error, what it was raised from and what it holds: libraries wrap each other's errors."""
     current: BaseException | None = exc
     while current is not None:
         yield current
+        yield from (each for each in current.args if isinstance(each, BaseException))
         current = current.__cause__
 
 

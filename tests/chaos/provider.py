@@ -45,7 +45,9 @@ class MoodyGemini(FakeGemini):
             return failure(400, "INVALID_ARGUMENT")
         if fault == "time-out":
             self._closing.wait(CLIENT_TIMEOUT + 1)
-        status, body = self._route(request)
+        routed = self.route(request)
+        assert not isinstance(routed, Fault)
+        status, body = routed
         if fault == "wrong dimensions":
             body = {"embeddings": [{"values": e["values"][:-1]} for e in body["embeddings"]]}
         elif fault in ("NaN", "poison: NaN"):

@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 from bm25_oracle import Oracle
 from chaos.corpus import Version, version_word
-from fake_gemini import _vector
+from fake_gemini import vector as fake_vector
 
 from rag_pg.chunk.splitter import Splitter
 from rag_pg.protocols import Embedder
@@ -140,7 +140,7 @@ def _fits(heading: str, content: str, vector: str | None) -> bool:
         return False
     stored = np.array(vector.strip("[]").split(","), np.float32)
     parts = [{"text": embedded_text("", heading, content)}]
-    raw = np.array(_vector({"content": {"parts": parts}, "outputDimensionality": len(stored)}))
+    raw = np.array(fake_vector({"content": {"parts": parts}, "outputDimensionality": len(stored)}))
     return bool(np.abs(stored - raw / np.linalg.norm(raw)).max() < 1e-3)
 
 

@@ -1,50 +1,36 @@
-"""A Gemini API on loopback for tests: the real SDKs talk to it over HTTP.
-
-Deterministic. Embeddings are hashed bags of words, not normalised, as the API's shortened vectors
-are not. Answers come from `answers`, else say who answers. Faults are queued and used up one per
-request, in order.
-"""
+"""A Gemini API on loopback for tests: both of Google's SDKs talk to it over HTTP."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import sys
-import threading
-from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-GOOD_KEY = "fake-key-0123456789"
-DEFAULT_ANSWER = "The sources say so [1]."
+from fake_provider import (
+    ANSWER_TOKENS,
+    GOOD_KEY,
+    PROMPT_TOKENS,
+    FakeProvider,
+    Fault,
+    Reply,
+    Request,
+    word_counts,
+)
+
+__all__ = ["GOOD_KEY", "FakeGemini", "Fault", "Reply", "Request", "failure", "vector"]
+
+FINISH = {
+    "stop": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "blocked": "SAFETY",
+}
 _INVALID_KEY = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     "reason": "API_KEY_INVALID",
     "domain": "googleapis.com",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A request as it arrived. `path` without the query string; header names in lower case."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: Any
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """What happens to one request: a delay in seconds, then `body` with `status`, if given."""
-
-    delay: float = 0.0
-    status: int = 200
-    body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def failure(
@@ -60,65 +46,8 @@ def failure(
     return Fault(status=status, body=json.dumps(body).encode(), headers=headers or {})
 
 
-class FakeGemini:
-    """`with FakeGemini() as fake:` serves at `fake.url` and keeps what was asked in `requests`.
-
-    `key`: the only one that is accepted. `answers`: texts for the next generateContent calls.
-    """
-
-    def __init__(self, *, key: str = GOOD_KEY) -> None:
-        self.key = key
-        self.requests: list[Request] = []
-        self.answers: deque[str] = deque()
-        self._faults: deque[Fault] = deque()
-        self._closing = threading.Event()
-        self._server = _Server(("127.0.0.1", 0), _Handler)
-        self._server.fake = self
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def __enter__(self) -> FakeGemini:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._closing.set()
-        self._server.shutdown()
-        self._server.server_close()
-
-    def reset(self) -> None:
-        """Forget requests, faults and answers."""
-        self.requests.clear()
-        self.answers.clear()
-        self._faults.clear()
-
-    # --- faults ---
-
-    def fail(
-        self,
-        status: int,
-        message: str = "made to fail",
-        *,
-        code: str = "",
-        details: list[dict[str, Any]] | None = None,
-        headers: Mapping[str, str] | None = None,
-        times: int = 1,
-    ) -> None:
-        """Let the next `times` requests fail as the API fails. code: such as RESOURCE_EXHAUSTED."""
-        fault = failure(status, code, message=message, details=details, headers=headers)
-        self._faults.extend([fault] * times)
-
-    def fail_raw(self, status: int, body: str) -> None:
-        """Let the next request be answered by a body that is not the API's."""
-        self._faults.append(Fault(status=status, body=body.encode()))
-
-    def delay(self, seconds: float) -> None:
-        """Let the next request wait, then be answered."""
-        self._faults.append(Fault(delay=seconds))
+class FakeGemini(FakeProvider):
+    """Gemini at `fake.url`: embeddings, answers, and answers that are streamed."""
 
     def block_prompt(self, reason: str = "SAFETY") -> None:
         """Let the next prompt be refused."""
@@ -126,25 +55,17 @@ class FakeGemini:
 
     def finish(self, reason: str, text: str = "") -> None:
         """Let the next answer stop for `reason` after `text`."""
-        self._reply(_answer(text, reason))
+        self._reply(_answer([{"text": text}] if text else [], reason))
 
     def _reply(self, body: Mapping[str, Any]) -> None:
         self._faults.append(Fault(body=json.dumps(body).encode()))
 
-    # --- what the handler calls ---
+    def error(
+        self, status: int, message: str, code: str, details: list[dict[str, Any]] | None
+    ) -> dict[str, Any]:
+        return _error(status, message, code, details)
 
-    def respond(self, request: Request) -> Fault:
-        """Return the answer to `request` as a Fault, whose delay is over."""
-        self.requests.append(request)
-        fault = self._faults.popleft() if self._faults else Fault()
-        if fault.delay:
-            self._closing.wait(fault.delay)
-        if fault.body is not None:
-            return fault
-        status, body = self._route(request)
-        return Fault(status=status, body=json.dumps(body).encode())
-
-    def _route(self, request: Request) -> tuple[int, Any]:
+    def route(self, request: Request) -> Fault | tuple[int, Any]:
         given = request.headers.get("x-goog-api-key")
         if not given:
             return 403, _error(403, "Method doesn't allow unregistered callers", "", None)
@@ -156,29 +77,51 @@ class FakeGemini:
         if method == "batchEmbedContents":
             return _embed_all(request.body["requests"])
         if method == "embedContent":
-            return 200, {"embedding": {"values": _vector(request.body)}}
+            return 200, {"embedding": {"values": vector(request.body)}}
         if method == "generateContent":
-            text = self.answers.popleft() if self.answers else DEFAULT_ANSWER
-            return 200, _answer(text, "STOP")
+            reply = self.next_reply()
+            return 200, _answer(_parts([reply.text], reply), FINISH[reply.finish])
+        if method == "streamGenerateContent":
+            reply = self.next_reply()
+            pieces = _events(list(_chunks(reply)), as_events="alt=sse" in request.query)
+            headers = {"content-type": "application/json; charset=UTF-8"}
+            return Fault(pieces=pieces, headers=headers, stall=reply.stall, cut=reply.cut)
         return 404, _error(404, f"no such method: {request.path}", "NOT_FOUND", None)
+
+
+def _chunks(reply: Reply) -> Iterator[dict[str, Any]]:
+    for piece in reply.pieces:
+        yield {
+            "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": piece}]}}]
+        }
+    if reply.finish != "none":
+        yield _answer(_parts([], reply), FINISH[reply.finish])
+
+
+def _events(chunks: Sequence[dict[str, Any]], *, as_events: bool) -> list[bytes]:
+    """The chunks as server-sent events, which one SDK asks for, or as one array, for the other."""
+    texts = [json.dumps(chunk) for chunk in chunks]
+    if as_events:
+        return [f"data: {text}\r\n\r\n".encode() for text in texts]
+    return [*(f"{'[' if n == 0 else ','}{text}".encode() for n, text in enumerate(texts)), b"]"]
+
+
+def _parts(texts: Sequence[str], reply: Reply) -> list[dict[str, Any]]:
+    calls = [{"functionCall": {"name": name, "args": args}} for name, args in reply.calls]
+    return [*({"text": text} for text in texts if text), *calls]
 
 
 def _embed_all(requests: list[Any]) -> tuple[int, Any]:
     if len(requests) > 100:
         message = "at most 100 requests can be in one batch"
         return 400, _error(400, message, "INVALID_ARGUMENT", None)
-    return 200, {"embeddings": [{"values": _vector(request)} for request in requests]}
+    return 200, {"embeddings": [{"values": vector(request)} for request in requests]}
 
 
-def _vector(request: Mapping[str, Any]) -> list[float]:
-    """Three times the number of each word (more or less) in `outputDimensionality` buckets."""
-    size = request.get("outputDimensionality") or 3072
-    vector = [0.0] * size
+def vector(request: Mapping[str, Any]) -> list[float]:
+    """The vector of one text: `outputDimensionality` numbers, 3072 by default."""
     text = " ".join(part.get("text", "") for part in request["content"]["parts"])
-    for word in re.findall(r"\w+", text.lower()) or [""]:
-        digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-        vector[int.from_bytes(digest[:4], "little") % size] += 3.0
-    return vector
+    return word_counts(text, request.get("outputDimensionality") or 3072)
 
 
 def _usage(prompt: int, answer: int) -> dict[str, int]:
@@ -189,12 +132,11 @@ def _usage(prompt: int, answer: int) -> dict[str, int]:
     }
 
 
-def _answer(text: str, finish: str) -> dict[str, Any]:
-    parts = [{"text": text}] if text else []
+def _answer(parts: list[dict[str, Any]], finish: str) -> dict[str, Any]:
     content = {"role": "model", "parts": parts}
     return {
         "candidates": [{"index": 0, "finishReason": finish, "content": content}],
-        "usageMetadata": _usage(7, 5),
+        "usageMetadata": _usage(PROMPT_TOKENS, ANSWER_TOKENS),
         "modelVersion": "fake",
     }
 
@@ -204,45 +146,3 @@ def _error(
 ) -> dict[str, Any]:
     error = {"code": status, "message": message, "status": code, "details": details or []}
     return {"error": error}
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    fake: FakeGemini
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed is no news; everything else is."""
-        if not isinstance(sys.exception(), ConnectionError):
-            super().handle_error(request, client_address)
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: _Server
-
-    def do_POST(self) -> None:
-        length = int(self.headers.get("content-length") or 0)
-        sent = self.rfile.read(length)
-        if len(sent) < length:  # the client died while it sent
-            self.close_connection = True
-            return
-        body = json.loads(sent or b"{}")
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        path = self.path.partition("?")[0]
-        self._send(self.server.fake.respond(Request(path=path, headers=headers, body=body)))
-
-    def _send(self, answer: Fault) -> None:
-        body = answer.body or b""
-        try:
-            self.send_response(answer.status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            for name, value in answer.headers.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-        except ConnectionError:  # the client has given up, as it should after a time-out
-            self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 
+from rag_pg.errors import ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Sleep
 from rag_pg.providers.gemini import GEMINI
@@ -30,10 +32,13 @@ class GeminiChat:
 
     def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
         replies = []
-        for reply in self._sdk.generate(request, self._model, stream=True):
-            replies.append(reply)
-            if reply.text:
-                yield reply.text
+        with closing(self._sdk.generate(request, self._model, stream=True)) as pieces:
+            for reply in pieces:
+                replies.append(reply)
+                if reply.text:
+                    yield reply.text
+        if not any(reply.blocked or _ended(reply) for reply in replies):
+            raise ProviderUnavailable(f"gemini:{self._model} broke off its answer; ask again")
         yield _completion(replies)
 
 
@@ -72,6 +77,10 @@ class GeminiLLM(ChatModel):
         )
 
 
+def _ended(reply: Reply) -> bool:
+    return reply.finish not in ("FINISH_REASON_UNSPECIFIED", "")
+
+
 def _completion(replies: Sequence[Reply]) -> Completion:
     """Put the pieces together."""
     found = [call for reply in replies for call in reply.calls]
@@ -80,9 +89,9 @@ def _completion(replies: Sequence[Reply]) -> Completion:
         for n, c in enumerate(found, 1)
     ]
     blocked = next((reply.blocked for reply in replies if reply.blocked), "")
-    reason = next((reply.finish for reply in reversed(replies) if reply.finish), "")
+    reason = next((reply.finish for reply in reversed(replies) if _ended(reply)), "")
     finish: Finish = "tool_calls" if calls else "stop"
-    if blocked or reason not in ("STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED", ""):
+    if blocked or reason not in ("STOP", "MAX_TOKENS", ""):
         finish = "blocked"
     elif reason == "MAX_TOKENS":
         finish = "length"

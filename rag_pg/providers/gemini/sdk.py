@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, Protocol
@@ -72,7 +72,7 @@ def _contents(messages: Sequence[Message]) -> list[dict[str, Any]]:
 class Sdk(Protocol):
     """One SDK, bound to a key, an address and a time-out. Errors are the SDK's own."""
 
-    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Iterator[Reply]:
+    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Generator[Reply]:
         """Yield the reply, in pieces where it is streamed."""
         ...
 
@@ -137,6 +137,15 @@ def _name(reason: Any) -> str:
     return str(getattr(reason, "name", reason) or "")
 
 
+def _closing(replies: Iterator[Reply], close: Callable[[], None] | None) -> Iterator[Reply]:
+    """Yield the pieces of a stream, and end the request with the iterator."""
+    try:
+        yield from replies
+    finally:
+        if close:
+            close()
+
+
 class _GenAI:
     def __init__(self, *, api_key: str, base_url: str, timeout: float) -> None:
         from google import genai
@@ -153,7 +162,7 @@ class _GenAI:
             ),
         )
 
-    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Iterator[Reply]:
+    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Generator[Reply]:
         types, quick = self._types, _can_stop_thinking(model)
         tools = [
             types.FunctionDeclaration(
@@ -177,9 +186,10 @@ class _GenAI:
         models = self._client.models
         if stream:
             pieces = models.generate_content_stream(model=model, contents=contents, config=config)
-            return map(self._reply, pieces)
-        got = models.generate_content(model=model, contents=contents, config=config)
-        return iter([self._reply(got)])
+            yield from _closing(map(self._reply, pieces), getattr(pieces, "close", None))
+        else:
+            got = models.generate_content(model=model, contents=contents, config=config)
+            yield self._reply(got)
 
     def _reply(self, got: Any) -> Reply:
         candidate = got.candidates[0] if got.candidates else None
@@ -237,7 +247,7 @@ class _GenerativeAI:
         )
         self._options = {"retry": None, "timeout": timeout}
 
-    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Iterator[Reply]:
+    def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Generator[Reply]:
         config = {
             "max_output_tokens": _output_limit(model, request.max_tokens, thinks=True),
             "temperature": _temperature(model, request.temperature),
@@ -257,7 +267,10 @@ class _GenerativeAI:
             request_options=self._options,
             stream=stream,
         )
-        return map(self._reply, got) if stream else iter([self._reply(got)])
+        if stream:
+            yield from _closing(map(self._reply, got), getattr(got._iterator, "cancel", None))
+        else:
+            yield self._reply(got)
 
     def _reply(self, got: Any) -> Reply:
         candidate = got.candidates[0] if got.candidates else None

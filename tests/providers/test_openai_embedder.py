@@ -1,0 +1,101 @@
+"""Embeddings over OpenAI's protocol: the real SDK against a server on loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from fake_openai import FakeOpenAI
+from fake_provider import GOOD_KEY
+
+from rag_pg.errors import InvalidInput, ProviderAuth, RateLimited, UnusableReply
+from rag_pg.protocols import Embedder
+from rag_pg.providers.openai import BATCH, OpenAIEmbedder, open_embedder
+
+pytestmark = pytest.mark.libraries
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    with FakeOpenAI() as server:
+        monkeypatch.setenv("RAG_PG_OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", GOOD_KEY)
+        yield server
+
+
+def test_documents_become_unit_vectors_in_their_order(fake: FakeOpenAI) -> None:
+    embedder: Embedder = OpenAIEmbedder("text-embedding-3-small", dimensions=64)
+    vectors = embedder.embed_documents(["red apple", "green pear", "red apple", ""])
+    assert vectors.shape == (4, 64) and vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1.0, abs=1e-6)
+    assert np.array_equal(vectors[0], vectors[2]) and not np.array_equal(vectors[0], vectors[1])
+    assert np.array_equal(embedder.embed_query("green pear"), vectors[1])
+    assert fake.requests[0].body["dimensions"] == 64
+    assert embedder.embed_documents([]).shape == (0, 64)
+    assert (embedder.name, embedder.provider) == ("openai:text-embedding-3-small:64", "openai")
+
+
+def test_many_texts_are_several_requests(fake: FakeOpenAI) -> None:
+    embedder = OpenAIEmbedder("some", dimensions=8)
+    texts = [f"text {n}" for n in range(BATCH + 1)]
+    assert embedder.embed_documents(texts).shape == (BATCH + 1, 8)
+    assert [len(request.body["input"]) for request in fake.requests] == [BATCH, 1]
+
+
+def test_dimensions_are_known_or_asked_for_once(fake: FakeOpenAI) -> None:
+    assert OpenAIEmbedder("text-embedding-3-large").dimensions == 3072
+    assert not fake.requests
+    fake.dimensions = 48
+    embedder = OpenAIEmbedder("bge-m3:latest")
+    assert (embedder.dimensions, embedder.fingerprint) == (
+        48,
+        "openai/bge-m3:latest/dimensions=48/l2",
+    )
+    embedder.embed_query("x")
+    assert len(fake.requests) == 2 and "dimensions" not in fake.requests[0].body
+
+
+def test_another_number_of_dimensions_is_refused(fake: FakeOpenAI) -> None:
+    with pytest.raises(UnusableReply, match="gave 1536 dimensions, 3072 were asked for"):
+        OpenAIEmbedder("text-embedding-3-large").embed_query("x")
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "dimensions"),
+    [
+        ("openai:text-embedding-3-small", "text-embedding-3-small", None),
+        ("openai:text-embedding-3-small:256", "text-embedding-3-small", 256),
+        ("openai:bge-m3:latest", "bge-m3:latest", None),
+        ("openai:bge-m3:latest:64", "bge-m3:latest", 64),
+        ("openai:BAAI/bge-small-en", "BAAI/bge-small-en", None),
+    ],
+)
+def test_names_hold_a_model_and_perhaps_dimensions(
+    fake: FakeOpenAI, name: str, model: str, dimensions: int | None
+) -> None:
+    embedder = open_embedder(name)
+    assert (embedder.name, embedder.dimensions) == (name, dimensions or 1536)
+    embedder.embed_query("x")
+    assert fake.requests[-1].body["model"] == model
+
+
+@pytest.mark.parametrize("name", ["openai:", "openai:a b", "openai:x:0"])
+def test_other_names_are_refused(name: str) -> None:
+    with pytest.raises(InvalidInput):
+        open_embedder(name)
+
+
+def test_a_rate_limit_is_told_at_once_for_the_worker_to_wait(fake: FakeOpenAI) -> None:
+    embedder = OpenAIEmbedder("some", dimensions=8)
+    fake.fail(429, "slow down", headers={"Retry-After": "9"})
+    with pytest.raises(RateLimited) as caught:
+        embedder.embed_documents(["x"])
+    assert caught.value.retry_after == 9 and len(fake.requests) == 1
+
+
+def test_a_missing_key_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "RAG_PG_OPENAI_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+    with pytest.raises(ProviderAuth, match="set OPENAI_API_KEY"):
+        OpenAIEmbedder("some", dimensions=8).check()
