@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
     from rag_pg.protocols import LLM, Embedder, Reranker
+    from rag_pg.search import Rewritten, Variant
     from rag_pg.tracing import set_tracer
     from rag_pg.types import (
         AddReport,
@@ -94,6 +95,8 @@ _LAZY = {
     "Embedder": "rag_pg.protocols",
     "LLM": "rag_pg.protocols",
     "Reranker": "rag_pg.protocols",
+    "Rewritten": "rag_pg.search",
+    "Variant": "rag_pg.search",
 }
 __all__ = [
     "AddReport",
@@ -123,6 +126,7 @@ __all__ = [
     "Progress",
     "Rag",
     "Reranker",
+    "Rewritten",
     "Settings",
     "Space",
     "SpaceComparison",
@@ -133,6 +137,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "Usage",
+    "Variant",
     *errors.__all__,
     "load_bytes",
     "register_strategy",

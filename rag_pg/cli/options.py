@@ -32,6 +32,20 @@ Filter = Annotated[
         "--filter", help='Metadata to match: lang=en, or JSON: \'{"year": {"$gte": 2024}}\'.'
     ),
 ]
+Rewrites = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rewrite",
+        help="filters, multi_query, decomposition, step_back or hyde; may be repeated.",
+    ),
+]
+History = Annotated[
+    str | None,
+    typer.Option(
+        "--history",
+        help='Earlier turns: a JSON file, or \'[{"role": "user", "content": "…"}]\'.',
+    ),
+]
 Rerank = Annotated[
     str | None,
     typer.Option(

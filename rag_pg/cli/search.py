@@ -11,9 +11,11 @@ from rag_pg.cli.console import MARKS, passage_width, print_answer, print_events,
 from rag_pg.cli.options import (
     Dsn,
     Filter,
+    History,
     Json,
     Name,
     Rerank,
+    Rewrites,
     open_client,
     open_collection,
     parsed_filter,
@@ -34,6 +36,11 @@ def search(
     offset: Annotated[int, typer.Option(help="Leave out the first, as the page before had.")] = 0,
     filter: Filter = None,
     mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    rewrite: Rewrites = None,
+    history: History = None,
+    helper_llm: Annotated[
+        str | None, typer.Option(help="The language model that rewrites; default: RAG_PG_LLM.")
+    ] = None,
     rerank: Rerank = None,
     json_: Json = False,
     dsn: Dsn = None,
@@ -43,7 +50,7 @@ def search(
     if mode not in weights:
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     vector_weight, keyword_weight = weights[mode]
-    where = parsed_filter(filter)
+    where, turns = parsed_filter(filter), parsed_history(history)
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         hits = target.search(
@@ -53,14 +60,19 @@ def search(
             filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
+            rewrite=rewrite or [],
+            history=turns,
+            helper_llm=helper_llm,
             rerank=rerank,
         )
         passages: list[str] = []
         if hits and not json_ and is_terminal(sys.stdout):
             start, stop = MARKS
             passages = target.snippets(
-                query, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
+                hits.question, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
             )
+    if hits.question.strip() != query.strip():
+        note(f"searched for: {hits.question}")
     for remark in hits.notes:
         note(remark)
     if json_:
@@ -95,14 +107,8 @@ def ask(
     verify: Annotated[
         str | None, typer.Option(help="Check the statements: once (one call) or strict (each).")
     ] = None,
-    rewrite: Annotated[
-        list[str] | None,
-        typer.Option(help="multi_query, decomposition, step_back or hyde; may be repeated."),
-    ] = None,
-    history: Annotated[
-        str | None,
-        typer.Option(help='Earlier turns: a JSON file, or \'[{"role": "user", "content": "…"}]\'.'),
-    ] = None,
+    rewrite: Rewrites = None,
+    history: History = None,
     max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,

@@ -183,6 +183,7 @@ class AsyncCollection:
     fields = Threaded(Collection.fields)
     wait_until_searchable = Threaded(Collection.wait_until_searchable)
     search = Threaded(Collection.search)
+    rewrite = Threaded(Collection.rewrite)
     snippets = Threaded(Collection.snippets)
     ask = Threaded(Collection.ask)
     count = Threaded(Collection.count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
@@ -35,8 +36,8 @@ from rag_pg.ingest import (
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.protocols import Embedder
-from rag_pg.search import Searcher, SearchOptions
+from rag_pg.protocols import LLM, Embedder
+from rag_pg.search import Rewritten, Searcher, SearchOptions
 from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
@@ -49,6 +50,7 @@ from rag_pg.types import (
     Facet,
     Hit,
     Hits,
+    Message,
     Space,
     SpaceComparison,
     SyncReport,
@@ -67,7 +69,7 @@ class Collection:
             read=rag.database.get_collection,
             embedder=partial(rag.models.embedder_of, rag.database),
             reranker=rag.models.reranker,
-            llm=rag.models.llm,
+            llm=lambda name: rag.models.helper_llm(name) or rag.models.llm(name),
         )
 
     def __repr__(self) -> str:
@@ -328,10 +330,13 @@ class Collection:
         Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
         """
         self.rag.database.index_field(self.name, field, type)
+        self._searcher.refresh()
 
     def unindex_field(self, field: str) -> bool:
         """Take back a declaration. False when there was none."""
-        return self.rag.database.unindex_field(self.name, field)
+        found = self.rag.database.unindex_field(self.name, field)
+        self._searcher.refresh()
+        return found
 
     def fields(self) -> dict[str, str]:
         """The declared metadata fields and their types."""
@@ -382,11 +387,14 @@ class Collection:
                 llm, llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;
                 None: as long as it takes.
-            rewrite: names of rewrites, see docs/guides/questions.md: multi_query, decomposition,
-                step_back, hyde.
+            rewrite: names of rewrites, see docs/guides/questions.md: filters, multi_query,
+                decomposition, step_back, hyde.
             history: the turns before the query, each with role (user or assistant) and content; a
                 follow-up is made to stand alone.
-            helper_llm: the language model that rewrites, or its name; default: RAG_PG_LLM.
+            helper_llm: the language model that rewrites, or its name; default: RAG_PG_HELPER_LLM,
+                else RAG_PG_LLM.
+            now, time_zone: what relative dates of the query refer to; default: the clock, and the
+                machine's zone, else an IANA name such as Europe/Zurich.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better,
@@ -397,6 +405,31 @@ class Collection:
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
         return self._searcher.search(query, **options)
+
+    def rewrite(
+        self,
+        question: str,
+        rewrite: Sequence[str] = (),
+        *,
+        history: Sequence[Message | Mapping[str, Any]] = (),
+        helper_llm: str | LLM | None = None,
+        filter: Mapping[str, Any] | None = None,
+        now: datetime | None = None,
+        time_zone: str | None = None,
+    ) -> Rewritten:
+        """Return what `search` would search for with these arguments, without searching.
+
+        Raises: InvalidInput (an unknown rewrite or time zone, a turn that is none), InvalidQuery.
+        """
+        return self._searcher.rewrite(
+            question,
+            rewrite,
+            history=history,
+            helper_llm=helper_llm,
+            filter=filter,
+            now=now,
+            time_zone=time_zone,
+        )
 
     def snippets(
         self,

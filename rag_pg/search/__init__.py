@@ -4,12 +4,14 @@ A question is embedded, searched for and its hits are reranked.
 """
 
 from rag_pg.search.options import SearchOptions, check_names
-from rag_pg.search.rewrite import read_history
+from rag_pg.search.rewrite import Rewritten, Variant, read_history
 from rag_pg.search.search import Searcher
 
 __all__ = [
+    "Rewritten",
     "SearchOptions",
     "Searcher",
+    "Variant",
     "check_names",
     "read_history",
 ]

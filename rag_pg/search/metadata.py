@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.db import Database
-from rag_pg.search.rewrite import MOST_VALUES, Field
+from rag_pg.search.rewrite import MOST_VALUES, Field, combine
+from rag_pg.types import Document, MetadataQuery, MetadataResult
 
+CHUNK_TOKENS = 300  # of a chunk with its heading, at most, as long as chunking is the default
 SECONDS = 60.0  # that they are remembered
 
 
@@ -36,6 +38,36 @@ class CollectionMetadata:
     def count(self, filter: Mapping[str, Any]) -> int:
         """How many documents pass a filter. Raises: InvalidQuery (it does not compile)."""
         return self._database.count_documents(self._collection, metadata_filter=filter)
+
+    def tokens(self) -> int:
+        """The tokens of all chunks, at most."""
+        (stats,) = self._database.collection_stats(self._collection)
+        return stats.chunks * CHUNK_TOKENS
+
+    def answer(
+        self, query: MetadataQuery, within: Mapping[str, Any] | None = None
+    ) -> MetadataResult:
+        """Return what a question asks of the metadata. within: the caller's own filter.
+
+        Raises: InvalidQuery (the filter does not compile).
+        """
+        wanted = combine(within, query.filter)
+        if query.kind == "values":
+            found = self._database.facets(
+                self._collection, query.values_of, metadata_filter=wanted, limit=MOST_VALUES
+            )
+            return MetadataResult(query=query, total=len(found), values=found[: query.limit])
+        documents: Sequence[Document] = ()
+        if query.kind == "list":
+            documents = self._database.select_documents(
+                self._collection,
+                metadata_filter=wanted,
+                order_by=query.order_by,
+                descending=query.descending,
+                limit=query.limit,
+                offset=0,
+            )
+        return MetadataResult(query=query, total=self.count(wanted), documents=documents)
 
     def _read(self, name: str, type_: str) -> Field:
         found = self._database.facets(self._collection, name, metadata_filter={}, limit=MOST_VALUES)

@@ -13,11 +13,28 @@ from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
-from rag_pg.search.rewrite import Rewritten, Variant, combine, rewrite_question
+from rag_pg.search.rewrite import (
+    Rewritten,
+    Variant,
+    choose_route,
+    combine,
+    local_time,
+    rewrite_question,
+)
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
 from rag_pg.tracing import span
-from rag_pg.types import CollectionInfo, Hit, Hits, Leg, Message, Vectors
+from rag_pg.types import (
+    CollectionInfo,
+    Hit,
+    Hits,
+    Leg,
+    Message,
+    MetadataQuery,
+    MetadataResult,
+    Route,
+    Vectors,
+)
 
 LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many bytes
 
@@ -61,10 +78,11 @@ class Searcher:
         return self._embedder
 
     def refresh(self) -> None:
-        """Read the settings again, after another embedding space was activated."""
+        """Read the settings again, after another space was activated or a field declared."""
         self.info = self._read(self.info.name)
         self._embedder = None
         self._vectors = None
+        self._metadata = CollectionMetadata(self.database, self.info.name)
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits:
         """See `Collection.search`."""
@@ -119,6 +137,36 @@ class Searcher:
             now=now,
             time_zone=time_zone,
         )
+
+    def route(
+        self,
+        question: str,
+        *,
+        helper_llm: LLM | None = None,
+        reads: int | None = None,
+        now: datetime | None = None,
+        time_zone: str | None = None,
+    ) -> Route:
+        """Return how a question that stands alone is best answered; see `choose_route`.
+
+        Args:
+            reads: how many tokens of sources the answering model may be shown; None: it does not
+                say, or there is none.
+        """
+        return choose_route(
+            question,
+            fields=self._metadata.fields(),
+            now=local_time(now, time_zone),
+            helper_llm=helper_llm,
+            tokens=None if reads is None else self._metadata.tokens(),
+            reads=reads,
+        )
+
+    def answer_metadata(
+        self, query: MetadataQuery, filter: Mapping[str, Any] | None = None
+    ) -> MetadataResult:
+        """Return what a question asks of the metadata, within the caller's filter."""
+        return self._metadata.answer(query, filter)
 
     def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         """Return the hits of a question's variants, fused by reciprocal rank where there are

@@ -356,6 +356,34 @@ def test_gemini_embeds_and_answers(cli: Run, handbook: Path) -> None:
     assert cli("ask", "password", "--llm", "gemini").returncode == 1
 
 
+def test_search_and_ask_take_rewrites_and_a_conversation(
+    cli: Run, handbook: Path, tmp_path: Path
+) -> None:
+    lines(cli("add", "handbook", "--json"))
+    turns = [{"role": "user", "content": "How do I reset my password?"}]
+    (tmp_path / "history.json").write_text(json.dumps(turns))
+    found = cli("search", "Where do I find it?", "--history", "history.json", "-n", "1", "--json")
+    assert lines(found)[0]["uri"] == "handbook/password.md"
+    assert "searched for: Where do I find it? (reset my password)" in found.stderr
+    (answer,) = lines(cli("ask", "Why?", "--history", json.dumps(turns), "--json"))
+    told = [step["detail"] for step in answer["steps"] if step["kind"] == "rewrite"]
+    assert told == [
+        {"rewrite": "conversation", "by": "rules", "question": "Why? (reset my password)"}
+    ]
+    with FakeGemini() as gemini:
+        environment = {"RAG_PG_GEMINI_BASE_URL": gemini.url, "GEMINI_API_KEY": GOOD_KEY}
+        gemini.answers.append(json.dumps({"queries": ["reset a forgotten password"]}))
+        options = ("--rewrite", "multi_query", "--helper-llm", "gemini", "-n", "1", "--json")
+        found = cli("search", "I cannot get in", *options, **environment)
+        assert lines(found)[0]["uri"] == "handbook/password.md"
+        assert found.stderr == ""
+    failed = cli("search", "password", *options, GEMINI_API_KEY="")
+    assert lines(failed)[0]["uri"] == "handbook/password.md"
+    assert "multi_query failed" in failed.stderr
+    assert "there is no rewrite 'magic'" in complaint(cli("search", "a", "--rewrite", "magic"), 2)
+    assert "is not JSON" in complaint(cli("search", "a", "--history", "[{"), 2)
+
+
 def test_help_is_quick_to_import() -> None:
     """`rag-pg --help` loads no library that takes long."""
     code = (

@@ -5,8 +5,9 @@ A follow-up is made to stand alone, a filter is read from a question, and it get
 
 from rag_pg.search.rewrite.fields import MOST_VALUES, Field, Metadata
 from rag_pg.search.rewrite.filters import combine
-from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, rewrite_question
+from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, local_time, rewrite_question
 from rag_pg.search.rewrite.rewritten import Rewritten, Variant, read_history
+from rag_pg.search.rewrite.route import choose_route
 
 __all__ = [
     "MOST_VALUES",
@@ -16,7 +17,9 @@ __all__ = [
     "Rewritten",
     "Variant",
     "check_rewrites",
+    "choose_route",
     "combine",
+    "local_time",
     "read_history",
     "rewrite_question",
 ]

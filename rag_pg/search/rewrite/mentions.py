@@ -104,11 +104,12 @@ def _places(parts: Sequence[str], tokens: Sequence[str]) -> Iterator[int]:
     """Where some words follow each other in the question, the last of them in the plural too."""
     for start in range(len(tokens) - len(parts) + 1 if parts else 0):
         held = tokens[start : start + len(parts)]
-        if held[:-1] == list(parts[:-1]) and _singular_too(held[-1], parts[-1]):
+        if held[:-1] == list(parts[:-1]) and is_form(held[-1], parts[-1]):
             yield start
 
 
-def _singular_too(word: str, value: str) -> bool:
+def is_form(word: str, value: str) -> bool:
+    """Whether a word is a value or its plural."""
     return word in (value, f"{value}s", f"{value}es") or (
         value.endswith("y") and word == f"{value[:-1]}ies"
     )

@@ -44,3 +44,24 @@ IMPERATIVES = frozenset(_IMPERATIVES.split())
 # They name no topic.
 _FILLER = "use using want need know please also just there thing things"
 FILLER = frozenset(_FILLER.split())
+
+# They stand for the documents of a collection.
+_DOCUMENTS = """
+document documents file files page pages article articles record records entry entries
+dokument dokumente datei dateien seite seiten eintrag eintrage fichier fichiers documento documentos
+archivo archivos
+"""
+DOCUMENTS = frozenset(_DOCUMENTS.split())
+
+# A question about metadata may hold them without asking for more.
+_EXPLAINED = """
+all total number count list show give name exist exists stored held collection database contain
+contains available currently latest newest recent most oldest earliest last first dated signed
+updated changed added created uploaded since before after until between from during year years
+different distinct every each
+"""
+EXPLAINED = frozenset(_EXPLAINED.split())
+
+# A question with one of them is about what may or should be, which no count tells.
+_MODALS = "may might can could should would must need needs shall"
+MODALS = frozenset(_MODALS.split())
