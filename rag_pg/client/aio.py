@@ -144,14 +144,10 @@ class AsyncCollection:
         return self._sync.embedder
 
     async def documents(
-        self,
-        *,
-        filter: Mapping[str, Any] | None = None,
-        limit: int | None = None,
-        uri_prefix: str | None = None,
+        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
     ) -> AsyncIterator[Document]:
         """See Collection.documents."""
-        found = self._sync.documents(filter=filter, limit=limit, uri_prefix=uri_prefix)
+        found = self._sync.documents(filter=filter, limit=limit)
         while (document := await self.run(next, found, None)) is not None:
             yield document
 

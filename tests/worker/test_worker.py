@@ -278,7 +278,7 @@ def test_a_lease_that_may_have_run_out_is_neither_worked_nor_extended(
     with monkeypatch.context() as patch:
         patch.setattr(worker._heartbeat, "holds", lambda job: False)
         assert worker.drain() == 3
-    assert worker.health()["leased_jobs"] == 0
+    assert worker.health()["held"] == 0
     assert stored(connection) == 0
     connection.execute("UPDATE rag.jobs SET lease_expires_at = clock_timestamp()")
     assert worker.drain() == 3
@@ -307,7 +307,7 @@ def test_the_end_of_a_lease_leaves_a_later_lease_of_the_same_job(rag: Rag) -> No
     heartbeat.release(first)
     assert heartbeat.holds(second)
     heartbeat.release(second)
-    assert heartbeat.leased == 0
+    assert heartbeat.held == 0
 
 
 def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Database) -> None:
@@ -624,16 +624,11 @@ def test_health_tells_life_from_death(
     runner = threading.Thread(target=worker.run)
     runner.start()
     with serve_health(worker.health, "127.0.0.1", 0) as address:
-        wait_until(lambda: worker.health()["leased_jobs"] == 4)
+        wait_until(lambda: worker.health()["held"] == 4)
         code, state = ask(address)
-        assert (code, state["ok"], state["leased_jobs"], state["worker"]) == (
-            200,
-            True,
-            4,
-            worker.name,
-        )
+        assert (code, state["ok"], state["held"], state["worker"]) == (200, True, 4, worker.name)
         release.set()
-        wait_until(lambda: worker.health()["leased_jobs"] == 0)
+        wait_until(lambda: worker.health()["held"] == 0)
         worker.stop.set()
         runner.join()
         with pytest.raises(InvalidInput, match="another --health port"), serve_health(

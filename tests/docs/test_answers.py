@@ -1,0 +1,105 @@
+"""docs/guides/answers.md is true: its program, its commands and its SQL run with a model."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+from answering import ANSWER, AnsweringOpenAI
+from paths import ROOT
+
+from rag_pg import Rag, Settings
+from rag_pg.answer.strategies import BUILT_IN
+from rag_pg.search.rewrite import REWRITES
+
+pytestmark = pytest.mark.libraries  # the openai SDK
+PAGE = (ROOT / "docs" / "guides" / "answers.md").read_text(encoding="utf-8")
+HANDBOOK = {
+    "passwords.md": "# Passwords\n\nTo reset your password, open the account page and choose"
+    " Reset password.\n\n# Locked out\n\nSupport unlocks an account in office hours.\n",
+    "backup.md": "# Backups\n\nBackups run every night at two and are kept for thirty days.\n",
+}
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@contextmanager
+def answering(rag: Rag) -> Iterator[None]:
+    """Answer requests in a thread, as a worker does."""
+    requests, stop = rag.worker().requests, threading.Event()
+
+    def answer() -> None:
+        while not stop.is_set():
+            requests.answer()
+            stop.wait(0.01)
+
+    thread = threading.Thread(target=answer)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_its_program_and_its_sql_run(
+    dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "handbook").mkdir()
+    for name, text in HANDBOOK.items():
+        (tmp_path / "handbook" / name).write_text(text)
+    (tmp_path / "page.py").write_text("\n".join(blocks("python")))
+    home = tmp_path / "home"
+    with AnsweringOpenAI() as model:
+        settings = {"RAG_PG_OPENAI_BASE_URL": f"{model.url}/v1", "OPENAI_API_KEY": model.key}
+        done = subprocess.run(
+            [sys.executable, "-W", "error", "page.py"],
+            cwd=tmp_path,
+            env={k: v for k, v in os.environ.items() if not k.startswith("RAG_PG_")}
+            | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(home), "RAG_PG_LLM": "openai:fake"}
+            | settings,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "## Sources" in done.stdout and done.stdout.count(ANSWER) >= 2
+        (titles,) = re.findall(r"^(?:Passwords|passwords\.md)\n.*$", done.stdout, re.MULTILINE)
+        assert titles
+        for variable, value in settings.items():
+            monkeypatch.setenv(variable, value)
+        with (
+            Rag(dsn, settings=Settings(home=home, llm="openai:fake")) as rag,
+            answering(rag),
+            psycopg.connect(dsn, autocommit=True) as connection,
+        ):
+            (statement,) = blocks("sql")
+            row = connection.execute(statement.strip().rstrip(";").encode()).fetchone()
+    assert row is not None and (row[0]["text"], row[0]["strategy"]) == (ANSWER, "single")
+
+
+def test_it_names_every_strategy_and_its_table_leads_to_examples() -> None:
+    for name in BUILT_IN:
+        assert f'strategy="{name}"' in PAGE, name
+    table = PAGE.split("| --- | --- | --- | --- |\n")[1].split("\n\n")[0]
+    sections = dict(re.findall(r"^### (.*?)\n\n(.*?)(?=^##)", PAGE, re.MULTILINE | re.DOTALL))
+    for row in table.splitlines():
+        _, problem, first, *_ = (cell.strip() for cell in row.split("|"))
+        anchor = re.findall(r"\(#([\w-]+)\)", problem)
+        titles = [t for t in sections if t.lower().replace(" ", "-") in anchor]
+        assert titles, row
+        called = re.findall(r"(strategy|rewrite|verify|history|stream|max_tokens)", first)[0]
+        assert "```python" in sections[titles[0]], row
+        assert called in sections[titles[0]], row
+    for name in re.findall(r'rewrite=\["(\w+)"\]', PAGE):
+        assert name in REWRITES
