@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
-
-import jsonschema
-from jsonschema.protocols import Validator
+from typing import TYPE_CHECKING, Any
 
 from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
 from rag_pg.protocols import LLM
 from rag_pg.providers.chat import parse_json
 from rag_pg.types import Completion, Message
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
 
 INSTRUCTION = "Answer with one JSON value that fits this JSON schema, and with nothing else:\n"
 
@@ -53,6 +53,8 @@ def complete_json(
 
 
 def _validator(schema: Mapping[str, Any]) -> Validator:
+    import jsonschema  # not before it is needed: it takes a tenth of a second
+
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:
         kind.check_schema(dict(schema))
@@ -79,5 +81,7 @@ def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) ->
         raise ProviderError(f"{name} was cut at max_tokens ({max_tokens}); raise max_tokens")
     if parsed is None:
         return None, "it is not JSON"
-    error = jsonschema.exceptions.best_match(validator.iter_errors(parsed))
+    from jsonschema.exceptions import best_match
+
+    error = best_match(validator.iter_errors(parsed))
     return parsed, f"{error.json_path}: {error.message}"[:500] if error else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 import traceback
@@ -16,6 +17,7 @@ from fake_anthropic import THOUGHT, FakeAnthropic
 from fake_gemini import FakeGemini
 from fake_openai import FakeOpenAI
 from fake_provider import GOOD_KEY, FakeProvider, Reply
+from paths import ROOT
 
 from rag_pg.errors import (
     InvalidInput,
@@ -408,6 +410,18 @@ def test_a_prompt_that_is_filtered_is_a_blocked_answer(openai_server: FakeOpenAI
     llm = OpenAILLM("some", api_key=GOOD_KEY, base_url=f"{openai_server.url}/v1")
     for got in both_ways(llm):
         assert (got.text, got.finish, got.reason) == ("", "blocked", "content_filter")
+
+
+def test_the_example_of_the_guide_runs(
+    openai_server: FakeOpenAI, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "guides" / "providers.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    monkeypatch.setenv("OPENAI_API_KEY", GOOD_KEY)
+    monkeypatch.setenv("RAG_PG_OPENAI_BASE_URL", f"{openai_server.url}/v1")
+    openai_server.answers += ["Sure!", '{"queries": ["forgotten password"]}']
+    exec(example, {})
+    assert "['forgotten password'] Usage(prompt_tokens=14" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
