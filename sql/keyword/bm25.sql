@@ -24,8 +24,8 @@ RETURN frequency / (
 COMMENT ON FUNCTION rag._bm25_saturation(
     double precision, double precision, double precision, double precision, double precision
 ) IS
-$$What a lexeme said `frequency` times (at least once) in a chunk of `length` lexemes is worth, 0 to
-1.$$;
+$$What a lexeme that occurs `frequency` times (at least once) in a chunk of `length` lexemes is
+worth, 0 to 1.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._bm25_grid(contribution double precision)
@@ -101,5 +101,5 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN abs(factor - idf_then) <= greatest(0.04 * idf_then, 0.02);
 
 COMMENT ON FUNCTION rag._idf_within_tolerance(double precision, double precision) IS
-$$Whether stored weights can be added as they are: the lexeme is said once and its idf has drifted
-little.$$;
+$$Whether stored weights can be added as they are: the query has the lexeme once and its idf has
+drifted little.$$;

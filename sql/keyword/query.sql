@@ -106,8 +106,8 @@ RETURN (
 COMMENT ON FUNCTION rag._frequency_thresholds() IS
 $$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank(…), thresholds).
 
-ts_rank('{1,1,1,1}', …) of a lexeme said n times is (1 + 1/4 + … + 1/n²) / (π²/6): the threshold for
-n lies a little below. Several times faster than unnesting the tsvector.$$;
+ts_rank('{1,1,1,1}', …) of a lexeme that occurs n times is (1 + 1/4 + … + 1/n²) / (π²/6): the
+threshold for n lies a little below. Several times faster than unnesting the tsvector.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._score_chunks(query rag.keyword_query, chunk_keys bigint[])

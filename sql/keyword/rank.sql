@@ -115,7 +115,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._factor_sum(rag.keyword_query) IS
-$$A score that no chunk can reach: every lexeme's factor, as if said infinitely often.$$;
+$$A score that no chunk can reach: every lexeme's factor, as if it occurred infinitely often.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._strong_terms(query rag.keyword_query, allowance double precision)

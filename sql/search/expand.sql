@@ -85,8 +85,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.expand(text, bigint[], integer, integer, text) IS
-$$The passages around chunks: neighbours that touch are merged into one passage, and nothing is said
-twice.
+$$The passages around chunks: neighbours that touch are merged into one passage, and no text is
+repeated.
 
 upto: window (so many chunks before and after each), parent (what a chunk of method small-to-big was
 cut from), section (all chunks under its heading), or document. content is cut from the document by
