@@ -59,7 +59,7 @@ def install(dsn: str, folder: str | None) -> None:
         schema.upgrade(dsn)
         return
     program = "import sys; from rag_pg.db import schema; schema.upgrade(sys.argv[1])"
-    if not (Path(folder) / "rag_pg/db/schema.py").exists():  # before November 22, 2026
+    if not (Path(folder) / "rag_pg/db").exists():  # before November 22, 2026
         program = program.replace("rag_pg.db", "rag_pg")
     subprocess.run([sys.executable, "-c", program, dsn], cwd=folder, check=True)
 

@@ -12,6 +12,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from rag_pg import DatabaseUnavailable, SchemaMismatch
 from rag_pg.db import schema
 from rag_pg.db.database import Database
+from rag_pg.db.schema import install
 
 
 def run(dsn: str, *statements: str) -> list[Any]:
@@ -54,7 +55,7 @@ def test_opening_an_installed_database_changes_nothing_in_it(
     before = run(dsn, functions)
     schema.ensure(dsn)
     assert run(dsn, functions) == before
-    newest = schema._newest_revision()
+    newest = install._newest_revision()
     assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
     for outdated in (
         "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = 'admin/version.sql'",

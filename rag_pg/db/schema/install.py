@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 from psycopg import sql
 
-from rag_pg.db import inventory
 from rag_pg.db.connect import check_encoding, connect
+from rag_pg.db.schema import inventory
 from rag_pg.errors import DatabaseUnavailable, InvalidInput, SchemaMismatch
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ LOCK_KEY = 0x7261675F7067  # "rag_pg"
 SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
 OLDEST_SERVER = 160000
 OLDEST_PGVECTOR = (0, 8)
-PACKAGE = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[2]
 
 
 def share(name: str) -> Path:
