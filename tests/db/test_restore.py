@@ -15,7 +15,9 @@ from rag_pg.db import schema
 from rag_pg.db.connect import connect
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
-from rag_pg.db.schema import install
+from rag_pg.db.schema.requirements import ensure_vector
+from rag_pg.db.schema.revisions import run_revisions
+from rag_pg.db.schema.transaction import transaction
 
 NewDatabase = Callable[..., str]
 Program = Callable[..., None]
@@ -164,10 +166,10 @@ def test_a_copy_of_the_schema_alone_is_made_usable_by_an_upgrade(
 
 def test_a_copy_of_an_older_version_is_upgraded(new_database: NewDatabase) -> None:
     dsn = new_database()
-    with install._connection(dsn) as connection:
-        vector = install._ensure_vector(connection)
+    with transaction(dsn) as connection:
+        vector = ensure_vector(connection)
         connection.exec_driver_sql("CREATE SCHEMA rag")
-        assert install._run_revisions(connection, vector, "0001") == "0001"
+        assert run_revisions(connection, vector, "0001") == "0001"
         connection.exec_driver_sql("DELETE FROM rag.alembic_version")
     schema.upgrade(dsn)
     assert schema.check(dsn) == []

@@ -12,7 +12,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from rag_pg import DatabaseUnavailable, SchemaMismatch
 from rag_pg.db import schema
 from rag_pg.db.database import Database
-from rag_pg.db.schema import install
+from rag_pg.db.schema import requirements
+from rag_pg.db.schema.revisions import newest_revision
 
 
 def run(dsn: str, *statements: str) -> list[Any]:
@@ -55,7 +56,7 @@ def test_opening_an_installed_database_changes_nothing_in_it(
     before = run(dsn, functions)
     schema.ensure(dsn)
     assert run(dsn, functions) == before
-    newest = install._newest_revision()
+    newest = newest_revision()
     assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
     for outdated in (
         "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = 'admin/version.sql'",
@@ -253,7 +254,7 @@ def test_an_unreachable_server_is_one_line_without_the_password() -> None:
 def test_a_server_that_is_too_old_is_named(
     new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "OLDEST_SERVER", 990000)
+    monkeypatch.setattr(requirements, "OLDEST_SERVER", 990000)
     with pytest.raises(DatabaseUnavailable, match=r"PostgreSQL 1\d\.\d+.* is too old"):
         schema.upgrade(new_database())
 
@@ -273,7 +274,7 @@ def test_a_server_without_pgvector_is_told_how_to_get_it(
 def test_an_old_pgvector_is_named(
     new_database: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(schema, "OLDEST_PGVECTOR", (99, 0))
+    monkeypatch.setattr(requirements, "OLDEST_PGVECTOR", (99, 0))
     with pytest.raises(DatabaseUnavailable, match="ALTER EXTENSION vector UPDATE"):
         schema.upgrade(new_database())
 

@@ -1,0 +1,77 @@
+"""The functions of schema rag: applied from sql/, and written down for `check`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from rag_pg.db.schema import inventory
+from rag_pg.db.schema.packaged import digest, file_name, read_sql, sql_files
+from rag_pg.db.schema.transaction import psycopg_connection
+from rag_pg.errors import SchemaMismatch
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def apply_functions(connection: Connection, vector_schema: str) -> None:
+    connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
+    raw = psycopg_connection(connection)
+    for path in sql_files():
+        _apply_file(raw, path, vector_schema)
+    raw.execute(
+        """
+        DO $$
+        DECLARE _stale regprocedure;
+        BEGIN
+            FOR _stale IN
+                SELECT p.oid FROM pg_proc AS p
+                WHERE p.pronamespace = 'rag'::regnamespace
+                    AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
+                    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid
+                        AND d.deptype = 'e')
+            LOOP
+                EXECUTE format('DROP ROUTINE %s', _stale);
+            END LOOP;
+        END $$;
+        REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC;
+        """
+    )
+
+
+def record_installed(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
+    """Write down what is installed, for `check`."""
+    raw = psycopg_connection(connection)
+    rows = [
+        ("file", file_name(path), digest(path.read_text(encoding="utf-8"))) for path in sql_files()
+    ]
+    rows += [("function", name, digest) for name, digest in inventory.functions(raw).items()]
+    rows += [("table", name, definition) for name, definition in tables.items()]
+    rows += [("pgvector", vector_schema, "")]
+    raw.execute("DELETE FROM rag.installed")
+    raw.execute(
+        "INSERT INTO rag.installed (kind, name, digest) SELECT * FROM unnest(%s::text[],"
+        " %s::text[], %s::text[])",
+        [list(column) for column in zip(*rows, strict=True)],
+    )
+
+
+def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: str) -> None:
+    """Apply a file; a function that is there with another result is dropped first,
+    as the server asks."""
+    while True:
+        try:
+            with connection.transaction():
+                connection.execute(read_sql(path, vector_schema).encode())
+            return
+        except psycopg.errors.InvalidFunctionDefinition as exc:
+            outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
+            if outdated is None:
+                raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
+            connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
+        except psycopg.Error as exc:
+            raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc

@@ -1,0 +1,74 @@
+"""The tables of schema rag: Alembic's revisions, and what they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rag_pg.db.schema import inventory
+from rag_pg.db.schema.packaged import quoted, share
+from rag_pg.db.schema.transaction import psycopg_connection, scalar
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+
+def newest_revision() -> str:
+    """The last revision, by the names of the files:
+    importing Alembic takes longer than a search."""
+    return max(share("alembic").glob("versions/[0-9]*.py")).stem.partition("_")[0]
+
+
+def alembic_config() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(share("alembic")).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    return config
+
+
+def run_revisions(connection: Connection, vector_schema: str, target: str = "head") -> str:
+    """Run Alembic's revisions up to `target` in schema rag, and return where it stands."""
+    from alembic import command
+
+    config = alembic_config()
+    config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
+    command.upgrade(config, target)
+    return str(scalar(connection, "SELECT version_num FROM rag.alembic_version"))
+
+
+def recorded_tables(connection: Connection) -> dict[str, str]:
+    if not scalar(connection, "SELECT to_regclass('rag.installed') IS NOT NULL"):
+        return {}
+    rows = psycopg_connection(connection).execute(
+        "SELECT name, digest FROM rag.installed WHERE kind = 'table'"
+    )
+    return dict(rows.fetchall())
+
+
+def fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:
+    """Return the tables of a fresh install at a revision, whatever became of those that are there.
+
+    They are made under the schema's name while it bears another for a moment, which nobody else
+    sees: the transaction gives it back.
+    """
+    raw = psycopg_connection(connection)
+    if not scalar(connection, "SELECT has_database_privilege(current_database(), 'CREATE')"):
+        return inventory.tables(raw)  # as they are: this role may upgrade a schema and not make one
+    with raw.transaction(force_rollback=True):
+        raw.execute("ALTER SCHEMA rag RENAME TO rag_as_it_is")
+        raw.execute("CREATE SCHEMA rag")
+        run_revisions(
+            connection, "rag_as_it_is" if vector_schema == "rag" else vector_schema, revision
+        )
+        return inventory.tables(raw)
+
+
+def check_revision(connection: Connection) -> list[str]:
+    from alembic.script import ScriptDirectory
+
+    installed = scalar(connection, "SELECT version_num FROM rag.alembic_version")
+    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    if installed == head:
+        return []
+    return [f'schema revision is {installed}, this program has {head}: run "rag-pg db upgrade"']

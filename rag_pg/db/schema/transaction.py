@@ -1,0 +1,105 @@
+"""The transaction that an upgrade is: one connection, through SQLAlchemy, which Alembic needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from rag_pg.db.connect import connect
+from rag_pg.errors import DatabaseUnavailable, InvalidInput
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+LOCK_KEY = 0x7261675F7067  # "rag_pg"
+
+
+SET_PATH = "SET LOCAL search_path TO pg_catalog, rag, pg_temp"
+
+
+@contextmanager
+def transaction(dsn: str) -> Iterator[Connection]:
+    """One transaction through SQLAlchemy, which Alembic needs;
+    committed on leaving without an error."""
+    import sqlalchemy
+    from sqlalchemy.exc import DBAPIError
+
+    engine = sqlalchemy.create_engine("postgresql+psycopg://", creator=lambda: _open(dsn))
+    try:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(SET_PATH)
+            yield connection
+    except DBAPIError as exc:
+        raise DatabaseUnavailable(explain(exc.orig)) from exc
+    except psycopg.OperationalError as exc:
+        raise DatabaseUnavailable(explain(exc)) from exc
+    except psycopg.ProgrammingError as exc:
+        if exc.sqlstate is not None:
+            raise
+        raise InvalidInput(
+            f"not a connection string: {exc}; set RAG_PG_DSN like postgresql://user@host/database"
+        ) from exc
+    finally:
+        engine.dispose()
+
+
+def _open(dsn: str) -> psycopg.Connection[Any]:
+    """Open a connection that reads committed, and begin a transaction with our own search_path.
+
+    Who waited for another upgrade must see what it did, whatever the default is. SQLAlchemy's own
+    first questions are asked in the transaction that is begun, so that no function of another
+    schema answers them.
+    """
+    connection = connect(dsn)
+    connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
+    connection.execute(SET_PATH)
+    return connection
+
+
+def prepare_session(connection: Connection) -> None:
+    """Wait for other upgrades, then let no setting of the role
+    or the database change what is installed."""
+    connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+    if int(scalar(connection, "SHOW server_version_num")) >= 170000:
+        connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
+    connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+    connection.exec_driver_sql(f"SELECT pg_catalog.pg_advisory_xact_lock({LOCK_KEY})")
+    connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")  # it spares who uses the tables
+    connection.exec_driver_sql("SET LOCAL standard_conforming_strings TO on")
+
+
+def explain(error: BaseException | None) -> str:
+    """One line: what the server said, then the remedy."""
+    diagnosis = getattr(error, "diag", None)
+    message = getattr(diagnosis, "message_primary", None) or str(error).strip().splitlines()[0]
+    code = getattr(error, "sqlstate", None) or ""
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        remedy = "the owner of the database, or a role with CREATE on it, must run the upgrade"
+    elif isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
+        remedy = (
+            "the server is a replica, or default_transaction_read_only is on for this role or"
+            " database: PGOPTIONS='-c default_transaction_read_only=off' overrules that"
+        )
+    elif isinstance(error, psycopg.errors.LockNotAvailable):
+        remedy = (
+            "other transactions hold the tables and lock_timeout is short; run the upgrade again"
+        )
+    elif isinstance(error, psycopg.OperationalError) and code[:2] in ("", "08", "28", "3D", "57"):
+        return f"cannot reach the database: {message}; check RAG_PG_DSN and that the server runs"
+    else:
+        remedy = (diagnosis.message_hint if diagnosis else "") or "nothing was changed"
+    return f"{message}; {remedy}"
+
+
+def scalar(connection: Connection, statement: str) -> Any:
+    return connection.exec_driver_sql(statement).scalar()
+
+
+def psycopg_connection(connection: Connection) -> psycopg.Connection[Any]:
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, psycopg.Connection)
+    return raw
