@@ -21,7 +21,19 @@ from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
 from rag_pg.tracing import chat_span
-from rag_pg.types import Completion, Document, Event, Hits, Message, Step, Tool, Usage
+from rag_pg.types import (
+    Completion,
+    Document,
+    Event,
+    Hits,
+    Message,
+    MetadataQuery,
+    MetadataResult,
+    Route,
+    Step,
+    Tool,
+    Usage,
+)
 
 ANSWER_TOKENS = 1024
 STEPS = 4
@@ -66,6 +78,7 @@ class AnswerContext:
     find: searches the collection; its options are those of the question. read: a document with its
     content, None where there is none. embedder: opens the collection's. llm: writes the answer; None: there
     is none. helper_llm: checks and extracts; None: llm. history: the conversation before the question.
+    route, metadata: how a question is best answered, and what the metadata say; None: by passages.
     budget_tokens: of the sources in a prompt, counted by count_tokens. answer_tokens: of an answer's text.
     price: of a model's usage in US dollars, None where it is not known. listener: is called with every
     event.
@@ -74,6 +87,8 @@ class AnswerContext:
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
     embedder: Callable[[], Embedder] | None = None
+    route: Callable[[str], Route] | None = None
+    metadata: Callable[[MetadataQuery], MetadataResult] | None = None
     llm: LLM | None = None
     helper_llm: LLM | None = None
     history: Sequence[Message] = ()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from typing import Any
+
 from rag_pg.types import Answer, Document, MetadataResult
 
 MODEL = "metadata"
@@ -11,10 +15,9 @@ def metadata_answer(result: MetadataResult) -> Answer:
     """Return an answer that says how many there are, and lists the first of them."""
     query = result.query
     noun = "value" if query.kind == "values" else "document"
-    where = f" of {query.values_of}" if query.values_of else " that match" if query.filter else ""
     verb, plural = ("is", "") if result.total == 1 else ("are", "s")
-    count = result.total or "no"
-    text = f"There {verb} {count} {noun}{plural}{where}."
+    where = f" of {query.values_of}" if query.values_of else _where(query.filter)
+    text = f"There {verb} {result.total or 'no'} {noun}{plural}{where}."
     lines = [f"- {_named(document)}" for document in result.documents]
     lines += [f"- {facet.value} ({facet.documents})" for facet in result.values]
     if lines:
@@ -22,6 +25,15 @@ def metadata_answer(result: MetadataResult) -> Answer:
         if len(lines) < result.total:
             text += f"\n- … and {result.total - len(lines)} more"
     return Answer(text=text, found=True, sufficient=True, model=MODEL, strategy="metadata")
+
+
+def _where(filter: Mapping[str, Any]) -> str:
+    """A filter in words: equality by its value, anything else as it is written."""
+    parts = [
+        f"{key} {value}" if isinstance(value, str | int | float) else f"{key} {json.dumps(value)}"
+        for key, value in filter.items()
+    ]
+    return f" with {' and '.join(parts)}" if parts else ""
 
 
 def _named(document: Document) -> str:

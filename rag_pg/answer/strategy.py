@@ -16,6 +16,7 @@ from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.errors import InvalidInput, ProviderAuth, ProviderError
 from rag_pg.types import Answer
 
+UNVERIFIED = ("extractive", "metadata", "none")  # nothing that a model said of the documents
 Strategy = Callable[[str, AnswerContext], Answer]
 
 _strategies: dict[str, Strategy] = dict(BUILT_IN)
@@ -102,7 +103,7 @@ def answer_question(
             context.note(f"{name} failed: {exc}; answered by {following}")
             context.step("fallback", strategy=following, reason=str(exc))
             name, function = find_strategy(following)
-    if checked is not None and name == "extractive":
+    if checked is not None and (answer.strategy or name) in UNVERIFIED:
         context.note("not verified: the answer is made of the documents' own text")
     elif checked is not None:
         answer = verify_answer(answer, context, checked)

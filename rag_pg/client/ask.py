@@ -10,11 +10,12 @@ from typing import cast
 from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
-from rag_pg.search import Searcher, SearchOptions, check_names, read_history
+from rag_pg.search import Searcher, SearchOptions, check_names, combine, read_history
 from rag_pg.tracing import span
-from rag_pg.types import Answer, Document, Event, Hits
+from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataResult, Route
 
 PASSAGES = 8
+WHOLE_SHARE = 0.75  # of what a model reads, for sources
 
 
 class AskOptions(SearchOptions, total=False):
@@ -74,6 +75,7 @@ def _ask(
     if given.get("rerank") == "llm" and model is not None:
         given["rerank"] = LLMReranker(model)
     given.setdefault("limit", PASSAGES)
+    now, time_zone = given.pop("now", None), given.pop("time_zone", None)
     started = time.perf_counter()
     rewritten = searcher.rewrite(
         question,
@@ -81,20 +83,34 @@ def _ask(
         history=history,
         helper_llm=helper_llm or model or "extractive",
         filter=given.get("filter"),
-        now=given.pop("now", None),
-        time_zone=given.pop("time_zone", None),
+        now=now,
+        time_zone=time_zone,
     )
 
     def find(query: str, **changed: object) -> Hits:
         asked = cast(SearchOptions, {**given, **changed})
-        if query == rewritten.question:
-            return searcher.find(rewritten, **asked)
-        return searcher.search(query, **asked)
+        wanted = rewritten if query == rewritten.question else rewritten.about(query)
+        return searcher.find(wanted, **asked)
+
+    def route(question: str) -> Route:
+        reads = model.capabilities.context_tokens if model is not None else None
+        return searcher.route(
+            question,
+            helper_llm=helper_llm or model,
+            reads=None if reads is None else int(WHOLE_SHARE * reads),
+            now=now,
+            time_zone=time_zone,
+        )
+
+    def metadata(query: MetadataQuery) -> MetadataResult:
+        return searcher.answer_metadata(query, combine(given.get("filter"), rewritten.filter))
 
     context = AnswerContext(
         find=find,
         read=read,
         embedder=lambda: searcher.embedder,
+        route=route,
+        metadata=metadata,
         llm=model,
         helper_llm=helper_llm,
         history=read_history(history, question),

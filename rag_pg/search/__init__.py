@@ -4,7 +4,7 @@ A question is embedded, searched for and its hits are reranked.
 """
 
 from rag_pg.search.options import SearchOptions, check_names
-from rag_pg.search.rewrite import Rewritten, Variant, read_history
+from rag_pg.search.rewrite import Rewritten, Variant, combine, read_history
 from rag_pg.search.search import Searcher
 
 __all__ = [
@@ -13,5 +13,6 @@ __all__ = [
     "Searcher",
     "Variant",
     "check_names",
+    "combine",
     "read_history",
 ]

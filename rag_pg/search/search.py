@@ -155,7 +155,7 @@ class Searcher:
         """
         return choose_route(
             question,
-            fields=self._metadata.fields(),
+            fields=self._metadata.fields,
             now=local_time(now, time_zone),
             helper_llm=helper_llm,
             tokens=None if reads is None else self._metadata.tokens(),
@@ -171,6 +171,7 @@ class Searcher:
     def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         """Return the hits of a question's variants, fused by reciprocal rank where there are
         several."""
+        check_names(options)
         attributes: dict[str, Any] = {
             "gen_ai.operation.name": "retrieval",
             "gen_ai.data_source.id": self.info.name,

@@ -27,6 +27,7 @@ _THAT = re.compile(  # "that" and "this" without a clause of their own; "there" 
         could|should|would|will|if|when|why|how|turn|switch|use|change|disable|configure|set)\s+(?:that|this)\b
     |^(?:that|this)\b
     |(?<!\bis\s)(?<!\bare\s)(?<!\bwas\s)(?<!\bif\s)(?<!\bwere\s)(?<!\bwill\s)\bthere\b
+    |^\W*(?:the\s+)?same\b|\bthe\s+same\s+(?:apply|applies|go|goes|hold|true|work)\b
     |\b(?:another|the\s+same)(?=\s*(?:[?.!,;:]|$))""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -48,6 +49,7 @@ _NEW_TOPIC = re.compile(
     r"andere\s+frage\b|themenwechsel\b|autre\s+question\b|otra\s+pregunta\b)\W*",
     re.IGNORECASE,
 )
+_DEFINITE = re.compile(r"\W*what(?:'s|\s+(?:is|are|was|were|does|do))\s+the\s", re.IGNORECASE)
 _DEFINITION = re.compile(
     r"^\W*(?:what(?:'s|\s+is|\s+are|\s+does)|who\s+is|was\s+(?:ist|sind)|qu'est-ce\s+que?|qué\s+(?:es|son)|что\s+такое)\s+",
     re.IGNORECASE,
@@ -74,6 +76,8 @@ def needs_history(question: str) -> bool:
         return True
     if _is_fragment(question, _tokens(question)):
         return True
+    if _DEFINITE.match(question):
+        return len([word for word in meaning if word != "mean"]) < SHORT
     return len(meaning) <= SHORT and not _DEFINITION.match(question)
 
 

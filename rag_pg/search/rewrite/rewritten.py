@@ -38,6 +38,16 @@ class Rewritten:
     steps: Sequence[Step] = ()
     usage: Usage = field(default_factory=Usage)
 
+    def about(self, query: str) -> Rewritten:
+        """Return what to search for where a part of the question is asked: the filter and the
+        boosts are the same."""
+        return Rewritten(
+            question=query,
+            variants=(Variant(query=query),),
+            filter=self.filter,
+            boosts=self.boosts,
+        )
+
 
 def read_history(
     history: Sequence[Message | Mapping[str, Any]], question: str = ""

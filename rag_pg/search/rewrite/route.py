@@ -4,7 +4,7 @@ by some."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -70,7 +70,7 @@ SCHEMA = {
 def choose_route(
     question: str,
     *,
-    fields: Sequence[Field],
+    fields: Callable[[], Sequence[Field]],
     now: datetime,
     helper_llm: LLM | None = None,
     tokens: int | None = None,
@@ -80,20 +80,22 @@ def choose_route(
     they see a count or a list that they cannot read.
 
     Args:
-        tokens: of the whole collection, at most; None: not known. reads: how many of them the
+        fields: the declared fields; read only for what may be a count or a list. tokens: of the
+        whole collection, at most; None: not known. reads: how many of them the
             answering model may be shown; None: there is none, or it does not say.
     """
     text = question.strip()
     if _SMALL_TALK.fullmatch(text.strip(" .!?,")):
         return Route(name="none", reason="it is small talk")
-    query = metadata_query(text, fields, now)
+    counts = _COUNT.match(text) or _LIST.match(text)
+    query = metadata_query(text, fields(), now) if counts else None
     if query is not None:
         reason = f"the metadata answers it, by {_KINDS[query.kind]}"
         return Route(name="metadata", reason=reason, query=query)
     helper = Helper(helper_llm)
     route = None
     if helper_llm is not None and _UNSURE.search(text):
-        route = _by_model(text, fields, now, helper)
+        route = _by_model(text, fields(), now, helper)
     return replace(
         route or _by_shape(text, tokens, reads), usage=helper.usage, notes=tuple(helper.notes)
     )

@@ -22,7 +22,7 @@ YEAR_2024 = {"$gte": "2024-01-01", "$lt": "2025-01-01"}
 
 
 def route(question: str, llm: ScriptedLLM | None = None, **options: Any) -> Route:
-    return choose_route(question, fields=FIELDS, now=NOW, helper_llm=llm, **options)
+    return choose_route(question, fields=lambda: FIELDS, now=NOW, helper_llm=llm, **options)
 
 
 @pytest.mark.parametrize(
