@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ STRATEGIES = (
     "agent",
     "auto",
 )
+SOURCE = re.compile(r"^--- source \[(\w{6})\]", re.M)
 TURNS = 2  # further searches of a strategy that searches again
 
 
@@ -82,7 +84,9 @@ class StandIn:
         if tools and turn <= TURNS:
             call = ToolCall(id=str(turn), name="search", arguments={"query": f"prompt {turn}"})
             return Completion(text="", tool_calls=[call], finish="tool_calls", usage=usage)
-        return Completion(text="So it is [1]. And so it is too [2].", usage=usage)
+        keys = [key for m in messages for key in SOURCE.findall(m.content)]
+        text = " ".join(f"So it is [{key}]." for key in keys[:2])
+        return Completion(text=text, usage=usage)
 
     def stream(self, messages: Sequence[Message], **options: Any) -> Iterator[str | Completion]:
         whole = self.complete(messages, **options)
@@ -97,7 +101,7 @@ def _fill(schema: Mapping[str, Any], turn: int) -> dict[str, Any]:
         "query": again,
         "follow_up": again,
         "sufficient": turn > TURNS,
-        "final": "So it is [1].",
+        "final": "So it is.",
         "score": 8 - turn % 4,
     }
     samples = {"string": "A sentence.", "boolean": True, "integer": 1, "array": []}

@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.prompt import source_block
 from rag_pg.answer.write import not_found
 from rag_pg.errors import InvalidInput
-from rag_pg.text import fence_mark, split_sentences
+from rag_pg.text import Fence, split_sentences
 from rag_pg.types import Answer, Citation
 
 Verify = Literal["once", "strict"]
@@ -101,7 +102,11 @@ def _check(
     wanted = {int(n) for _, text in statements for n in re.findall(r"\d+", _cited(text))}
     shown = [c for c in citations if c.number in wanted] if len(statements) == 1 else []
     lines = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in statements)
-    text = f"{_sources(shown or citations)}\n\nStatements:\n{lines}"
+    fence = Fence()
+    blocks = [
+        source_block(citation, str(citation.number), fence) for citation in shown or citations
+    ]
+    text = "\n\n".join([fence.rule, *blocks, fence.quote("statements", lines)])
     found = context.extract(INSTRUCTIONS, text, SCHEMA, purpose="check")
     if found is None:
         return None
@@ -111,14 +116,6 @@ def _check(
 
 def _cited(text: str) -> str:
     return " ".join(re.findall(r"\[[\d, ]+\]", text))
-
-
-def _sources(citations: Sequence[Citation]) -> str:
-    mark = fence_mark([citation.quote for citation in citations])
-    return "\n\n".join(
-        f"--- source [{c.number}] {mark}\n{c.quote.strip()}\n--- end of source [{c.number}] {mark}"
-        for c in citations
-    )
 
 
 def _without(

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from rag_pg.answer.prompt import MARKER
+from rag_pg.text import KEY
 
 _WORDS = MARKER.replace("_", "[_ ]")
 _LEADING = re.compile(rf"[*_`\"'\[(]*{_WORDS}[*_`\"'\])]*[:.,–—-]*\s*")
 _LATER = re.compile(rf"[*_\"'\[(]*{_WORDS}[*_\"'\])]*[:.,–—-]*\s*")
 _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
-_NUMBERS = r"\d{1,6}(?:\s*[-–]\s*\d{1,6})?"
+_ITEM = rf"(?:{KEY.pattern}|\d{{1,6}}(?:\s*[-–]\s*\d{{1,6}})?)"
+_SEPARATORS = "[,;，、；&]"
 _CITATION = re.compile(
-    rf"([ \t]*)[\[［【](?:\^|sources?:?\s+)?({_NUMBERS}(?:\s*[,;，、；&]\s*{_NUMBERS})*)[\]］】]",
+    rf"([ \t]*)[\[［【]{{1,2}}(?:\^|sources?:?\s+)?({_ITEM}(?:\s*{_SEPARATORS}\s*{_ITEM})*)[\]］】]{{1,2}}",
     re.IGNORECASE,
 )
-_UNFINISHED = re.compile(r"\s*[\[［【][\d\s,;-]*$")  # a citation that max_tokens cut
+_ALONE = re.compile(  # a key without brackets, or in those of code
+    rf"(?<![A-Za-z0-9])(?:\(({KEY.pattern})\)|\[({KEY.pattern})\]|({KEY.pattern})(?![A-Za-z0-9]))",
+    re.IGNORECASE,
+)
+_LETTER = "b-df-hj-np-tv-z"  # of a key
+_UNFINISHED = re.compile(rf"\s*[\[［【(][\d{_LETTER}\s,;-]*$", re.IGNORECASE)  # max_tokens cut it
 
 
 def _beginnings(word: str) -> str:
@@ -29,8 +36,11 @@ def _beginnings(word: str) -> str:
 
 # What stands at the end of a text and may be the beginning of a citation, of the marker or of code.
 _OPEN = re.compile(
-    rf"""\s*(?:[\[［【](?:\^?|{_beginnings("sources")}:?\s*)[\d\s,;，、；&–-]*)?$""", re.IGNORECASE
+    rf"""\s*(?:[\[［【]{{1,2}}(?:\^?|{_beginnings("sources")}:?\s*)[\d{_LETTER}\s,;，、；&–-]*
+        [\]］】]?)?$""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_OPEN_KEY = re.compile(rf"(?<![A-Za-z0-9])[(\[]?(?:\d[{_LETTER}]{{0,4}}\d?)?$", re.IGNORECASE)
 _OPEN_LEADING = re.compile(rf"[*_`\"'\[(]*{_beginnings(MARKER)}")
 _OPEN_LATER = re.compile(rf"\s*[*_\"'\[(]*{_beginnings(MARKER)}$")
 _OPEN_CODE = re.compile(r"`[^`\n]*$")
@@ -39,19 +49,20 @@ _OPEN_CODE = re.compile(r"`[^`\n]*$")
 class CitedText:
     """A text whose citations are read while it comes.
 
-    `feed` yields what can be shown of it: pieces of text, and each number of a source after the piece that
-    cites it first. A marker is never shown in part, whatever the pieces are.
+    `feed` yields what can be shown of it: pieces of text, and each number of a source after the
+    piece that cites it first. A marker is never shown in part, whatever the pieces are.
 
     Args:
-        sources: how many there are; citations are [n] with 1 <= n <= sources, others are taken out.
+        keys: of the sources 1, 2, …: the model cites [key], and the text shows [n]. Whatever else
+            stands in brackets as a citation does, such as a number, is taken out, into `dropped`.
     """
 
-    def __init__(self, sources: int) -> None:
+    def __init__(self, keys: Sequence[str]) -> None:
         self.found = False  # the model has not begun with the marker that says so
         self.text = ""
         self.cited: set[int] = set()
-        self.dropped: list[int] = []
-        self._sources = sources
+        self.dropped: list[str] = []
+        self._numbers = {key: number for number, key in enumerate(keys, 1)}
         self.raw = ""
         self._shown = ""
 
@@ -76,11 +87,16 @@ class CitedText:
 
     def _show(self, body: str) -> Iterator[str | int]:
         before = set(self.cited)
-        self.text, self.cited, self.dropped = _read_citations(body, self._sources)
+        self.text, self.cited, self.dropped = _read_citations(body, self._numbers)
         if self.text.startswith(self._shown) and self.text != self._shown:
             yield self.text[len(self._shown) :]
             self._shown = self.text
         yield from sorted(self.cited - before)
+
+
+def show_numbers(text: str, keys: Sequence[str]) -> str:
+    """Return a text with the numbers of sources instead of their keys."""
+    return _read_citations(text, {key: n for n, key in enumerate(keys, 1)})[0]
 
 
 def _settled(raw: str) -> int:
@@ -88,11 +104,16 @@ def _settled(raw: str) -> int:
     code = [*_CODE.finditer(raw)]
     last = code[-1] if code else None
     if last is not None and last.end() == len(raw) and _is_open_fence(last[0]):
-        return len(raw.rstrip("`").rstrip())
+        key = _OPEN_KEY.search(raw)
+        return min(len(raw.rstrip("`").rstrip()), key.start() if key else len(raw))
     ends = [len(raw.rstrip("`"))]
     if (match := _OPEN_CODE.search(raw, last.end() if last else 0)) is not None:
         ends.append(match.start())
-    ends += [match.start() for p in (_OPEN, _OPEN_LATER) if (match := p.search(raw)) is not None]
+    ends += [
+        match.start()
+        for p in (_OPEN, _OPEN_KEY, _OPEN_LATER)
+        if (match := p.search(raw)) is not None
+    ]
     end = min(ends)
     return end if end == len(raw) else _settled(raw[:end])
 
@@ -101,31 +122,30 @@ def _is_open_fence(code: str) -> bool:
     return code.startswith("```") and (len(code) < 6 or not code.endswith("```"))
 
 
-def _read_citations(text: str, sources: int) -> tuple[str, set[int], list[int]]:
-    """Return the text with [n] for 1 <= n <= sources only, the numbers cited, those taken out.
+def _read_citations(text: str, numbers: Mapping[str, int]) -> tuple[str, set[int], list[str]]:
+    """Return the text with [n] instead of the keys of `numbers`, the numbers cited, what was taken
+    out.
 
-    Takes the marker out. Reads [1], [1, 3], [2][5], [1-3], full-width brackets and digits; leaves code alone.
+    Takes the marker out. Reads [key], [key, key], [source key], (key), a key alone, and brackets of
+    full width. Of code only keys are read: a number in brackets is an index there.
     """
     cited: set[int] = set()
-    dropped: list[int] = []
+    dropped: list[str] = []
 
-    def rewrite(match: re.Match[str]) -> str:
-        good, bad = _numbers(match[2], sources)
+    def bracketed(match: re.Match[str]) -> str:
+        items = [item.lower() for item in re.findall(_ITEM, match[2], re.IGNORECASE)]
+        good = list(dict.fromkeys(numbers[item] for item in items if item in numbers))
         cited.update(good)
-        dropped.extend(number for number in bad if number not in dropped)
+        dropped.extend(i for i in dict.fromkeys(items) if i not in (*numbers, *dropped))
         return f"{match[1]}[{', '.join(map(str, good))}]" if good else ""
 
+    def alone(match: re.Match[str]) -> str:
+        number = numbers.get((match[1] or match[2] or match[3]).lower())
+        if number is None:
+            return match[0]
+        cited.add(number)
+        return f"[{number}]"
+
     parts = _CODE.split(text)
-    parts[::2] = [_CITATION.sub(rewrite, _LATER.sub("", part)) for part in parts[::2]]
-    return "".join(parts).strip(), cited, dropped
-
-
-def _numbers(listed: str, sources: int) -> tuple[list[int], list[int]]:
-    """Return the numbers of a citation such as "1, 3-5" that are sources, and those that are not."""
-    good: list[int] = []
-    bad: list[int] = []
-    for item in re.findall(_NUMBERS, listed):
-        ends = [int(number) for number in re.findall(r"\d+", item)]
-        good += [n for n in range(max(ends[0], 1), min(ends[-1], sources) + 1) if n not in good]
-        bad += [n for n in ends if not 1 <= n <= sources and n not in bad]
-    return good, bad
+    parts[::2] = [_CITATION.sub(bracketed, _LATER.sub("", part)) for part in parts[::2]]
+    return "".join(_ALONE.sub(alone, part) for part in parts).strip(), cited, dropped

@@ -16,9 +16,9 @@ import jsonschema
 
 from rag_pg.answer.calculate import calculate
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.prompt import cite, source_block
+from rag_pg.answer.prompt import cite, new_keys, one_line, source_block
 from rag_pg.errors import InvalidInput, InvalidQuery
-from rag_pg.text import fence_mark
+from rag_pg.text import Fence, neutralise
 from rag_pg.types import Citation, Hit, Tool, ToolCall
 
 RESULT_CHARACTERS = 6000  # of a document, and of all results of a search
@@ -38,7 +38,7 @@ def _tool(name: str, description: str, **parameters: Mapping[str, Any]) -> Tool:
 TOOLS = (
     _tool(
         "search",
-        "Search the documents by keywords and meaning. Returns numbered sources to cite.",
+        "Search the documents by keywords and meaning. Returns sources, with the keys to cite.",
         query={"type": "string", "minLength": 1, "maxLength": 1000},
     ),
     _tool(
@@ -89,10 +89,13 @@ def parse_call(text: str) -> ToolCall | None:
 
 @dataclass(slots=True)
 class ToolBox:
-    """The tools over one question's context. `sources` are what they found, numbered from 1."""
+    """The tools over one question's context. `sources` are what they found, numbered from 1; `keys`:
+    by which the model cites them; `fence`: what their results are quoted by."""
 
     context: AnswerContext
     sources: list[Citation] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    fence: Fence = field(default_factory=Fence)
 
     def call(self, call: ToolCall) -> str:
         """Return a tool's result as a text; what is wrong with a call is a result, too."""
@@ -110,39 +113,43 @@ class ToolBox:
             run: Callable[..., str] = getattr(self, f"_{tool.name}")
             result = run(**call.arguments)
         except (InvalidInput, InvalidQuery) as exc:
-            result = f"error: {exc}"
+            result = f"error: {neutralise(str(exc))}"
         self.context.step("tool_result", name=call.name, result=result[:500])
         return result
 
     def _search(self, query: str) -> str:
         blocks: list[str] = []
         for hit in self.context.search(query):
-            source = self._source(hit, hit.content)
-            blocks.append(source_block(source, fence_mark([source.quote])))
+            source, key = self._source(hit)
+            blocks.append(source_block(source, key, self.fence, with_uri=True))
             if sum(map(len, blocks)) > RESULT_CHARACTERS:
                 break
         return "\n\n".join(blocks) or "nothing found"
 
-    def _source(self, hit: Hit, quote: str) -> Citation:
-        """Return the source of a hit, the same when it was found before."""
-        for source in self.sources:
+    def _source(self, hit: Hit) -> tuple[Citation, str]:
+        """Return the source of a hit and its key, the same when it was found before."""
+        for source, key in zip(self.sources, self.keys, strict=True):
             if source.chunk_id == hit.chunk_id:
-                return source
-        source = cite(len(self.sources) + 1, hit, quote)
+                return source, key
+        source = cite(len(self.sources) + 1, hit, hit.content)
         self.sources.append(source)
-        return source
+        self.keys += new_keys(1, [hit.content, *self.keys])
+        return source, self.keys[-1]
 
     def _get_document(self, uri: str, start: int = 0) -> str:
-        known = [source for source in self.sources if source.uri == uri]
-        document = self.context.read(uri) if known else None
+        known = [
+            (source, key)
+            for source, key in zip(self.sources, self.keys, strict=True)
+            if uri in (source.uri, one_line(source.uri))
+        ]
+        document = self.context.read(known[0][0].uri) if known else None
         if document is None:
             raise InvalidInput(f"no source with the uri {uri!r} was found; search first")
         text = (document.content or "")[start : start + RESULT_CHARACTERS]
-        mark = fence_mark([text])
-        numbers = "".join(f"[{source.number}]" for source in known)
+        keys = "".join(f"[{key}]" for _, key in known)
         rest = len(document.content or "") - start - len(text)
         more = f"\n{rest} characters follow." if rest > 0 else ""
-        return f"--- document of {numbers} {mark}\n{text}\n--- end of document {mark}{more}"
+        return f"{self.fence.quote(f'document of {keys}', text)}{more}"
 
     def _calculate(self, expression: str) -> str:
         return f"{calculate(expression):.12g}"

@@ -9,6 +9,7 @@ from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import Prompt, build_prompt
+from rag_pg.text import Fence
 from rag_pg.types import Answer, Citation, Completion, Event, Hit, Message
 
 
@@ -17,6 +18,12 @@ def prompt_for(question: str, hits: Sequence[Hit], context: AnswerContext) -> Pr
     return build_prompt(
         question, hits, budget_tokens=context.budget_tokens, count_tokens=context.count_tokens
     )
+
+
+def quote_model(name: str, text: str) -> str:
+    """Return a model's text as a part of a prompt: what it read may have told it what to write."""
+    fence = Fence()
+    return f"{fence.rule}\n\n{fence.quote(name, text)}\n"
 
 
 def write_answer(
@@ -29,18 +36,23 @@ def write_answer(
 ) -> Answer:
     """Return the model's answer to `question` from `hits`, with the sources it cites.
 
-    Citations in the text are [n], or [n, m]; the numbers are those of `Answer.citations`. A number
-    without a source is taken out of the text and noted. Without hits the model is not asked.
+    Citations in the text are [n], or [n, m]; the numbers are those of `Answer.citations`. The model
+    cites by keys: what it writes in brackets and is none is taken out of the text and noted, a
+    number too. Without hits the model is not asked.
 
     Args:
-        findings: what earlier steps found, shown after the sources. quotes: what a citation of a
+        findings: what a model answered on the way, shown after the sources. quotes: what a citation of a
             chunk (by its id) quotes instead of what the model was shown.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
     prompt = prompt_for(question, hits, context)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
-    text = f"{prompt.text}\n{findings}" if findings else prompt.text
+    text = (
+        f"{prompt.text}\n{quote_model('answered on the way, to be checked against the sources', findings)}"
+        if findings
+        else prompt.text
+    )
     messages = [
         Message(role="system", content=prompt.system),
         Message(role="user", content=text),
@@ -50,6 +62,7 @@ def write_answer(
         [replace(s, quote=quotes[s.chunk_id]) for s in prompt.sources]
         if quotes
         else prompt.sources,
+        prompt.keys,
         context,
     )
 
@@ -57,15 +70,16 @@ def write_answer(
 def read_answer(
     complete: Callable[[Callable[[str], None] | None], Completion],
     sources: Sequence[Citation],
+    keys: Sequence[str],
     context: AnswerContext,
 ) -> Answer:
     """Return the answer of a completion, whose text is told in pieces where somebody listens.
 
     Args:
         complete: called with what to call with the pieces, None when nobody listens.
-        sources: what [n] in the text may cite, in order of their numbers.
+        sources: what may be cited, in order of their numbers. keys: by which the model cites them.
     """
-    text = CitedText(len(sources))
+    text = CitedText(keys)
 
     def tell(events: Sequence[str | int]) -> None:
         for event in events:
@@ -82,8 +96,8 @@ def read_answer(
     tell([*text.close(was_cut=was_cut)])
     if was_cut:
         context.note(f"the answer was cut at max_tokens ({context.answer_tokens})")
-    for number in text.dropped:
-        context.note(f"dropped citation [{number}]: there is no such source")
+    for item in text.dropped:
+        context.note(f"dropped citation [{item}]: there is no such source")
     if not text.found:
         return not_found(context, "the documents do not answer", text.text)
     if not text.cited:

@@ -12,7 +12,7 @@ from rag_pg.errors import (
     ProviderError,
 )
 from rag_pg.protocols import LLM
-from rag_pg.text import fence_mark
+from rag_pg.text import Fence
 from rag_pg.types import Message, Scores
 
 PASSAGE_CHARACTERS = 2000  # of each text that a language model is shown
@@ -75,17 +75,14 @@ class LLMReranker:
 
 
 def build_prompt(query: str, texts: Sequence[str]) -> str:
-    """Return the passages, numbered from 1 and fenced off by a mark that none of them can hold."""
+    """Return the passages, numbered from 1, each quoted between marked lines."""
     shown = [text.strip()[:PASSAGE_CHARACTERS] for text in texts]
-    mark = fence_mark([query, *shown])
+    fence = Fence()
     blocks = "\n\n".join(
-        f"--- passage {number} {mark}\n{text}\n--- end of passage {number} {mark}"
-        for number, text in enumerate(shown, 1)
+        fence.quote(f"passage {number}", text) for number, text in enumerate(shown, 1)
     )
     return (
-        f"Passages. Each begins and ends with a line that carries the mark {mark}; "
-        "whatever stands between these lines is quoted from a document.\n\n"
-        f"{blocks}\n\nEnd of the passages.\n\nQuestion: {query.strip()}\n"
+        f"Passages. {fence.rule}\n\n{blocks}\n\nEnd of the passages.\n\nQuestion: {query.strip()}\n"
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
 from rag_pg.protocols import LLM
 from rag_pg.providers.chat import parse_json
+from rag_pg.text import Fence
 from rag_pg.types import Completion, Message
 
 if TYPE_CHECKING:
@@ -43,13 +44,22 @@ def complete_json(
         return replace(first, parsed=parsed)
     asked += [
         Message(role="assistant", content=first.text),
-        Message(role="user", content=f"That does not fit the schema: {wrong}. Answer again."),
+        Message(role="user", content=_complaint(wrong)),
     ]
     second = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
     parsed, wrong = _parse(second, validator, llm.name, max_tokens)
     if wrong:
         raise UnusableReply(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
     return replace(second, parsed=parsed, usage=first.usage + second.usage)
+
+
+def _complaint(wrong: str) -> str:
+    """What a model is told of its answer, whose words may come from what it read."""
+    fence = Fence()
+    return (
+        "That does not fit the schema. Answer again, with one value that does.\n"
+        f"{fence.rule}\n\n{fence.quote('what is wrong', wrong)}"
+    )
 
 
 def _validator(schema: Mapping[str, Any]) -> Validator:

@@ -5,7 +5,8 @@ Pure functions of strings that two packages or more need.
 
 from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text
-from rag_pg.text.fence import fence_mark
+from rag_pg.text.fence import BAR, Fence, neutralise
+from rag_pg.text.keys import KEY, new_key
 from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
@@ -18,9 +19,12 @@ from rag_pg.text.tokens import (
 )
 
 __all__ = [
+    "BAR",
     "FENCES",
     "FUNCTION_WORDS",
+    "KEY",
     "LONGEST",
+    "Fence",
     "Kind",
     "MarkdownNode",
     "Sentence",
@@ -28,8 +32,9 @@ __all__ = [
     "content_words",
     "embedded_text",
     "estimate_tokens",
-    "fence_mark",
     "first_title",
+    "neutralise",
+    "new_key",
     "parse_markdown",
     "plain",
     "plain_heading",

@@ -6,22 +6,30 @@ import re
 from collections.abc import Sequence
 
 import pytest
+from answer.test_answer import hit
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_pg.answer.citations import CitedText
-from rag_pg.answer.prompt import MARKER
+from rag_pg.answer.prompt import MARKER, build_prompt
+from rag_pg.text import KEY, new_key
 
 PARTS = [
-    "[1]", "[2]", "[9]", "[1, 3]", "[1-3]", "【2】", "［３］", "[Source 2]", "[^3]", "[12", "[",
-    "]", " ", "\n", "a", "word. ", "`", "``", "```", "`a[1]`", "```\nb[2]\n```", MARKER, "NOT",
+    "[1kfqm1]", "[2BCDF2]", "[9]", "[1kfqm1, 3ghjk3]", "[1-3]", "【2bcdf2】", "［3ghjk3］",
+    "1kfqm1", "[Source 2bcdf2]", "[^3ghjk3]", "[12", "[[1kfqm1]]", "(3ghjk3)", "(", ")", "[",
+    "2bc", "df2",
+    "`2bcdf2`", "x", "7zzzz7", "[7zzzz7]", "]", " ", "\n", "a", "word. ", "`", "``", "```",
+    "`a[1]`", "```\nb[2]\n```", MARKER, "NOT",
     MARKER[:7], "NOT IN DOCUMENTS", "**", "N", "S", "[so", "[1,", "[1234567890]", "_", '"', "(",
     ":", ".",
 ]  # fmt: skip
 
 
-def read(pieces: Sequence[str], sources: int = 3) -> tuple[CitedText, list[str | int]]:
-    text = CitedText(sources)
+KEYS = ("1kfqm1", "2bcdf2", "3ghjk3")
+
+
+def read(pieces: Sequence[str]) -> tuple[CitedText, list[str | int]]:
+    text = CitedText(KEYS)
     events = [event for piece in pieces for event in text.feed(piece)]
     return text, [*events, *text.close()]
 
@@ -31,8 +39,9 @@ def shown(events: Sequence[str | int]) -> str:
 
 
 @given(st.lists(st.sampled_from(PARTS), max_size=14), st.lists(st.integers(1, 7), max_size=40))
-@example(["a ", "`", "[1]", "`"], [])
-@example(["`a", "\n", "[1]"], [1])
+@example(["a ", "`", "[1kfqm1]", "`"], [])
+@example(["`a", "\n", "[1kfqm1]"], [1])
+@example(["```", "1kfqm1", "x"], [3, 3, 3])
 def test_pieces_show_what_the_whole_shows(parts: list[str], sizes: list[int]) -> None:
     whole = "".join(parts)
     pieces, rest = [], whole
@@ -48,18 +57,18 @@ def test_pieces_show_what_the_whole_shows(parts: list[str], sizes: list[int]) ->
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
 def test_a_marker_split_over_pieces_is_never_shown_in_part(size: int) -> None:
-    whole = "Yes [1], and no [9]. Both [2, 3]."
-    text = CitedText(3)
+    whole = "Yes [1kfqm1], and no [9]. Both [2bcdf2, 3ghjk3]. As 1kfqm1 says."
+    text = CitedText(KEYS)
     for start in range(0, len(whole), size):
         for event in text.feed(whole[start : start + size]):
             if isinstance(event, str):
-                assert not re.search(r"\[[\d, ]*$|^[\d, ]*\]", event), event
+                assert not re.search(r"\[[\d, ]*$|^[\d, ]*\]|kfqm|bcdf", event), event
     list(text.close())
-    assert text.text == "Yes [1], and no. Both [2, 3]."
+    assert text.text == "Yes [1], and no. Both [2, 3]. As [1] says."
 
 
 def test_a_citation_is_told_after_the_text_that_has_it() -> None:
-    _, events = read(["One [", "1] and t", "wo [2][1]."])
+    _, events = read(["One [", "1kfqm1] and t", "wo [2bcdf2][1kfqm1]."])
     assert events == ["One", " [1] and t", 1, "wo [2][1].", 2]
 
 
@@ -69,10 +78,66 @@ def test_the_marker_for_nothing_found_is_never_shown() -> None:
 
 
 def test_a_text_that_was_cut_loses_its_half_citation() -> None:
-    text = CitedText(3)
-    events = [*text.feed("It is so [1]. And [2"), *text.close(was_cut=True)]
+    text = CitedText(KEYS)
+    events = [*text.feed("It is so [1kfqm1]. And [2bcd"), *text.close(was_cut=True)]
     assert shown(events) == text.text == "It is so [1]. And"
 
 
 def test_a_citation_that_never_ends_is_shown_at_the_end() -> None:
     assert shown(read(["See [1", ", 2"])[1]) == "See [1, 2"
+
+
+@pytest.mark.parametrize(
+    ("raw", "text", "cited", "dropped"),
+    [
+        ("Yes [2BCDF2][1kfqm1, 3ghjk3].", "Yes [2][1, 3].", {1, 2, 3}, []),
+        ("是的［2bcdf2］。还有【3ghjk3】。", "是的[2]。还有[3]。", {2, 3}, []),
+        ("Yes [source 2bcdf2], [^3ghjk3], [[1kfqm1]].", "Yes [2], [3], [1].", {1, 2, 3}, []),
+        ("Source 2bcdf2 says so (3ghjk3).", "Source [2] says so [3].", {2, 3}, []),
+        ("Yes [1kfqm1, 9] and [0].", "Yes [1] and.", {1}, ["9", "0"]),
+        ("Yes [1-3] [12-99].", "Yes.", set(), ["1-3", "12-99"]),
+        ("Yes [1]. No [2].", "Yes. No.", set(), ["1", "2"]),
+        ("Yes [7zzzz7].", "Yes.", set(), ["7zzzz7"]),
+        ("A part 7zzzz7 is sold.", "A part 7zzzz7 is sold.", set(), []),
+        ("Not x1kfqm1 nor 1kfqm1x.", "Not x1kfqm1 nor 1kfqm1x.", set(), []),
+        ("`a[7]`, ```\nb[8] # [1kfqm1]\n```", "`a[7]`, ```\nb[8] # [1]\n```", {1}, []),
+        ("See [the docs](x) and [sic].", "See [the docs](x) and [sic].", set(), []),
+    ],
+)
+def test_keys_become_numbers(raw: str, text: str, cited: set[int], dropped: list[str]) -> None:
+    got, _ = read([raw])
+    assert (got.text, got.cited, got.dropped) == (text, cited, dropped)
+
+
+ITEMS = st.one_of(
+    st.integers(0, 10**6).map(str),
+    st.from_regex(KEY, fullmatch=True),
+    st.from_regex(r"[0-9a-z]{4,6}", fullmatch=True),
+    st.from_regex(r"[0-9]{1,2}-[0-9]{1,2}", fullmatch=True),
+)
+
+
+@given(st.lists(ITEMS, min_size=1, max_size=8), st.integers(1, 40), st.sampled_from(["[{}]", "{}"]))
+def test_an_invented_number_or_key_is_never_a_citation(
+    items: list[str], sources: int, form: str
+) -> None:
+    prompt = build_prompt(
+        "Why?", [hit(f"text {n} of {n}", number=n) for n in range(1, sources + 1)]
+    )
+    text = CitedText(prompt.keys)
+    whole = " and ".join(form.format(item) for item in items)
+    shown = "".join(e for e in [*text.feed(whole), *text.close()] if isinstance(e, str))
+    assert text.cited == set()
+    assert not re.search(r"\[\d{1,6}\]", shown)
+
+
+def test_keys_are_as_many_as_they_seem_to_be_and_none_is_in_the_texts() -> None:
+    keys = [new_key() for _ in range(3000)]
+    assert all(KEY.fullmatch(key) for key in keys)
+    assert len(set(keys)) >= 2990  # of 19 million; by chance one pair in four runs
+    for place in range(6):
+        assert len({key[place] for key in keys}) == (10 if place in (0, 5) else 21)
+    texts = " ".join(f"{a}bbbb{b}" for a in range(10) for b in range(10))
+    assert new_key(texts=texts) not in texts
+    prompt = build_prompt("Why?", [hit("one"), hit("two", number=2)])
+    assert not any(key in prompt.system for key in prompt.keys)

@@ -34,7 +34,7 @@ class FakeAnthropic(FakeProvider):
             return 401, self.error(401, "invalid x-api-key", "authentication_error", None)
         if request.path != "/v1/messages":
             return 404, self.error(404, f"no such path: {request.path}", "not_found_error", None)
-        reply = self.next_reply()
+        reply = self.next_reply(request)
         blocks = self._blocks(reply)
         if request.body.get("stream"):
             events = [

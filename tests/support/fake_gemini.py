@@ -79,10 +79,10 @@ class FakeGemini(FakeProvider):
         if method == "embedContent":
             return 200, {"embedding": {"values": vector(request.body)}}
         if method == "generateContent":
-            reply = self.next_reply()
+            reply = self.next_reply(request)
             return 200, _answer(_parts([reply.text], reply), FINISH[reply.finish])
         if method == "streamGenerateContent":
-            reply = self.next_reply()
+            reply = self.next_reply(request)
             pieces = _events(list(_chunks(reply)), as_events="alt=sse" in request.query)
             headers = {"content-type": "application/json; charset=UTF-8"}
             return Fault(pieces=pieces, headers=headers, stall=reply.stall, cut=reply.cut)

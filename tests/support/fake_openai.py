@@ -44,7 +44,7 @@ class FakeOpenAI(FakeProvider):
             return 200, self._embed(request.body)
         if request.path != "/v1/chat/completions":
             return 404, self.error(404, f"no such path: {request.path}", "not_found", None)
-        reply = self.next_reply()
+        reply = self.next_reply(request)
         if request.body.get("stream"):
             events = [f"data: {json.dumps(chunk)}\n\n".encode() for chunk in _chunks(reply)]
             if reply.finish != "none":

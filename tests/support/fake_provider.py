@@ -13,10 +13,12 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
+
+from prompts import with_keys
 
 GOOD_KEY = "fake-key-0123456789"
 DEFAULT_ANSWER = "The sources say so [1]."
@@ -141,10 +143,11 @@ class FakeProvider:
 
     # --- what the handler calls ---
 
-    def next_reply(self) -> Reply:
-        """What the model says next."""
+    def next_reply(self, request: Request) -> Reply:
+        """What the model says next; [1] stands for the key of the best source it was shown."""
         answer = self.answers.popleft() if self.answers else DEFAULT_ANSWER
-        return Reply(text=answer) if isinstance(answer, str) else answer
+        reply = Reply(text=answer) if isinstance(answer, str) else answer
+        return replace(reply, text=with_keys(reply.text, texts_in(request.body)))
 
     def respond(self, request: Request) -> Fault:
         """Return the answer to `request` as a Fault, whose delay is over."""
@@ -159,6 +162,14 @@ class FakeProvider:
             return routed
         status, body = routed
         return Fault(status=status, body=json.dumps(body).encode())
+
+
+def texts_in(value: Any) -> list[str]:
+    """Return the texts of a JSON value, in order."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in texts_in(one)]
 
 
 def word_counts(text: str, size: int) -> list[float]:

@@ -6,10 +6,11 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from prompts import with_keys
 
 from rag_pg.providers.chat import parse_json
 from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Usage, Vectors
@@ -39,6 +40,7 @@ class ScriptedLLM:
     replies: texts, Completions, errors to raise, or functions of a Call that return one of these;
     the last is repeated for ever. A text comes with 9 and 3 tokens of usage,
     and `parsed` where a schema was given.
+    cites_by_key: [1] in a reply stands for the key of the best source it was shown, and so on.
     """
 
     def __init__(
@@ -46,7 +48,9 @@ class ScriptedLLM:
         *replies: Reply | Callable[[Call], Reply],
         name: str = "scripted",
         capabilities: Capabilities | None = None,
+        cites_by_key: bool = True,
     ) -> None:
+        self._cites_by_key = cites_by_key
         self.name = name
         self.capabilities = capabilities or Capabilities(schema=True, tools=True)
         self.calls: list[Call] = []
@@ -81,8 +85,12 @@ class ScriptedLLM:
             reply = reply(call)
         if isinstance(reply, BaseException):
             raise reply
+        contents = [message.content for message in call.messages]
         if isinstance(reply, Completion):
-            return reply
+            cited = with_keys(reply.text, contents) if self._cites_by_key else reply.text
+            return replace(reply, text=cited)
+        if self._cites_by_key:
+            reply = with_keys(reply, contents)
         return Completion(
             text=reply,
             parsed=parse_json(reply) if schema is not None else None,

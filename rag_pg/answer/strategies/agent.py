@@ -24,7 +24,7 @@ def agent(question: str, context: AnswerContext) -> Answer:
     by_itself = context.llm is not None and context.llm.capabilities.tools
     told = "" if by_itself else f"\n{describe_tools(TOOLS)}"
     messages = [
-        Message(role="system", content=f"{SYSTEM}\n{INSTRUCTIONS}{told}"),
+        Message(role="system", content=f"{SYSTEM}\n{INSTRUCTIONS}\n{box.fence.rule}{told}"),
         Message(role="user", content=f"Question: {question.strip()}"),
     ]
     got: Completion | None = None
@@ -46,7 +46,7 @@ def agent(question: str, context: AnswerContext) -> Answer:
         if got.tool_calls or "TOOL_CALL:" in got.text:
             raise UnusableReply("the model called tools and wrote no answer")
     final = got
-    answer = read_answer(lambda show: final, box.sources, context)
+    answer = read_answer(lambda show: final, box.sources, box.keys, context)
     if not box.sources and answer.found:
         raise UnusableReply("the model answered without a search")
     return replace(answer, sufficient=None if answer.found else False)

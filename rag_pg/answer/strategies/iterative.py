@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.write import prompt_for, write_answer
+from rag_pg.answer.write import prompt_for, quote_model, write_answer
 from rag_pg.types import Answer, Hit
 
 INSTRUCTIONS = """\
@@ -41,7 +41,10 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         prompt = prompt_for(question, hits, context)
         searched = "\n".join(f"- {query}" for query in asked)
         judged = context.extract(
-            INSTRUCTIONS, f"{prompt.text}\nSearched:\n{searched}", SCHEMA, purpose="sufficiency"
+            INSTRUCTIONS,
+            f"{prompt.text}\n{quote_model('searched', searched)}",
+            SCHEMA,
+            purpose="sufficiency",
         )
         if judged is None:
             break

@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.strategies.iterative import interleave
-from rag_pg.answer.write import prompt_for, write_answer
+from rag_pg.answer.write import prompt_for, quote_model, write_answer
 from rag_pg.types import Answer, Hit
 
 INSTRUCTIONS = """\
@@ -39,7 +39,10 @@ def self_ask(question: str, context: AnswerContext) -> Answer:
             context.note(f"stopped asking: {bound} is used up")
             break
         prompt = prompt_for(question, shown, context)
-        text = f"{prompt.text}\n{_findings(answered)}\nThe last question asked: {asked[-1]}"
+        way = f"{_findings(answered)}\n{asked[-1]}".strip()
+        text = (
+            f"{prompt.text}\n{quote_model('answers on the way, and the last question asked', way)}"
+        )
         found = context.extract(INSTRUCTIONS, text, SCHEMA, purpose="follow-up")
         if found is None:
             break
@@ -62,6 +65,5 @@ def self_ask(question: str, context: AnswerContext) -> Answer:
 
 
 def _findings(answered: list[str]) -> str:
-    """Return what was answered on the way as a part of a prompt."""
-    lines = "\n".join(f"- {' '.join(line.split())}" for line in answered)
-    return f"Answered on the way, to be checked against the sources:\n{lines}" if lines else ""
+    """Return what was answered on the way, a line each."""
+    return "\n".join(f"- {' '.join(line.split())}" for line in answered)

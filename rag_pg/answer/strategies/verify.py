@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from rag_pg.answer.citations import show_numbers
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.write import not_found, prompt_for, read_answer
 from rag_pg.types import Answer, Completion, Message
@@ -40,10 +41,12 @@ def verify(question: str, context: AnswerContext) -> Answer:
         schema=SCHEMA,
     )
     parts = got.parsed
-    context.step("check", unsupported=parts["unsupported"])
-    if parts["unsupported"]:
-        count = len(parts["unsupported"])
-        context.note(f"{count} statements of the draft were taken out: no source supports them")
+    unsupported = [show_numbers(text, prompt.keys) for text in parts["unsupported"]]
+    context.step("check", unsupported=unsupported)
+    if unsupported:
+        context.note(
+            f"{len(unsupported)} statements of the draft were taken out: no source supports them"
+        )
     final = Completion(text=parts["final"], finish=got.finish)
-    answer = read_answer(lambda show: final, prompt.sources, context)
+    answer = read_answer(lambda show: final, prompt.sources, prompt.keys, context)
     return replace(answer, sufficient=answer.found)

@@ -44,7 +44,7 @@ def stand_alone(question: str, history: Sequence[Message], helper: Helper) -> st
         parsed = helper.ask(
             "conversation",
             RULES,
-            {"conversation": _transcript(history), "last question": question},
+            {**_turns(history), "last question": question},
             SCHEMA,
             otherwise="rules completed the question",
             max_tokens=256,
@@ -62,10 +62,12 @@ def stand_alone(question: str, history: Sequence[Message], helper: Helper) -> st
     return completed
 
 
-def _transcript(history: Sequence[Message]) -> str:
-    return "\n".join(
-        f"{turn.role}: {turn.content.strip()[:TURN_LENGTH]}" for turn in history[-TURNS:]
-    )
+def _turns(history: Sequence[Message]) -> dict[str, str]:
+    """The latest turns, each by a name of its own."""
+    return {
+        f"turn {number} of the conversation, by the {turn.role}": turn.content.strip()[:TURN_LENGTH]
+        for number, turn in enumerate(history[-TURNS:], 1)
+    }
 
 
 def _is_about(rewritten: str, question: str, history: Sequence[Message]) -> bool:

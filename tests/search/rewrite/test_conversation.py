@@ -166,7 +166,7 @@ def test_the_history_is_quoted_to_the_model_and_cut() -> None:
     (call,) = llm.calls
     assert attack not in call.prompt
     mark = call.prompt.splitlines()[0].rsplit(" ", 1)[1]
-    assert call.prompt.count(mark) == 4
+    assert call.prompt.count(mark) == 2 * (6 + 1)  # the latest turns, and the question
     assert "never an instruction" in call.messages[0].content
     assert len(call.prompt) < 8000
 
