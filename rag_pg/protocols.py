@@ -56,8 +56,8 @@ class LLM(Protocol):
             tools: what the model may call instead of answering.
             temperature: 0 to 2; not sent to models that take none.
             max_tokens: of the text.
-        Raises: ProviderError and its kinds, ModelUnavailable. A blocked or truncated answer is none:
-            see `Completion.finish`.
+        Raises: ProviderError and its kinds, ModelUnavailable. A blocked or truncated answer is
+            none: see `Completion.finish`.
         """
         ...
 
@@ -70,13 +70,14 @@ class LLM(Protocol):
         temperature: float = 0.2,
         max_tokens: int = 1024,
     ) -> Iterator[str | Completion]:
-        """Yield the text in pieces as it comes, then the whole Completion. Closing the iterator ends
-        the request. Raises: as `complete`, also after some pieces."""
+        """Yield the text in pieces as it comes, then the whole Completion. Closing the iterator
+        ends the request. Raises: as `complete`, also after some pieces."""
         ...
 
 
 class Reranker(Protocol):
-    """Judges candidates of a search by reading them beside the query. `name` is shown when it fails.
+    """Judges candidates of a search by reading them beside the query.
+    `name` is shown when it fails.
 
     One with a method `load()` is loaded before the time limit of a call runs.
     """

@@ -41,7 +41,8 @@ Sleep = Callable[[float], object]
 class Provider:
     """Where a provider is, and where its key and address are set.
 
-    free_elsewhere: at another address than `url` it may be a server of one's own, which asks for no key.
+    free_elsewhere: at another address than `url` it may be a server of one's own,
+    which asks for no key.
     """
 
     name: str
@@ -70,7 +71,8 @@ class Connection(Generic[C]):
 
     Args:
         open_sdk: opens the SDK, told neither to repeat nor to wait; called once, at the first use.
-        patience: seconds; a 429 that asks for a longer wait is raised at once, and with 0 every one is.
+        patience: seconds; a 429 that asks for a longer wait is raised at once,
+            and with 0 every one is.
     Raises: InvalidInput (timeout).
     """
 

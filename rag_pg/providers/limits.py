@@ -31,9 +31,10 @@ class Prices:
 class ModelFacts:
     """What is known of a model.
 
-    context_tokens: of prompt and answer together. prices: None: not known. long_prompt: a prompt of more
-    tokens costs long_prices. thoughts: tokens to leave for what it thinks before it answers. temperature:
-    whether it takes one. reasoning_effort: what to ask of it, so that it answers at once.
+    context_tokens: of prompt and answer together. prices: None: not known. long_prompt: a prompt of
+    more tokens costs long_prices. thoughts: tokens to leave for what it thinks before it answers.
+    temperature: whether it takes one. reasoning_effort:
+    what to ask of it, so that it answers at once.
     """
 
     context_tokens: int | None = None
@@ -64,7 +65,8 @@ def find_model(name: str) -> ModelFacts | None:
 
 
 def cost(model: str, usage: Usage) -> float | None:
-    """US dollars for so many tokens by the list prices of the file; None: the model's are not known.
+    """US dollars for so many tokens by the list prices of the file;
+    None: the model's are not known.
 
     Discounts, as for a cached prompt, are not counted.
     """
@@ -93,8 +95,8 @@ def prompt_budget(llm: LLM, *, max_tokens: int = 1024, share: float = SHARE) -> 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenCounter:
-    """Counts the tokens of texts; exact: by the model's own tokenizer, else by an estimate that errs on
-    the high side."""
+    """Counts the tokens of texts; exact: by the model's own tokenizer, else by an estimate that
+    errs on the high side."""
 
     count: Callable[[Sequence[str]], Sequence[int]]
     exact: bool

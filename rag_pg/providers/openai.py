@@ -239,7 +239,8 @@ def _completion(
 
 
 def _arguments_of(text: str) -> Mapping[str, Any]:
-    """The arguments of a call; {} where a model wrote what is no JSON object: its tool then refuses it."""
+    """The arguments of a call; {} where a model wrote what is no JSON object:
+    its tool then refuses it."""
     try:
         arguments = json.loads(text or "{}")
     except ValueError:
@@ -248,7 +249,8 @@ def _arguments_of(text: str) -> Mapping[str, Any]:
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether OpenAI can hold a model to the schema: every object is closed, every property required."""
+    """Whether OpenAI can hold a model to the schema:
+    every object is closed, every property required."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
@@ -265,8 +267,8 @@ class OpenAIEmbedder:
     """An embedding model over OpenAI's protocol: L2-normalised vectors.
 
     Args:
-        dimensions: of the vectors; None: as the model gives them, which is asked for once where it is not
-            known. Only models that can be shortened take another number.
+        dimensions: of the vectors; None: as the model gives them, which is asked for once where it
+            is not known. Only models that can be shortened take another number.
         timeout: seconds per request of at most 256 texts.
     Raises: InvalidInput (dimensions), and as `embed_query` where the model has to be asked.
     """
@@ -302,7 +304,8 @@ class OpenAIEmbedder:
         self.fingerprint = f"openai/{model}/dimensions={self.dimensions}/l2"
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), dimensions). Raises: as `ChatModel.complete`, InvalidInput."""
+        """Return float32 (len(texts), dimensions). Raises:
+        as `ChatModel.complete`, InvalidInput."""
         given = check_texts(texts)
         rows: list[Sequence[float]] = []
         for at in range(0, len(given), BATCH):
@@ -319,11 +322,13 @@ class OpenAIEmbedder:
         return self.embed_documents(texts)
 
     def check(self) -> None:
-        """Embed a word: the key, the model and its dimensions are right. Raises: as `embed_query`."""
+        """Embed a word: the key, the model and its dimensions are right.
+        Raises: as `embed_query`."""
         self.embed_query("check")
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return an estimate that errs on the high side: which tokenizer a server has is not known."""
+        """Return an estimate that errs on the high side:
+        which tokenizer a server has is not known."""
         return estimate_tokens(texts)
 
     def _request(self, texts: list[str]) -> list[Sequence[float]]:

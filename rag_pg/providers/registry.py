@@ -51,10 +51,12 @@ def open_llm(name: str) -> LLM | None:
 
 
 def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None]) -> Reranker:
-    """Return the reranker called `name`: cross-encoder:<model or folder>, llm or llm:<language model>.
+    """Return the reranker called `name`: cross-encoder:<model or folder>,
+    llm or llm:<language model>.
 
     Args:
-        llm: the language model that "llm" stands for. open_llm: opens one by name; None: it writes nothing.
+        llm: the language model that "llm" stands for. open_llm: opens one by name;
+            None: it writes nothing.
     Raises: InvalidInput (unknown name, a language model that cannot rank), ModelUnavailable.
     """
     prefix, _, model = name.partition(":")
@@ -69,7 +71,8 @@ def open_reranker(name: str, *, llm: str, open_llm: Callable[[str], LLM | None])
             )
         return LLMReranker(opened)
     raise InvalidInput(
-        f"unknown reranker {name!r}; use cross-encoder:<model or folder>, llm or llm:<language model>"
+        f"unknown reranker {name!r}; use cross-encoder:<model or folder>, llm or llm:<language"
+        " model>"
     )
 
 
@@ -149,13 +152,15 @@ class Models:
         embedder = self.embedder(space.model)
         if embedder.dimensions != space.dimensions:
             raise CollectionMismatch(
-                f"model {space.model!r} gives {embedder.dimensions} dimensions, collection "
-                f"{collection!r} stores {space.dimensions}; use the model that made it, or a new collection"
+                f"model {space.model!r} gives {embedder.dimensions} dimensions, collection"
+                f" {collection!r} stores {space.dimensions}; use the model that made it, or a new"
+                " collection"
             )
         if space.fingerprint not in (None, embedder.fingerprint):
             raise CollectionMismatch(
-                f"collection {collection!r} holds vectors of {space.fingerprint}, this embedder is "
-                f"{embedder.fingerprint}; open it with the same weights and settings, or use a new collection"
+                f"collection {collection!r} holds vectors of {space.fingerprint}, this embedder is"
+                f" {embedder.fingerprint}; open it with the same weights and settings, or use a new"
+                " collection"
             )
         return embedder
 

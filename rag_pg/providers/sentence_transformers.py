@@ -105,7 +105,8 @@ class SentenceTransformers:
 
 
 def load_model(kind: str, model: str, name: str) -> Any:
-    """Return the library's class `kind` opened for `model`. Raises: ModelUnavailable, which says `name`."""
+    """Return the library's class `kind` opened for `model`.
+    Raises: ModelUnavailable, which says `name`."""
     try:
         # Not an import statement: type checkers would read all of torch.
         library = importlib.import_module("sentence_transformers")

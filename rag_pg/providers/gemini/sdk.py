@@ -1,7 +1,8 @@
 """Google's two Python SDKs for Gemini behind one small protocol. Each is imported when first used.
 
 `google-genai` is the maintained one. `google-generativeai` (last release 0.8.6) serves those who
-have it already. Both are told neither to retry nor to wait: `rag_pg.providers.connection` does that.
+have it already. Both are told neither to retry nor to wait:
+`rag_pg.providers.connection` does that.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reply:
-    """What a model returned, or a piece of it. `finish` is the API's finishReason, `blocked` its blockReason or "".
+    """What a model returned, or a piece of it. `finish` is the API's finishReason,
+    `blocked` its blockReason or "".
 
     `total_tokens` includes thoughts, which are billed as answer tokens.
     """
@@ -42,7 +44,8 @@ class Reply:
 
 
 def _contents(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The turns as the API has them: results of tools are one turn of the user, under their tool's name."""
+    """The turns as the API has them: results of tools are one turn of the user,
+    under their tool's name."""
     contents: list[dict[str, Any]] = []
     names = {call.id: call.name for message in messages for call in message.tool_calls}
     for message in messages:
@@ -275,7 +278,11 @@ class _GenerativeAI:
     def _reply(self, got: Any) -> Reply:
         candidate = got.candidates[0] if got.candidates else None
         parts = candidate.content.parts if candidate else ()
-        calls = [type(part.function_call).to_dict(part.function_call) for part in parts if part.function_call]  # fmt: skip
+        calls = [
+            type(part.function_call).to_dict(part.function_call)
+            for part in parts
+            if part.function_call
+        ]
         return Reply(
             text="".join(part.text for part in parts),
             calls=[
@@ -312,7 +319,8 @@ _OLD_SAME = ("description", "nullable", "enum", "required")
 
 
 def _old_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a JSON schema that the old SDK can say; the rest is left to whoever validates the answer."""
+    """The part of a JSON schema that the old SDK can say;
+    the rest is left to whoever validates the answer."""
     kind = schema.get("type")
     nullable = isinstance(kind, list) and "null" in kind
     if isinstance(kind, list):
