@@ -387,6 +387,15 @@ class ToolCall:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """A passage that is shown to a language model, which cites it as [key]."""
+
+    key: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Message:
     """A turn of a conversation with a language model.
 
@@ -398,6 +407,7 @@ class Message:
     content: str
     tool_calls: Sequence[ToolCall] = ()
     tool_call_id: str | None = None
+    sources: Sequence[Source] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -420,12 +430,14 @@ class Completion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Capabilities:
-    """What a language model can do by itself: answer by a JSON schema, call tools. context_tokens:
-    the most that prompt and answer may have together; None: not known."""
+    """What a language model can do by itself: answer by a JSON schema, call tools, cite the sources
+    of a message (its provider says which, and [key] stands in the text). context_tokens: the most
+    that prompt and answer may have together; None: not known."""
 
     schema: bool = False
     tools: bool = False
     context_tokens: int | None = None
+    citations: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

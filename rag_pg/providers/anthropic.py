@@ -12,7 +12,7 @@ from rag_pg.errors import ModelUnavailable, ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
 from rag_pg.providers.limits import ModelFacts, find_model
-from rag_pg.types import Capabilities, Completion, Finish, Message, ToolCall, Usage
+from rag_pg.types import Capabilities, Completion, Finish, Message, Source, ToolCall, Usage
 
 ANTHROPIC = Provider(
     name="anthropic",
@@ -55,15 +55,21 @@ class AnthropicChat:
             warnings.catch_warnings()
         ):  # that a model will be withdrawn: its provider's mail says it
             warnings.simplefilter("ignore", DeprecationWarning)
-            return _completion(self._client.messages.create(**self._arguments(request)))
+            message = self._client.messages.create(**self._arguments(request))
+        return _completion(message, _keys(request))
 
     def stream(self, request: ChatRequest) -> Iterator[str | Completion]:
+        keys = _keys(request)
         with self._client.messages.stream(**self._arguments(request)) as stream:
-            yield from stream.text_stream
+            for event in stream:
+                if event.type == "text":
+                    yield event.text
+                elif event.type == "content_block_stop" and event.content_block.type == "text":
+                    yield _cited(event.content_block, keys)
             message = stream.get_final_message()
         if message.stop_reason is None:
             raise ProviderUnavailable(f"anthropic:{self._model} broke off its answer; ask again")
-        yield _completion(message)
+        yield _completion(message, keys)
 
     def _arguments(self, request: ChatRequest) -> dict[str, Any]:
         """The API has no temperature any more: it is not sent."""
@@ -114,7 +120,10 @@ class AnthropicLLM(ChatModel):
             f"anthropic:{model}",
             connection,
             Capabilities(
-                schema=True, tools=True, context_tokens=facts.context_tokens if facts else None
+                schema=True,
+                tools=True,
+                context_tokens=facts.context_tokens if facts else None,
+                citations=True,
             ),
         )
 
@@ -129,7 +138,8 @@ def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
         if message.role == "tool":
             result = {"tool_use_id": message.tool_call_id, "content": message.content}
             blocks.append({"type": "tool_result", **result})
-        elif message.content:
+        blocks += [_source(source) for source in message.sources]
+        if message.content and message.role != "tool":
             blocks.append({"type": "text", "text": message.content})
         for call in message.tool_calls:
             if call.signature:  # the thoughts that led to the call stand before it
@@ -144,7 +154,34 @@ def _messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return turns
 
 
-def _completion(message: Any) -> Completion:
+def _source(source: Source) -> dict[str, Any]:
+    """A passage that the API cites. What it says is kept from the instructions by its block."""
+    return {
+        "type": "search_result",
+        "source": source.key,
+        "title": source.title or source.key,
+        "content": [{"type": "text", "text": source.text}],
+        "citations": {"enabled": True},
+    }
+
+
+def _keys(request: ChatRequest) -> list[str]:
+    """The keys of all sources, in the order in which the API counts them."""
+    return [source.key for message in request.messages for source in message.sources]
+
+
+def _cited(block: Any, keys: Sequence[str]) -> str:
+    """The keys that a block of text cites, such as " [a][b]"; "" for none."""
+    found = [
+        keys[each.search_result_index]
+        for each in block.citations or ()
+        if each.type == "search_result_location" and each.search_result_index < len(keys)
+    ]
+    space = "" if block.text[-1:].isspace() else " "
+    return space + "".join(f"[{key}]" for key in dict.fromkeys(found)) if found else ""
+
+
+def _completion(message: Any, keys: Sequence[str]) -> Completion:
     thoughts = [
         block.model_dump(mode="json", exclude_none=True)
         for block in message.content
@@ -156,7 +193,9 @@ def _completion(message: Any) -> Completion:
     usage = message.usage
     cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
     return Completion(
-        text="".join(block.text for block in message.content if block.type == "text"),
+        text="".join(
+            block.text + _cited(block, keys) for block in message.content if block.type == "text"
+        ),
         tool_calls=[
             ToolCall(
                 id=use.id,

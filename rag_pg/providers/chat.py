@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from rag_pg.errors import UnusableReply
+from rag_pg.errors import InvalidInput, UnusableReply
 from rag_pg.providers.connection import Connection
 from rag_pg.types import Capabilities, Completion, Message, Tool
 
@@ -78,6 +78,7 @@ class ChatModel:
             temperature=temperature,
             max_tokens=max_tokens,
         )
+        self._check(request)
         return self._finish(self._connection.call(lambda chat: chat.complete(request)), request)
 
     def stream(
@@ -97,9 +98,18 @@ class ChatModel:
             temperature=temperature,
             max_tokens=max_tokens,
         )
+        self._check(request)
         with closing(self._connection.stream(lambda chat: chat.stream(request))) as pieces:
             for piece in pieces:
-                yield self._finish(piece, request) if isinstance(piece, Completion) else piece
+                if isinstance(piece, Completion):
+                    yield self._finish(piece, request)
+                elif piece:
+                    yield piece
+
+    def _check(self, request: ChatRequest) -> None:
+        """Refuse sources that the model would not see. Raises: InvalidInput."""
+        if not self.capabilities.citations and any(m.sources for m in request.messages):
+            raise InvalidInput(f"{self.name} takes no sources; write them into the content")
 
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
         """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came)."""

@@ -35,7 +35,7 @@ from rag_pg.providers.connection import PATIENCE, PAUSES, Provider
 from rag_pg.providers.gemini import GEMINI
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.openai import OPENAI, OpenAILLM
-from rag_pg.types import Completion, Message, Tool, Usage
+from rag_pg.types import Completion, Message, Source, Tool, Usage
 
 pytestmark = pytest.mark.libraries
 
@@ -297,9 +297,9 @@ def test_a_stream_that_breaks_off_is_an_error_after_its_pieces(
 def test_a_stream_that_is_closed_waits_for_nothing(
     case: Case, llm: LLM, request: pytest.FixtureRequest
 ) -> None:
-    if "generativeai" in request.node.name:
-        pytest.skip("google-generativeai gives a piece only when it has the next")
-    case.fake.answers.append(Reply(text=SAID, stall=30))
+    # google-generativeai gives a piece only when it has the next.
+    stall = 0 if "generativeai" in request.node.name else 30
+    case.fake.answers.append(Reply(text=SAID, stall=stall))
     pieces = llm.stream(MESSAGES)
     assert next(pieces) == "The "
     began = time.monotonic()
@@ -452,3 +452,35 @@ def test_thoughts_that_led_to_a_call_go_back_with_it() -> None:
             assert llm.complete([*MESSAGES, *turns]).text
             (thought, use) = fake.requests[-1].body["messages"][1]["content"]
             assert (thought, use["type"]) == (THOUGHT, "tool_use")
+
+
+def test_sources_are_cited_by_anthropic_itself() -> None:
+    sources = [Source(key=f"key{n}", title="", text=f"Passage {n}.") for n in range(3)]
+    asked = [MESSAGES[0], Message(role="user", content="Which?", sources=sources)]
+    with FakeAnthropic() as fake:
+        llm = AnthropicLLM("some", api_key=GOOD_KEY, base_url=fake.url)
+        assert llm.capabilities.citations
+        reply = Reply(text="So ", cites=[("fish swim", [2, 2, 0]), (".", [])])
+        fake.answers += [reply, reply]
+        got = llm.complete(asked)
+        assert got.text == "So fish swim [key2][key0]."
+        *pieces, last = llm.stream(asked)
+        assert last == got and "".join(map(str, pieces)) == got.text
+        *results, question = fake.requests[0].body["messages"][0]["content"]
+        assert [result["source"] for result in results] == ["key0", "key1", "key2"]
+        assert all(result["citations"] == {"enabled": True} for result in results)
+        assert question == {"type": "text", "text": "Which?"}
+
+
+def test_a_model_takes_sources_only_where_it_cites_them_itself(case: Case, llm: LLM) -> None:
+    asked = [
+        Message(role="user", content="Which?", sources=[Source(key="a", title="", text="Passage.")])
+    ]
+    if llm.capabilities.citations:
+        assert llm.complete(asked).text and "Passage." in case.body
+        return
+    with pytest.raises(InvalidInput, match="takes no sources"):
+        llm.complete(asked)
+    with pytest.raises(InvalidInput, match="takes no sources"):
+        list(llm.stream(asked))
+    assert not case.fake.requests

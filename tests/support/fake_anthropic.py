@@ -47,12 +47,29 @@ class FakeAnthropic(FakeProvider):
         return 200, _message(blocks, STOP[reply.finish])
 
     def _blocks(self, reply: Reply) -> list[dict[str, Any]]:
-        texts = [{"type": "text", "text": reply.text}] if reply.text else []
+        texts: list[dict[str, Any]] = []
+        if reply.text:
+            texts.append({"type": "text", "text": reply.text})
+        for text, indexes in reply.cites:
+            cited = [_citation(index) for index in indexes]
+            texts.append({"type": "text", "text": text, "citations": cited})
         uses = [
             {"type": "tool_use", "id": f"toolu_{n}", "name": name, "input": dict(arguments)}
             for n, (name, arguments) in enumerate(reply.calls)
         ]
         return [*([THOUGHT] if self.thinks else []), *texts, *uses]
+
+
+def _citation(index: int) -> dict[str, Any]:
+    return {
+        "type": "search_result_location",
+        "search_result_index": index,
+        "source": "somewhere",
+        "title": None,
+        "cited_text": "a passage",
+        "start_block_index": 0,
+        "end_block_index": 1,
+    }
 
 
 def _events(reply: Reply, blocks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -61,7 +78,9 @@ def _events(reply: Reply, blocks: list[dict[str, Any]]) -> Iterator[dict[str, An
         deltas: list[dict[str, Any]]
         if block["type"] == "text":
             start: dict[str, Any] = {"type": "text", "text": ""}
-            deltas = [{"type": "text_delta", "text": piece} for piece in reply.pieces]
+            deltas = [{"type": "text_delta", "text": w} for w in Reply(text=block["text"]).pieces]
+            for citation in block.get("citations", ()):
+                deltas.append({"type": "citations_delta", "citation": citation})
         elif block["type"] == "tool_use":
             start = {**block, "input": {}}
             text = json.dumps(block["input"])

@@ -55,11 +55,13 @@ class Fault:
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What a model says, in no provider's words yet. calls: (name, arguments) of tools."""
+    """What a model says, in no provider's words yet. calls: (name, arguments) of tools. cites:
+    (text, indexes of sources), which follow the text."""
 
     text: str = ""
     finish: Literal["stop", "length", "blocked", "tool_calls", "none"] = "stop"
     calls: Sequence[tuple[str, Mapping[str, Any]]] = ()
+    cites: Sequence[tuple[str, Sequence[int]]] = ()
     stall: float = 0.0  # after the first word, of an answer that is streamed; as in Fault
     cut: bool = False
 
