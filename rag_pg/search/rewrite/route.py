@@ -39,10 +39,11 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _LIST = re.compile(
-    r"\W*(?:please\s+)?(?:list|show(?:\s+me)?|give\s+me|name|which|(?:what|which)\s+are)\s+",
+    r"\W*(?:please\s+)?(?:list|show(?:\s+me)?|give\s+me|name|which|(?:what|which)\s+are|"
+    r"what(?=\s+(?:documents|files|pages|articles)\b))\s+",
     re.IGNORECASE,
 )
-_CODED = re.compile(r"\w[\d_./-]+\w|\d|[a-z][A-Z]|^\W*[\"“„«].+[\"”“»]\W*$")
+_CODED = re.compile(r"\w[_./]\w|\d|^\W*[\"“„«].+[\"”“»]\W*$")
 _ORDER = re.compile(
     r"\b(?:(?P<latest>latest|newest|most\s+recent)|(?P<oldest>oldest|earliest))\b", re.IGNORECASE
 )

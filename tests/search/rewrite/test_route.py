@@ -52,6 +52,7 @@ def test_small_talk_needs_no_document(question: str) -> None:
         ),
         ("Which languages are there?", MetadataQuery(kind="values", values_of="language")),
         ("List all documents", MetadataQuery(kind="list", limit=10)),
+        ("What documents do you have?", MetadataQuery(kind="list", limit=10)),
         (
             "Show me the 5 latest contracts",
             MetadataQuery(
@@ -88,6 +89,8 @@ def test_counts_and_lists_whose_every_word_is_explained_are_metadata(
         "How do I reset my password?",
         "reset my password",
         "password reset",
+        "follow-up questions",
+        "FastAPI cors credentials",
         "What does VPN-4711 mean?",
     ],
 )
@@ -96,7 +99,7 @@ def test_questions_about_what_documents_say_are_retrieval(question: str) -> None
 
 
 @pytest.mark.parametrize(
-    "question", ["error VPN-4711", "allow_origins", "response_model FastAPI", '"exact words"']
+    "question", ["error VPN-4711", "allow_origins", "tutorial/cors.md", '"exact words"']
 )
 def test_a_look_up_is_a_plain_search(question: str) -> None:
     assert route(question).name == "search"
