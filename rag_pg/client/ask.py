@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question
+from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question, find_strategy
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, read_history
@@ -67,6 +67,7 @@ def _ask(
         max_tokens=options.pop("max_tokens", None),
         max_cost=options.pop("max_cost", None),
     )
+    find_strategy(strategy)  # a rewrite may cost a call of a model
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
     model = models.llm(llm) if isinstance(llm, str | None) else llm
     helper_llm = models.helper_llm(helper) if isinstance(helper, str | None) else helper

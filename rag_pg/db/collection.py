@@ -29,7 +29,7 @@ class Collections(Statements):
         return int(
             self._scalar(
                 """SELECT rag.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
-                   %(language)s::pg_catalog.regconfig, %(chunking)s, %(index_options)s)""",
+                   rag._find_language(%(language)s), %(chunking)s, %(index_options)s)""",
                 name=name,
                 model=model,
                 dimensions=dimensions,
@@ -49,6 +49,12 @@ class Collections(Statements):
             CollectionInfo, "SELECT * FROM rag.get_collection(%(name)s)", name=name
         )
         return found
+
+    def check_language(self, name: str) -> str:
+        """Return a language's name where it is a text search configuration.
+        Raises InvalidInput."""
+        self._scalar("SELECT rag._find_language(%(name)s)::pg_catalog.text", name=name)
+        return name
 
     def find_collection(self, name: str) -> CollectionInfo | None:
         try:

@@ -251,8 +251,6 @@ def database_errors() -> Iterator[None]:
             f"{exc.object[exc.start : exc.end]!a} in {exc.object!a:.100} cannot be stored as "
             f"{exc.encoding}: take it out, or decode the text by its own encoding"
         ) from exc
-    except RecursionError as exc:  # by the encoder of JSON
-        raise InvalidInput("a value is nested too deeply; 100 levels are plenty") from exc
 
 
 def _translated(exc: psycopg.Error) -> RagError:

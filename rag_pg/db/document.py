@@ -13,6 +13,7 @@ from psycopg import sql
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
+from rag_pg.db.arguments import checked_json
 from rag_pg.db.connection import Statements, halfvec_type, vector_schema
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import InvalidInput, InvalidQuery
@@ -202,6 +203,6 @@ def _staged_row(place: int, record: Mapping[str, Any], dimensions: int) -> Seque
         record.get("title") or "",
         record.get("heading") or "",
         record["content"],
-        Jsonb(record.get("metadata") or {}),
+        checked_json(f"chunk {place}: metadata", Jsonb(record.get("metadata") or {})),
         embedding,
     )

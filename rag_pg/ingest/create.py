@@ -32,6 +32,7 @@ def open_collection(
     found = database.find_collection(name)
     if found is None:
         model = model or DEFAULT_MODEL
+        language = database.check_language(language or "english")  # opening a model takes longer
         if dimensions is None:
             embedder = models.embedder(model)
             check_chunking(chunking or {}, embedder)
@@ -43,7 +44,7 @@ def open_collection(
             model=model,
             dimensions=dimensions,
             distance=distance or "cosine",
-            language=language or "english",
+            language=language,
             chunking=chunking or {},
             index_options=index_options or {},
         )

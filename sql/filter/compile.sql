@@ -202,6 +202,53 @@ COMMENT ON FUNCTION rag._compile_object(integer, jsonb, integer) IS
 $$A filter object, compiled: all of its keys hold.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._check_filter_size(named text, filters jsonb)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _parts bigint;
+    _values bigint;
+BEGIN
+    IF octet_length(filters::text) > 1000000 THEN
+        RAISE EXCEPTION '% % bytes', named, octet_length(filters::text)
+        USING ERRCODE = 'RG004', HINT = 'use at most 1000000: give the documents a field that says '
+            'what the list says';
+    END IF;
+    -- First, as counting the parts takes time by the square of the depth.
+    IF jsonb_path_exists(filters, 'strict $.**{100}') THEN
+        RAISE EXCEPTION '% values nested more than 100 deep', named USING ERRCODE = 'RG004',
+        HINT = 'ask for a part of the value: {"author.name": "Ann"}';
+    END IF;
+    -- Planning takes time by the square of the conditions. A keyword search reads the condition in
+    -- up to twenty statements, so what one of them costs is bounded too.
+    SELECT (SELECT count(*)
+        FROM jsonb_path_query(filters,
+            'strict $.** ? (@.type() == "object").keyvalue().key'))
+         + count(e.value) FILTER (WHERE jsonb_typeof(e.value) IN ('object', 'array')),
+        count(e.value)
+    INTO _parts, _values
+    FROM jsonb_path_query(filters, 'strict $.** ? (@.type() == "array")') AS a (list),
+        LATERAL jsonb_array_elements(a.list) AS e;  -- [*] would look each up from the first
+    IF _parts > 1000 THEN
+        RAISE EXCEPTION '% % parts', named, _parts USING ERRCODE = 'RG004',
+        HINT = 'use at most 1000: its keys at all levels, and the objects and lists within lists; '
+               'many values of one field are one $in';
+    END IF;
+    IF _values > 5000 THEN
+        RAISE EXCEPTION '% % values in lists', named, _values USING ERRCODE = 'RG004',
+        HINT = 'use at most 5000: give the documents a field that says what the list says, or ask '
+               'in several calls';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_filter_size(text, jsonb) IS
+$$Error RG004 for a filter, or the filters of all boosts, that would take more than about a second.
+named: how the message begins.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.compile_filter(
     collection_key integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean,
         OUT undeclared text[])
@@ -209,39 +256,9 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _parts bigint;
-    _values bigint;
     _columns bigint;
 BEGIN
-    IF octet_length(metadata_filter::text) > 4000000 THEN
-        RAISE EXCEPTION 'the filter has % bytes', octet_length(metadata_filter::text)
-        USING ERRCODE = 'RG004', HINT = 'use at most 4000000';
-    END IF;
-    -- First, as counting the parts takes time by the square of the depth.
-    IF jsonb_path_exists(metadata_filter, 'strict $.**{100}') THEN
-        RAISE EXCEPTION 'the filter''s values are nested more than 100 deep'
-            USING ERRCODE = 'RG004',
-        HINT = 'ask for a part of the value: {"author.name": "Ann"}';
-    END IF;
-    -- Planning takes time by the square of the conditions.
-    SELECT (SELECT count(*)
-        FROM jsonb_path_query(metadata_filter,
-            'strict $.** ? (@.type() == "object").keyvalue().key'))
-         + count(e.value) FILTER (WHERE jsonb_typeof(e.value) IN ('object', 'array')),
-        count(e.value)
-    INTO _parts, _values
-    FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "array")') AS a (list),
-        LATERAL jsonb_array_elements(a.list) AS e;  -- [*] would look each up from the first
-    IF _parts > 1000 THEN
-        RAISE EXCEPTION 'the filter has % parts', _parts USING ERRCODE = 'RG004',
-        HINT = 'use at most 1000: its keys at all levels, and the objects and lists within lists; '
-               'many values of one field are one $in';
-    END IF;
-    IF _values > 20000 THEN
-        RAISE EXCEPTION 'the filter''s lists have % values', _values USING ERRCODE = 'RG004',
-        HINT = 'use at most 20000: give the documents a field that says what the list says, or ask '
-               'in several calls';
-    END IF;
+    PERFORM rag._check_filter_size('the filter has', metadata_filter);
     SELECT count(*) INTO _columns
     FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "object").keyvalue().key
         ? (@ == "$title" || @ == "$media_type" || @ == "$created_at" || @ == "$updated_at")') AS k;

@@ -99,9 +99,11 @@ BEGIN
         RAISE EXCEPTION '% boosts were given', jsonb_array_length(boosts) USING ERRCODE = 'RG004',
         HINT = 'use at most 32; chunks that share a boost can share its filter, by $or';
     END IF;
+    PERFORM rag._check_filter_size('the boosts have', boosts);
     FOR _boost IN SELECT b.value FROM jsonb_array_elements(boosts) AS b LOOP
         IF jsonb_typeof(_boost) <> 'object' OR (_boost ? 'recency') = (_boost ? 'filter') THEN
-            RAISE EXCEPTION 'boost % has neither or both of filter and recency', _boost
+            RAISE EXCEPTION 'boost % has neither or both of filter and recency',
+                left(_boost::text, 100)
             USING ERRCODE = 'RG004',
             HINT = 'use {"filter": …, "add": a, "multiply": m} or {"recency": field, "half_life": '
                 '"30 days"}';
@@ -112,7 +114,8 @@ BEGIN
                                  ELSE ARRAY['filter', 'add', 'multiply'] END)
         LIMIT 1;
         IF _key IS NOT NULL THEN
-            RAISE EXCEPTION 'boost % has an unknown key %', _boost, quote_literal(_key)
+            RAISE EXCEPTION 'boost % has an unknown key %', left(_boost::text, 100),
+                quote_literal(left(_key, 100))
                 USING ERRCODE = 'RG004',
             HINT = 'a filter boost takes add and multiply, a recency boost half_life and weight';
         END IF;
@@ -123,7 +126,8 @@ BEGIN
             THEN (_boost -> n.key)::numeric NOT BETWEEN n.low AND n.high ELSE true END
         LIMIT 1;
         IF _key IS NOT NULL THEN
-            RAISE EXCEPTION '% of boost % is out of range', _key, _boost USING ERRCODE = 'RG004',
+            RAISE EXCEPTION '% of boost % is out of range', _key, left(_boost::text, 100)
+            USING ERRCODE = 'RG004',
             HINT = 'add is -1000 to 1000, multiply 0 to 1000, weight 0 to 1';
         END IF;
         IF _boost ? 'recency' AND NOT coalesce(CASE
@@ -133,7 +137,8 @@ BEGIN
                 AND (_boost ->> 'recency' IN ('$created_at', '$updated_at')
                     OR NOT starts_with(_boost ->> 'recency', '$')) END, false)
         THEN
-            RAISE EXCEPTION 'boost % needs a field and a half_life', _boost USING ERRCODE = 'RG004',
+            RAISE EXCEPTION 'boost % needs a field and a half_life', left(_boost::text, 100)
+            USING ERRCODE = 'RG004',
             HINT = 'e.g. {"recency": "published_at", "half_life": "30 days"}; the document''s own '
                 'are $created_at and $updated_at';
         END IF;

@@ -211,7 +211,12 @@ def test_a_misspelt_collection_is_named_with_those_there_are(
     assert run("status", "--json").stdout.count("\n") == 1
 
 
-def test_arguments_are_checked_before_a_model_is_opened(run: Run) -> None:
+def test_arguments_are_checked_before_a_model_is_opened(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for key in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(key, raising=False)
+    write(tmp_path / "in", a__dot__md="text")
     for arguments, said in (
         (("search", "fish", "--limit", "-1"), "limit -1 is out of range"),
         (("search", "fish", "--offset", "-1"), "offset -1 is out of range"),
@@ -221,11 +226,21 @@ def test_arguments_are_checked_before_a_model_is_opened(run: Run) -> None:
         (("documents", "--limit", "-1"), "limit -1 is out of range"),
         (("facets", "lang", "--limit", "0"), "limit 0 is out of range"),
         (("jobs", "--limit", "-1"), "limit -1 is out of range"),
+        (("add", "in", "-c", "new", "--language", "klingon"), "configuration 'klingon'"),
+        (("add", "in", "-c", "new", "--language", "5"), "configuration '5'"),
+        (("ask", "fish", "--limit", "0", "--llm", "gemini"), "limit 0 is out of range"),
+        (("ask", "fish", "--filter", '{"n": {"$near": 1}}', "--llm", "gemini"), "'$near'"),
+        (("ask", "fish", "--strategy", "sinlge", "--llm", "gemini"), "no strategy 'sinlge'"),
+        (("ask", "fish", "--rewrite", "hide", "--llm", "gemini"), "no rewrite 'hide'"),
+        (("ask", "fish", "--history", '[{"role": 5}]', "--llm", "gemini"), "turn 1"),
+        (("ask", " ", "--llm", "gemini"), "the query is empty"),
+        (("ask", "fish", "--limit", "0", "--helper-llm", "gemini"), "limit 0 is out of range"),
     ):
         done = run(*arguments)
         assert said in str(done.exception), arguments
         assert isinstance(done.exception, InvalidInput), arguments
     assert "unknown embedding model" in str(run("search", "fish").exception)
+    assert run("status", "--json").stdout.count("\n") == 1
 
 
 def test_a_filter_that_is_nested_too_deeply_is_told_in_a_line(run: Run) -> None:

@@ -1,5 +1,6 @@
 """Arguments from Python and SQL that no database can take: an error of one line that names them."""
 
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -67,12 +68,73 @@ def docs(new_database: Any, template: str, tmp_path_factory: pytest.TempPathFact
         (lambda d: d.search("fish", filter=nested(3000, "$not")), "nested more than 100 deep"),
         (lambda d: d.search("fish", filter={"a": nested(3000, "b")}), "nested more than 100 deep"),
         (lambda d: d.search("fish", boosts=[nested(3000, "filter")]), "nested"),
+        (
+            lambda d: d.search("fish", boosts=[{"filter": {}, "multiply": float("nan")}]),
+            r"boosts\[0\]\.multiply is nan, a number that JSON does not have",
+        ),
+        (lambda d: d.search("a\0b", filter={"a": "b\0c"}), r"filter.a 'b\\x00c' holds a NUL"),
+        (lambda d: d.search("fish", filter={"a\0": 1}), r"a key of filter 'a\\x00' holds a NUL"),
+        (lambda d: d.document("a\0b"), r"uri 'a\\x00b' holds a NUL character"),
+        (lambda d: d.delete("a\0b"), r"'a\\x00b' holds a NUL character"),
+        (lambda d: d.facets("a\0b"), r"field 'a\\x00b' holds a NUL character"),
+        (
+            lambda d: d.count(filter={"n": 10**5000}),
+            "filter.n is a number of more than 4000 digits",
+        ),
+        (lambda d: d.rag.collection("a\0b"), r"name 'a\\x00b' holds a NUL character"),
+        (lambda d: d.rag.collection("b", language="a\0b"), r"'a\\x00b' holds a NUL character"),
+        (
+            lambda d: d.rag.collection("b", chunking={"method": float("inf")}),
+            "chunking.method is inf",
+        ),
+        (
+            lambda d: d.add_chunks(
+                [{"uri": "a", "content": "b", "embedding": [0.5] * 32, "metadata": {"n": 1e400}}]
+            ),
+            "chunk 0: metadata.n is inf, a number that JSON does not have",
+        ),
     ],
 )
 def test_a_wrong_argument_is_named_in_one_line(docs: Collection, call: Any, message: str) -> None:
     with pytest.raises(RagError, match=message) as caught:
         call(docs)
     assert isinstance(caught.value, InvalidInput) and "\n" not in str(caught.value)
+
+
+def test_of_documents_that_no_database_holds_each_is_told_by_itself(docs: Collection) -> None:
+    moment = datetime(2024, 2, 29)
+    values = {
+        "nan": float("nan"),
+        "infinite": 1e400,
+        "huge": 10**5000,
+        "date": moment,
+        "bytes": b"x",
+        "set": {1},
+        "nul": "a\0b",
+        "lone": LONE,
+        "deep": nested(3000, "b"),
+    }
+    report = docs.add(
+        *[{"uri": n, "content": "bird", "metadata": {"x": [v]}} for n, v in values.items()],
+        {"uri": "good", "content": "blue bird", "metadata": {"x": [10**300, 0.5, -0.0, None]}},
+        wait=False,
+    )
+    reasons = {failure.uri: failure.error for failure in report.failures}
+    assert reasons.keys() == values.keys()
+    for name, words in (
+        ("nan", "documents[0].metadata.x[0] is nan, a number that JSON does not have"),
+        ("infinite", "is inf, a number that JSON does not have"),
+        ("huge", "is a number of more than 4000 digits: pass it as text"),
+        ("date", "(datetime), which JSON does not have"),
+        ("bytes", "is b'x' (bytes), which JSON does not have"),
+        ("set", "is {1} (set), which JSON does not have"),
+        ("nul", "holds a NUL character, which no text can"),
+        ("lone", "holds a lone surrogate"),
+        ("deep", "nested too deeply"),
+    ):
+        assert words in reasons[name]
+    stored = docs.document("good")
+    assert stored is not None and stored.metadata["x"] == [10**300, 0.5, 0, None]
 
 
 def test_numbers_of_other_libraries_are_whole_numbers(docs: Collection) -> None:

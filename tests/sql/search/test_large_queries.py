@@ -97,7 +97,7 @@ def test_a_filter_of_too_many_parts_is_refused(
             " %s::jsonb)))"
         ),
     ):
-        with pytest.raises(psycopg.Error, match=r"the filter has \d+ parts") as caught:
+        with pytest.raises(psycopg.Error, match=r"(filter has|boosts have) \d+ parts") as caught:
             filled.execute(f"SELECT * FROM {call}".encode(), [json.dumps(metadata_filter)])
         assert caught.value.sqlstate == "RG004"
         assert "at most 1000" in (caught.value.diag.message_hint or "")
@@ -125,8 +125,8 @@ def test_a_deep_filter_is_refused_before_its_parts_are_counted(
 @pytest.mark.parametrize(
     ("metadata_filter", "passing"),
     [
-        ({"a": {"$in": list(range(20_000))}}, 200),
-        ({"a": {"$in": [f"value{i}" for i in range(20_000)]}}, 0),
+        ({"a": {"$in": list(range(5_000))}}, 200),
+        ({"a": {"$in": [f"value{i}" for i in range(5_000)]}}, 0),
         ({"$or": [{"a": i} for i in range(490)]}, 200),
         ({"$and": [{f"f{i}": {"$gte": i}} for i in range(330)]}, 0),
     ],
@@ -164,9 +164,9 @@ def test_boosts_and_candidates_are_capped(filled: Connection) -> None:
 @pytest.mark.parametrize(
     ("metadata_filter", "message"),
     [
-        ({"a": {"$in": list(range(20_001))}}, "lists have 20001 values"),
-        ({"a": {"$in": [list(range(700))] * 30}}, "lists have 21030 values"),
-        ({"a": "x" * 4_000_000}, "the filter has 40000"),
+        ({"a": {"$in": list(range(5_001))}}, "has 5001 values in lists"),
+        ({"a": {"$in": [list(range(700))] * 8}}, "has 5608 values in lists"),
+        ({"a": "x" * 1_000_000}, "the filter has 10000"),
         (
             {"$and": [{"$title": {"$ne": f"t{i}"}} for i in range(11)]},
             "asks for columns 11 times",
@@ -181,6 +181,46 @@ def test_a_filter_that_would_take_seconds_is_refused(
         filled.execute("SELECT rag.count_documents('c', %s)", [json.dumps(metadata_filter)])
     assert caught.value.sqlstate == "RG004"
     assert caught.value.diag.message_hint
+
+
+@pytest.mark.parametrize(
+    "boost",
+    [
+        {"filter": {"a": {"$in": list(range(5_000))}}, "factor": 2},
+        {"filter": {"a": {"$in": list(range(5_000))}}, "multiply": -1},
+        {"filter": {"a": {"$in": list(range(5_000))}}, "recency": "a"},
+        {"k" * 50_000: 1, "filter": {}},
+        {"recency": "a" * 50_000},
+    ],
+    ids=["unknown key", "range", "both", "long key", "long field"],
+)
+def test_a_wrong_boost_is_told_in_a_short_message(filled: Connection, boost: Any) -> None:
+    with pytest.raises(psycopg.Error) as caught:
+        filled.execute(
+            "SELECT * FROM rag.search('c', 'alpha', boosts => %s)", [json.dumps([boost])]
+        )
+    assert caught.value.sqlstate == "RG004"
+    assert len(caught.value.diag.message_primary or "") < 400
+
+
+@pytest.mark.parametrize(
+    ("metadata_filter", "message"),
+    [
+        ({"a": {"$in": list(range(200))}}, "the boosts have 6432 values in lists"),
+        ({"$or": [{"a": i} for i in range(20)]}, r"the boosts have 14\d\d parts"),
+        ({"a": "x" * 40_000}, r"the boosts have 12\d{5} bytes"),
+    ],
+    ids=["values", "parts", "bytes"],
+)
+def test_all_boosts_together_are_as_large_as_a_filter(
+    filled: Connection, metadata_filter: dict[str, Any], message: str
+) -> None:
+    boosts = [{"filter": metadata_filter, "multiply": 2}] * 32
+    search = "SELECT count(*) FROM rag.search('c', 'alpha', boosts => %s)"
+    with pytest.raises(psycopg.Error, match=message) as caught:
+        filled.execute(search, [json.dumps(boosts)])
+    assert caught.value.sqlstate == "RG004" and caught.value.diag.message_hint
+    assert filled.execute(search, [json.dumps(boosts[:16])]).fetchone() == (10,)
 
 
 def test_lists_in_long_lists_are_compared_in_linear_time(connection: Connection) -> None:
