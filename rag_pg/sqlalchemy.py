@@ -13,7 +13,8 @@ runs on its own engine, synchronous or asynchronous, in its own transaction.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pgvector.sqlalchemy import HALFVEC
@@ -34,11 +35,29 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import SQLCoreOperations
+from sqlalchemy.types import UserDefinedType
 
 SCHEMA = "rag"
 Expression = SQLCoreOperations[
     Any
 ]  # any argument may also come from another table of the statement
+
+
+class QualifiedJsonb(UserDefinedType[Any]):
+    """JSONB whose cast names its schema: a session's search_path may have another type's first.
+
+    The casts of the other parameters are words of SQL itself, such as INTEGER.
+    """
+
+    cache_ok = True
+    render_bind_cast = True
+
+    def get_col_spec(self, **options: Any) -> str:
+        return "pg_catalog.jsonb"
+
+    def bind_processor(self, dialect: Any) -> Callable[[Any], str]:
+        return json.dumps
+
 
 PARAMETERS: dict[str, Any] = {
     "collection": Text(),
@@ -46,7 +65,7 @@ PARAMETERS: dict[str, Any] = {
     "query_embedding": HALFVEC(),
     "result_limit": Integer(),
     "result_offset": Integer(),
-    "metadata_filter": JSONB(),
+    "metadata_filter": QualifiedJsonb(),
     "vector_weight": Double(),
     "keyword_weight": Double(),
     "fusion": Text(),
@@ -54,7 +73,7 @@ PARAMETERS: dict[str, Any] = {
     "candidate_limit": Integer(),
     "diversity": Double(),
     "per_document": Integer(),
-    "boosts": JSONB(),
+    "boosts": QualifiedJsonb(),
     "duplicates": Boolean(),
     "ef_search": Integer(),
     "expected_space": Integer(),
@@ -64,7 +83,7 @@ PARAMETERS: dict[str, Any] = {
     "uri": Text(),
     "content": Text(),
     "title": Text(),
-    "metadata": JSONB(),
+    "metadata": QualifiedJsonb(),
     "media_type": Text(),
 }
 

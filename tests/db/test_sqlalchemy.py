@@ -104,7 +104,7 @@ def rows(engine: sa.Engine, statement: sa.Select[Any]) -> list[Any]:
 def rendered(statement: Any) -> str:
     """The statement in one line, without the casts of its parameters."""
     text = " ".join(str(statement.compile(dialect=DIALECT)).split())
-    return re.sub(r"(\)s)::[A-Z]+", r"\1", text)
+    return re.sub(r"(\)s)::(?:[A-Z]+|pg_catalog\.\w+)", r"\1", text)
 
 
 # --- the construct is what the database has
@@ -125,7 +125,7 @@ def test_every_parameter_of_the_sql_function_is_accepted(
     for name, type_ in found:
         assert name in accepted, f"rag.{function.__name__} has a new parameter {name}"
         given = PARAMETERS[name].compile(dialect=DIALECT)
-        assert given.lower() == type_.removeprefix("public."), name
+        assert given.lower().removeprefix("pg_catalog.") == type_.removeprefix("public."), name
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -279,6 +279,46 @@ def test_asynchronous_engines_run_the_same_statements(
 
     english = {"lang": "en"}
     assert asyncio.run(life()) == [("fish", english), ("bird", english)]
+
+
+@pytest.mark.parametrize("open_engine", [psycopg_engine, asyncpg_engine])
+def test_a_type_before_pg_catalog_is_not_used(
+    engine: sa.Engine, dsn: str, open_engine: Callable[[str], Any]
+) -> None:
+    from sqlalchemy.ext.asyncio import AsyncSession
+
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        name = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+        for statement in (
+            "CREATE SCHEMA first",
+            "CREATE FUNCTION first.told() RETURNS boolean LANGUAGE plpgsql AS"
+            " $$ BEGIN RAISE 'used'; END $$",
+            *(
+                f"CREATE DOMAIN first.{kind} AS pg_catalog.{kind} CHECK (first.told())"
+                for kind in ("jsonb", "text", "varchar", "int4", "float8", "bool", "uuid")
+            ),
+            f"ALTER DATABASE {name} SET search_path = first, pg_catalog, public",
+        ):
+            connection.execute(statement.encode())
+    opened = open_engine(dsn)
+
+    async def life() -> Any:
+        hits = search(
+            "docs",
+            query_text="red",
+            filter={"lang": "en"},
+            limit=3,
+            vector_weight=0.25,
+            duplicates=True,
+            boosts=[{"filter": {"lang": "de"}, "multiply": 2}],
+        )
+        async with AsyncSession(opened) as session:
+            await session.execute(put_document("docs", "sea", "A red sea.", metadata={"n": 1}))
+            found = (await session.execute(sa.select(hits.c.uri))).scalars().all()
+        await opened.dispose()
+        return found
+
+    assert asyncio.run(life()) == ["fish"]
 
 
 # --- Alembic
