@@ -10,7 +10,7 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import Prompt, build_prompt
 from rag_pg.text import Fence
-from rag_pg.types import Answer, Citation, Completion, Event, Hit, Message
+from rag_pg.types import Answer, Citation, Completion, Event, Hit
 
 
 def prompt_for(question: str, hits: Sequence[Hit], context: AnswerContext) -> Prompt:
@@ -48,15 +48,12 @@ def write_answer(
     prompt = prompt_for(question, hits, context)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
-    text = (
-        f"{prompt.text}\n{quote_model('answered on the way, to be checked against the sources', findings)}"
-        if findings
-        else prompt.text
-    )
-    messages = [
-        Message(role="system", content=prompt.system),
-        Message(role="user", content=text),
-    ]
+    more = ""
+    if findings:
+        name = "answered on the way, to be checked against the sources"
+        more = f"\n{quote_model(name, findings)}"
+    cites = context.llm is not None and context.llm.capabilities.citations
+    messages = prompt.messages(more=more, cites=cites)
     return read_answer(
         lambda show: context.complete(messages, purpose="answer", show=show),
         [replace(s, quote=quotes[s.chunk_id]) for s in prompt.sources]
