@@ -19,6 +19,7 @@ FRAGMENT_WORDS = 9
 SKIPPED = FUNCTION_WORDS | FILLER | PRONOUNS  # at the beginning of a topic
 
 _TOKENS = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_OTHER_SCRIPTS = re.compile(r"[\u0590-\u1dff\u2e80-\uffef]")  # whose question words are not known
 _SENTENCE = re.compile(r"[^.!?。！？]*[.!?。！？]?")
 
 _THAT = re.compile(  # "that" and "this" without a clause of their own; "there" but not "is there a"
@@ -91,7 +92,7 @@ def _speaks_of_before(tokens: Sequence[str], place: int) -> bool:
 
 def _is_fragment(question: str, tokens: Sequence[str]) -> bool:
     """Whether it asks without a verb: "With several workers?", "Why burgers?"."""
-    if not question.endswith(("?", "？", "؟")) or not tokens:
+    if not question.endswith("?") or not tokens or _OTHER_SCRIPTS.search(question):
         return False
     if tokens[0] in ("why", "warum", "pourquoi") and len(tokens) <= 4:
         return True

@@ -31,6 +31,9 @@ comment que quoi quel quelle quels quelles où quand pourquoi qui est sont peut 
 cómo qué cuál cuáles dónde cuándo quién es son puede puedo hay cuánto
 come che cosa quale quali dove perché chi sono
 как что какой какая какие где когда почему кто сколько можно
+como quando onde quem quais posso pode quanto hoe wat welke waar wanneer waarom wie kan kunnen
+jak co jaki jaka jakie gdzie kiedy dlaczego kto czy ile hur vad vilken var när varför vem hvordan
+hvad hva hvilken hvor hvornår hvorfor hvem nasıl ne nerede neden kim hangi mi mı
 """
 OPENERS = frozenset(_OPENERS.split())
 

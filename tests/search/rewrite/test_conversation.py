@@ -46,6 +46,8 @@ def decisions(result: Rewritten) -> list[str]:
         "Only predefined values?",
         "How is the router for that written?",
         "How are its values cached?",
+        "What are the drawbacks?",
+        "Does the same apply for groups?",
         "Und für Cookies?",
         "Wie teste ich diese?",
         "Et pour les fichiers ?",
@@ -71,6 +73,10 @@ def test_a_question_that_speaks_of_something_before_needs_the_history(question: 
         "Another question: how do I debug the application in PyCharm?",
         "Wie liefere ich statische Dateien aus dem Ordner aus?",
         "cors allow credentials",
+        "Hoe kan ik een bestand uploaden?",
+        "Jak mogę zresetować hasło?",
+        "如何重置我的密码和用户名？",
+        "What are the system requirements?",
     ],
 )
 def test_a_question_that_stands_alone_does_not(question: str) -> None:
