@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Vectors
 
@@ -86,4 +86,13 @@ class Reranker(Protocol):
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
         """Return a float array (len(texts),) in the order of `texts`; larger is better."""
+        ...
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """What can tell beforehand whether it will work: a provider with its key and model."""
+
+    def check(self) -> None:
+        """Raises: ProviderAuth, ProviderError."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
@@ -17,18 +17,6 @@ Vectors = NDArray[np.float32]
 Scores = NDArray[np.float64]
 
 _MARKUP = re.compile(r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
-
-
-# --- protocols: what a plug-in has to offer ------------------------------------------------
-
-
-@runtime_checkable
-class Checked(Protocol):
-    """What can tell beforehand whether it will work: a provider with its key and model."""
-
-    def check(self) -> None:
-        """Raises: ProviderAuth, ProviderError."""
-        ...
 
 
 # --- documents and chunks ------------------------------------------------------------------

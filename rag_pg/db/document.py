@@ -87,8 +87,8 @@ class Documents(Statements):
                 "COPY pg_temp.staged_chunks FROM STDIN WITH (FORMAT binary)"
             ) as copy:  # fmt: skip
                 copy.set_types(["int8", "text", "text", "text", "text", "jsonb", halfvec.oid])
-                for place, record in enumerate(records):
-                    copy.write_row(_staged_row(place, record, dimensions))
+                for ordinal, record in enumerate(records):
+                    copy.write_row(_staged_row(ordinal, record, dimensions))
             with connection.cursor(row_factory=class_row(LoadCounts)) as rows:
                 counts = rows.execute(
                     "SELECT * FROM rag.load_staged(%(collection)s)", {"collection": collection}
@@ -183,26 +183,26 @@ class Documents(Statements):
         )
 
 
-def _staged_row(place: int, record: Mapping[str, Any], dimensions: int) -> Sequence[object]:
+def _staged_row(ordinal: int, record: Mapping[str, Any], dimensions: int) -> Sequence[object]:
     embedding = record.get("embedding")
     if embedding is not None:
         embedding = np.asarray(embedding, dtype=np.float32)
         if embedding.shape != (dimensions,):
             raise InvalidInput(
-                f"chunk {place} ({record['uri']}): its embedding has shape {embedding.shape}, "
+                f"chunk {ordinal} ({record['uri']}): its embedding has shape {embedding.shape}, "
                 f"the collection stores {dimensions} dimensions"
             )
         if not np.isfinite(embedding).all():
             raise InvalidInput(
-                f"chunk {place} ({record['uri']}): its embedding holds NaN or infinity"
+                f"chunk {ordinal} ({record['uri']}): its embedding holds NaN or infinity"
             )
         embedding = HalfVector(embedding)
     return (
-        place,
+        ordinal,
         record["uri"],
         record.get("title") or "",
         record.get("heading") or "",
         record["content"],
-        checked_json(f"chunk {place}: metadata", Jsonb(record.get("metadata") or {})),
+        checked_json(f"chunk {ordinal}: metadata", Jsonb(record.get("metadata") or {})),
         embedding,
     )

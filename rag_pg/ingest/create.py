@@ -9,8 +9,9 @@ from typing import Any
 from rag_pg.chunk import check_chunking
 from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
+from rag_pg.protocols import Checked
 from rag_pg.providers import Models
-from rag_pg.types import Checked, CollectionInfo
+from rag_pg.types import CollectionInfo
 
 DEFAULT_MODEL = "minilm"
 

@@ -183,17 +183,17 @@ class Connection(Generic[C]):
             return ProviderTimeout(
                 f"{name} gave no answer within {self._timeout:g} s; raise timeout, or ask for less"
             )
-        said = self._clean(f"{type(exc).__name__}: {exc}")
+        detail = self._clean(f"{type(exc).__name__}: {exc}")
         if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
-            return Retryable(f"{name} at {url} broke off its answer ({said}); ask again")
+            return Retryable(f"{name} at {url} broke off its answer ({detail}); ask again")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:
             return ProviderUnavailable(
-                f"cannot reach {name} at {url} ({said}); "
+                f"cannot reach {name} at {url} ({detail}); "
                 f"check the network, the proxy and {self.provider.url_setting}"
             )
         if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
-            return ProviderUnavailable(f"{name} broke off its answer ({said}); ask again")
-        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({said})")
+            return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
+        return UnusableReply(f"{name} at {url} gave a reply that cannot be read ({detail})")
 
     def _from_response(self, response: Any, exc: Exception) -> ProviderError:
         name = self.provider.name
@@ -201,24 +201,24 @@ class Connection(Generic[C]):
         body = _error_body(response, exc)
         code = str(body.get("status") or body.get("code") or body.get("type") or "")
         label = f"{status} {code}" if code != str(status) else f"{status}"
-        said = self._clean(f"{label}: {body.get('message') or ''}")
+        detail = self._clean(f"{label}: {body.get('message') or ''}")
         refused = status in (401, 403) or "API_KEY_INVALID" in str(body.get("details"))
-        if refused or (status == 400 and "api key" in said.lower()):
+        if refused or (status == 400 and "api key" in detail.lower()):
             settings = " or ".join(self.provider.key_settings)
-            return ProviderAuth(f"{name} refused the key ({said}); check {settings}")
+            return ProviderAuth(f"{name} refused the key ({detail}); check {settings}")
         if status == 429:
             wait = _retry_after(body, response.headers)
             when = "" if wait is None else f"; it asks to wait {wait:g} s"
-            return RateLimited(f"{name}'s rate limit is reached ({said}){when}", wait)
+            return RateLimited(f"{name}'s rate limit is reached ({detail}){when}", wait)
         if status in (408, 504):
             return ProviderTimeout(
-                f"{name} did not finish within its {self._timeout:g} s ({said}); raise timeout"
+                f"{name} did not finish within its {self._timeout:g} s ({detail}); raise timeout"
             )
         if status >= 500:
-            return Retryable(f"{name} answered {said}")
+            return Retryable(f"{name} answered {detail}")
         if status < 400:  # an error inside a stream that had begun well
-            return ProviderUnavailable(f"{name} broke off its answer ({said}); ask again")
-        return ProviderError(f"{name} answered {said}")
+            return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")
+        return ProviderError(f"{name} answered {detail}")
 
     def _clean(self, text: str) -> str:
         """One line of at most 300 characters without the key."""

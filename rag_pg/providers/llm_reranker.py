@@ -98,4 +98,4 @@ def read_order(answer: str, count: int, *, was_cut: bool = False) -> list[int]:
     if not _NUMBERS.fullmatch(answer):
         return []
     named = [int(number) - 1 for number in re.findall(r"\d+", answer)]
-    return [place for place in dict.fromkeys(named) if 0 <= place < count]
+    return [position for position in dict.fromkeys(named) if 0 <= position < count]

@@ -198,10 +198,10 @@ def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         content = {"tool_call_id": message.tool_call_id, "content": message.content}
         return {"role": "tool", **content}
-    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    result: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
-        said["content"] = message.content or None
-        said["tool_calls"] = [
+        result["content"] = message.content or None
+        result["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
@@ -209,7 +209,7 @@ def _message(message: Message) -> dict[str, Any]:
             }
             for call in message.tool_calls
         ]
-    return said
+    return result
 
 
 def _completion(

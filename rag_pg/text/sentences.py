@@ -82,9 +82,9 @@ def split_sentences(text: str) -> list[Sentence]:
 
 def _sentence(text: str, start: int, stop: int, kind: Kind) -> Sentence:
     """The sentence without white space around it, of whatever kind."""
-    said = text[start:stop].strip()
-    begin = text.index(said, start)
-    return Sentence(start=begin, stop=begin + len(said), text=said, kind=kind)
+    stripped = text[start:stop].strip()
+    begin = text.index(stripped, start)
+    return Sentence(start=begin, stop=begin + len(stripped), text=stripped, kind=kind)
 
 
 def _introduces(sentence: Sentence, gap: str, length: int) -> bool:

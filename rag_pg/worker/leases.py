@@ -1,4 +1,4 @@
-"""The heartbeat: keeps the leases of what a worker holds, and tells the database that it lives."""
+"""The heartbeat: keeps the leases of a worker's jobs, and tells the database that it lives."""
 
 from __future__ import annotations
 
@@ -47,27 +47,27 @@ class Heartbeat:
         self.stop = stop
         self.error: SchemaMismatch | None = None
         self._lock = threading.Lock()
-        self._held: dict[int, Job] = {}
+        self._leased: dict[int, Job] = {}
         self._leased_at: dict[int, float] = {}  # when the database last granted it
         self._done: deque[tuple[float, str]] = deque()
         self._began = self._beat_at = self._progress_at = time.monotonic()
 
-    # --- what is held and done
+    # --- what is leased and done
 
-    def hold(self, jobs: Sequence[Job], since: float) -> None:
+    def add(self, jobs: Sequence[Job], since: float) -> None:
         """These are leased since that time of time.monotonic, at least."""
         with self._lock:
-            self._held |= {job.job_id: job for job in jobs}
+            self._leased |= {job.job_id: job for job in jobs}
             self._leased_at |= {job.job_id: since for job in jobs}
 
     def release(self, job: Job) -> None:
         """No longer extend its lease. Another lease of the same job, taken since, stays."""
         with self._lock:
-            if self._is_held(job):
-                del self._held[job.job_id]
+            if self._has_lease(job):
+                del self._leased[job.job_id]
                 del self._leased_at[job.job_id]
 
-    def holds(self, job: Job) -> bool:
+    def is_leased(self, job: Job) -> bool:
         """False as well when the lease may have run out unnoticed,
         after a sleep of the machine for example.
 
@@ -75,22 +75,22 @@ class Heartbeat:
         """
         with self._lock:
             return (
-                self._is_held(job)
+                self._has_lease(job)
                 and time.monotonic() < self._leased_at[job.job_id] + self.lease_seconds
             )
 
     def _extended(self, job: Job, since: float) -> None:
         with self._lock:
-            if self._is_held(job):
+            if self._has_lease(job):
                 self._leased_at[job.job_id] = since
 
-    def _is_held(self, job: Job) -> bool:
-        held = self._held.get(job.job_id)
-        return held is not None and held.lease == job.lease
+    def _has_lease(self, job: Job) -> bool:
+        leased = self._leased.get(job.job_id)
+        return leased is not None and leased.lease == job.lease
 
     @property
-    def held(self) -> int:
-        return len(self._held)
+    def leased(self) -> int:
+        return len(self._leased)
 
     def count(self, job: Job) -> None:
         """A job was brought to its end: it makes up the rates."""
@@ -151,12 +151,12 @@ class Heartbeat:
 
     def _beat(self) -> None:
         with self._lock:
-            held = list(self._held.values())
+            leased = list(self._leased.values())
         began = time.monotonic()
         try:
-            if held:
-                lost = set(self.database.extend_jobs(held, self.lease_seconds))
-                for job in held:
+            if leased:
+                lost = set(self.database.extend_jobs(leased, self.lease_seconds))
+                for job in leased:
                     if job.job_id in lost:
                         self.release(job)
                     else:
@@ -166,7 +166,7 @@ class Heartbeat:
                 version=self.version,
                 collections=self.collections,
                 concurrency=self.concurrency,
-                leased_jobs=len(held),
+                leased_jobs=len(leased),
                 rates=self.rates(),
             )
             self._beat_at = time.monotonic()

@@ -176,7 +176,7 @@ class Pipeline:
         """Leave out what may be another's by now, or whose document was deleted."""
         leased = []
         for task in tasks:
-            if self.heartbeat.holds(task.job):
+            if self.heartbeat.is_leased(task.job):
                 leased.append(task)
             else:
                 self.heartbeat.release(task.job)
@@ -194,7 +194,7 @@ class Pipeline:
         while not self.stop.is_set():
             began = time.monotonic()
             jobs = self._retry_while_restarting(self._take)
-            self.heartbeat.hold(jobs, began)
+            self.heartbeat.add(jobs, began)
             try:
                 tasks = [task for job in jobs if (task := self._prepare(job))]
             except BaseException:

@@ -156,7 +156,7 @@ class Worker:
             "ok": database and beat < max(self.lease_seconds, 2 * POLL_SECONDS),
             "worker": self.name,
             "database": database,
-            "held": self._heartbeat.held,
+            "leased_jobs": self._heartbeat.leased,
             "heartbeat_age": round(beat, 1),
             "progress_age": round(self._heartbeat.progress_age, 1),
         }

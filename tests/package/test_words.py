@@ -14,11 +14,7 @@ from rag_pg.db.schema import share, sql_files
 # Where names of Python are still to be changed.
 TO_CHANGE = (
     "rag_pg/answer/",
-    "rag_pg/db/document.py",
-    "rag_pg/providers/",
     "rag_pg/search/rewrite/",
-    "rag_pg/text/sentences.py",
-    "rag_pg/worker/",
 )
 
 

@@ -276,9 +276,9 @@ def test_a_lease_that_may_have_run_out_is_neither_worked_nor_extended(
     uris = put(rag, 3)
     worker = rag.worker()
     with monkeypatch.context() as patch:
-        patch.setattr(worker._heartbeat, "holds", lambda job: False)
+        patch.setattr(worker._heartbeat, "is_leased", lambda job: False)
         assert worker.drain() == 3
-    assert worker.health()["held"] == 0
+    assert worker.health()["leased_jobs"] == 0
     assert stored(connection) == 0
     connection.execute("UPDATE rag.jobs SET lease_expires_at = clock_timestamp()")
     assert worker.drain() == 3
@@ -294,20 +294,20 @@ def test_the_end_of_a_lease_leaves_a_later_lease_of_the_same_job(rag: Rag) -> No
         while not taken:  # until the lease before has ended
             taken = rag.database.take_jobs(limit=1, lease_seconds=2, collections=None, worker="w")
         (job,) = taken
-        heartbeat.hold([job], time.monotonic())
+        heartbeat.add([job], time.monotonic())
         return job
 
     first = take()
-    assert heartbeat.holds(first)
-    wait_until(lambda: not heartbeat.holds(first))
+    assert heartbeat.is_leased(first)
+    wait_until(lambda: not heartbeat.is_leased(first))
     second = take()
     assert second.job_id == first.job_id
-    assert heartbeat.holds(second)
-    assert not heartbeat.holds(first)
+    assert heartbeat.is_leased(second)
+    assert not heartbeat.is_leased(first)
     heartbeat.release(first)
-    assert heartbeat.holds(second)
+    assert heartbeat.is_leased(second)
     heartbeat.release(second)
-    assert heartbeat.held == 0
+    assert heartbeat.leased == 0
 
 
 def test_a_database_that_is_gone_ends_the_round_at_once(rag: Rag, database: Database) -> None:
@@ -624,11 +624,16 @@ def test_health_tells_life_from_death(
     runner = threading.Thread(target=worker.run)
     runner.start()
     with serve_health(worker.health, "127.0.0.1", 0) as address:
-        wait_until(lambda: worker.health()["held"] == 4)
+        wait_until(lambda: worker.health()["leased_jobs"] == 4)
         code, state = ask(address)
-        assert (code, state["ok"], state["held"], state["worker"]) == (200, True, 4, worker.name)
+        assert (code, state["ok"], state["leased_jobs"], state["worker"]) == (
+            200,
+            True,
+            4,
+            worker.name,
+        )
         release.set()
-        wait_until(lambda: worker.health()["held"] == 0)
+        wait_until(lambda: worker.health()["leased_jobs"] == 0)
         worker.stop.set()
         runner.join()
         with pytest.raises(InvalidInput, match="another --health port"), serve_health(
