@@ -94,7 +94,9 @@ def _ask(
         return searcher.find(wanted, **asked)
 
     def route(question: str) -> Route:
-        reads = model.capabilities.context_tokens if model is not None else None
+        # Who says which passages, or how many, wants no whole collection.
+        whole = given.get("rerank") is None and given.get("limit") == PASSAGES
+        reads = model.capabilities.context_tokens if model is not None and whole else None
         return searcher.route(
             question,
             helper_llm=helper_llm or model,

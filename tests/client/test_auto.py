@@ -88,6 +88,7 @@ def test_a_small_collection_is_shown_whole_where_the_model_can_read_it(docs: Col
     answer = docs.ask("When is the rent of the hall paid?", llm=llm)
     assert (answer.strategy, route(answer)["route"]) == ("full_context", "full_context")
     assert "ten years" in llm.prompts[0]
+    assert docs.ask("When is the rent of the hall paid?", llm=llm, limit=2).strategy == "single"
     small = ScriptedLLM(cite, capabilities=Capabilities(context_tokens=900))
     assert docs.ask("When is the rent of the hall paid?", llm=small).strategy == "single"
 
