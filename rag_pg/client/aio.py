@@ -144,10 +144,14 @@ class AsyncCollection:
         return self._sync.embedder
 
     async def documents(
-        self, *, filter: Mapping[str, Any] | None = None, limit: int | None = None
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        uri_prefix: str | None = None,
     ) -> AsyncIterator[Document]:
         """See Collection.documents."""
-        found = self._sync.documents(filter=filter, limit=limit)
+        found = self._sync.documents(filter=filter, limit=limit, uri_prefix=uri_prefix)
         while (document := await self.run(next, found, None)) is not None:
             yield document
 

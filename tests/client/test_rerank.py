@@ -70,6 +70,7 @@ def test_as_many_candidates_are_read_as_were_asked_for(
 def test_one_statement_is_sent_and_an_empty_result_is_not_reranked(
     docs: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    docs.search("red fish")  # before it opens its model, a collection has its arguments checked
     sent: list[Any] = []
     plain = docs.rag.database.search
 

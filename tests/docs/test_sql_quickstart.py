@@ -206,7 +206,7 @@ def test_what_a_worker_cannot_answer_is_told_to_who_asked(
         connection.execute("CALL rag.embed_query('mine', 'hello', timeout => 60)")
     assert caught.value.sqlstate == "RG009"
     with pytest.raises(psycopg.Error, match="could not answer: .*limit 0 is out of range"):
-        connection.execute("CALL rag.ask('c', 'hello', result_limit => 0, timeout => 60)")
+        connection.execute("CALL rag.ask('c', 'what is red?', result_limit => 0, timeout => 60)")
     row = connection.execute("CALL rag.ask('c', 'hello', timeout => 60)").fetchone()
     assert row is not None and row[0]["found"] is False
 

@@ -214,8 +214,8 @@ def test_the_table_is_only_read(rag: Rag, connection: Connection) -> None:
     query = 'SELECT h.xmin, h FROM "Hand Book" AS h ORDER BY h.langchain_id'
     rows = connection.execute(query).fetchall()
     writes = """CREATE FUNCTION writes() RETURNS text LANGUAGE sql AS $$
-                    INSERT INTO "Hand Book" (langchain_id, content, embedding)
-                    VALUES (gen_random_uuid(), 'x', array_fill(0, ARRAY[8])::vector)
+                    INSERT INTO public."Hand Book" (langchain_id, content, embedding)
+                    VALUES (gen_random_uuid(), 'x', array_fill(0, ARRAY[8])::public.vector)
                     RETURNING content $$;
                 CREATE VIEW tricky AS SELECT langchain_id, writes() AS content, embedding,
                     langchain_metadata

@@ -87,17 +87,16 @@ CALLS: dict[str, tuple[str, ...]] = {
     "load_staged": (
         """rag.assert_active_space('own', 1);
         CREATE TEMPORARY TABLE staged_chunks (
-            place bigint, uri text, title text, heading text, content text,
+            position bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
         INSERT INTO staged_chunks
         SELECT g, 's' || g / 2, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec
         FROM generate_series(1, 20) AS g;
         SELECT * FROM rag.load_staged('own')""",
         # so many that its index is taken away meanwhile
-        # so many that its index is taken away meanwhile
         """rag.create_collection('newest', 'none', 3);
         CREATE TEMPORARY TABLE staged_chunks (
-            place bigint, uri text, title text, heading text, content text,
+            position bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
         INSERT INTO staged_chunks
         SELECT g, 's' || g / 9, '', '', 'staged ' || g, '{}', ARRAY[1, g, 2]::real[]::halfvec

@@ -83,7 +83,8 @@ def test_a_last_block_that_had_been_begun_is_folded_and_taken_apart(churn: Conne
         "UPDATE rag.keyword_slots SET slot = slot + %(first)s",
         "UPDATE rag.keyword_segments SET segment = segment + %(first)s",
         """UPDATE rag.keyword_postings SET segment = segment + %(first)s,
-           held = CASE WHEN held < 0 THEN held ELSE held + (%(first)s::bigint << 32) END,
+           posting_or_count = CASE WHEN posting_or_count < 0 THEN posting_or_count
+               ELSE posting_or_count + (%(first)s::bigint << 32) END,
            postings = (SELECT array_agg(p + (%(first)s::bigint << 32))
                FROM unnest(postings) AS p)""",
         "UPDATE rag.keyword_totals SET next_slot = next_slot + %(first)s",
