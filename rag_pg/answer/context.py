@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from rag_pg.answer.evidence import MatchTerms
 from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens
 from rag_pg.errors import (
     AnswerBlocked,
@@ -76,7 +77,8 @@ class AnswerContext:
     """The searches, models and bounds of one question; `steps`, `notes` and `usage` tell what was done.
 
     find: searches the collection; its options are those of the question. read: a document with its
-    content, None where there is none. embedder: opens the collection's. llm: writes the answer; None: there
+    content, None where there is none. embedder: opens the collection's. match_terms: how rare the terms of a
+    question are, and which texts have them. read_around: the text around a chunk. llm: writes the answer; None: there
     is none. helper_llm: checks and extracts; None: llm. history: the conversation before the question.
     route, metadata: how a question is best answered, and what the metadata say; None: by passages.
     budget_tokens: of the sources in a prompt, counted by count_tokens. answer_tokens: of an answer's text.
@@ -89,6 +91,8 @@ class AnswerContext:
     embedder: Callable[[], Embedder] | None = None
     route: Callable[[str], Route] | None = None
     metadata: Callable[[MetadataQuery], MetadataResult] | None = None
+    match_terms: MatchTerms | None = None
+    read_around: Callable[[int], str | None] | None = None
     llm: LLM | None = None
     helper_llm: LLM | None = None
     history: Sequence[Message] = ()

@@ -1,77 +1,119 @@
-"""Answers made of the documents' own sentences: no language model, no key, nothing invented."""
+"""Answers made of the documents' own text: no language model, no key, nothing invented."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from rag_pg.answer.display import OPEN, display
+from rag_pg.answer.evidence import MatchTerms, Numbers, Words, find_words, similarity
+from rag_pg.answer.passage import Page, following_code, has_code, window
 from rag_pg.answer.prompt import cite, distinct_hits
-from rag_pg.answer.sentence_scores import Numbers, coverage, similarity
+from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
 from rag_pg.protocols import Embedder
-from rag_pg.text import FENCES, LONGEST, Sentence, plain, split_sentences, words
-from rag_pg.types import Answer, Hit, Usage
+from rag_pg.text import LONGEST, Sentence, content_words, split_sentences, words
+from rag_pg.types import Answer, Citation, Hit, Usage
+
+ReadAround = Callable[[int], str | None]
 
 MODEL = "extractive"
 NOT_FOUND = "The documents do not answer this question."
 
-MOST = 4  # sentences in an answer
-SHARE = 0.75  # of the best sentence's score, to be in the answer too
-CANDIDATES = 24  # sentences to embed: about 0.3 s with the default model on one core
-WEIGHT = 0.8  # of the covered words against the similarity of meaning
-RANK_COST = 0.02  # per rank of the hit
-FRAGMENT_COST = 0.15  # of a heading, a label, an introduction to nothing
-LIST_LENGTH = 700  # characters of a list that follows its introduction into the answer
+HITS = 8  # passages that are looked at
+EMBEDDED = 3  # sentences of each that are embedded
+FURTHER = 2  # other documents that are named, with an excerpt
+FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
+EXCERPT = 160  # characters of it
+LIMIT = 450  # characters of a passage
+HOW_TO_LIMIT = 600
 
-# The documents answer when the best similarity plus WEIGHT times the best hit's coverage reach:
-ENOUGH = 0.65
-ENOUGH_WORDS = 0.35  # the coverage alone, where the similarity cannot be relied on
+# A sentence's score: similarity of meaning, and:
+OWN_WORDS = 0.25  # x the share of the question's words that it has
+ALL_WORDS = 0.25  # x that it has together with the headings above it
+NUMBER = 0.1  # it has a number, where the question asks how much
+QUESTION_COST = 0.15  # it asks itself
+FRAGMENT_COST = 0.1  # it is a label, or introduces what does not follow
+
+# A passage's score: its standing in the search (1: the best hit's) plus its best sentence's similarity, and:
+WORDS = 0.6  # x the best share of words of a sentence with the headings above
+HEADING = 0.3  # x the similarity of its heading
+HEADING_WORDS = 0.2  # x agreement of the question's words with the last heading's
+CODE = 0.2  # it has code, where the question asks how to do something
+
+# The documents answer when the best similarity of a sentence, COVERAGE x the best share of the question's words in
+# one hit and -UNKNOWN_COST x the share of words that the collection does not have reach ENOUGH.
+COVERAGE = 0.75
+UNKNOWN_COST = 0.25
+NO_NUMBER_COST = 0.15  # how much is asked for, and the best passage has no number
+ENOUGH = 0.72
+ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class _Candidate:
-    """Sentence `place` of hit `rank`, both from 0; `shown` is its text without markup, `words` its
-    words, `context` those of the titles above it."""
+    """A hit with its sentences: displayed text, share of the question's words alone and with headings,
+    similarity (nan: not embedded) and score of each."""
 
-    rank: int
-    place: int
-    shown: str
-    words: frozenset[str]
-    context: frozenset[str]
+    hit: Hit
+    standing: float
+    sentences: list[Sentence]
+    shown: list[str]
+    own: Numbers = field(default_factory=lambda: np.zeros(0))
+    full: Numbers = field(default_factory=lambda: np.zeros(0))
+    near: Numbers = field(default_factory=lambda: np.zeros(0))
+    scores: Numbers = field(default_factory=lambda: np.zeros(0))
+    coverage: float = 0.0
+    heading: float = 0.0
+    heading_words: float = 0.0
+    score: float = 0.0
+
+    @property
+    def evidence(self) -> float:
+        return float(np.nanmax(self.near)) + COVERAGE * self.coverage
+
+    @property
+    def best(self) -> int:
+        return int(np.argmax(self.scores))
 
 
-def answer_extractive(question: str, hits: Sequence[Hit], *, embedder: Embedder | None) -> Answer:
-    """Return the 1 to 4 sentences of `hits` that best answer, grouped by source, each cited [n].
-
-    Sentences are shown without Markdown's markup (rag_pg.text.plain.plain); a citation's quote is
-    the untouched text from the first to the last of them. A sentence that introduces a list or a
-    code block brings it along. When nothing fits, `found` is False and the text names the nearest
-    document. Without an embedder, or while it fails (then noted), the words alone decide.
-
-    Measured with minilm over the 8 best hits of BM25 and vectors fused: it turns away 0, 1 and 2.5 %
-    of what Anthropic's documentation, SQuAD 2 and XQuAD-en do answer, and 98, 96 and 97 % of SciFact,
-    SQuAD and XQuAD questions asked of that documentation. 88 % of its answers to SQuAD 2 hold the
-    right one, in 320 characters. It cannot tell near misses (SQuAD 2's unanswerable questions).
-    """
-    sources = distinct_hits(hits)
-    split = [_split(hit) for hit in sources]
-    candidates = _candidates(sources, split)
-    if not candidates or not question.strip():
+def answer_extractive(
+    question: str,
+    hits: Sequence[Hit],
+    *,
+    embedder: Embedder | None,
+    match_terms: MatchTerms | None = None,
+    read_around: ReadAround | None = None,
+) -> Answer:
+    sources = distinct_hits(hits)[:HITS]
+    if not sources or not question.strip():
         return _not_found(sources, [])
-    ranks = [candidate.rank for candidate in candidates]
-    covered, best = coverage(question, [c.words | c.context for c in candidates], ranks)
-    scores = WEIGHT * covered - RANK_COST * np.array(ranks)
-    near = np.argsort(-scores, kind="stable")[:CANDIDATES]
-    candidates, scores = [candidates[index] for index in near], scores[near]
-    similar, trusted, notes = similarity(question, [c.shown for c in candidates], embedder)
-    scores = scores + similar
-    found = similar.max() + WEIGHT * best >= ENOUGH or (not trusted and best >= ENOUGH_WORDS)
-    if not found:
+    kind = question_kind(question)
+    candidates = _candidates(sources)
+    unknown = _weigh_words(question, candidates, match_terms)
+    trusted, notes = _weigh_meaning(question, kind, candidates, embedder)
+    if not _found(candidates, kind, unknown, trusted):
         return _not_found(sources, notes)
-    picked = _pick(candidates, _answers_not_questions(candidates, scores, split))
-    return _compose(picked, sources, split, notes)
+    ranked = sorted(candidates, key=lambda c: -c.score)
+    return _compose(question, ranked, kind, read_around, notes)
+
+
+def _candidates(sources: Sequence[Hit]) -> list[_Candidate]:
+    most = max((hit.score for hit in sources), default=0.0)
+    found = []
+    for rank, hit in enumerate(sources):
+        sentences = _split(hit)
+        standing = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
+        found.append(
+            _Candidate(
+                hit=hit,
+                standing=standing,
+                sentences=sentences,
+                shown=[display(s) for s in sentences],
+            )
+        )
+    return found
 
 
 def _split(hit: Hit) -> list[Sentence]:
@@ -83,94 +125,132 @@ def _split(hit: Hit) -> list[Sentence]:
     return found or [Sentence(start=start, stop=start + len(text), text=text)]
 
 
-def _show(sentence: Sentence) -> str:
-    """The text to display; a code block that a chunk cut in two is fenced again."""
-    if sentence.kind != "code":
-        return plain(sentence.text)
-    lines = [line for line in sentence.text.splitlines() if not line.lstrip().startswith(FENCES)]
-    fence = sentence.text.lstrip().split("\n", 1)[0]
-    opening = fence if fence.startswith("```") else "```"
-    return "\n".join([opening, *lines, "```"])
+def _path(hit: Hit) -> list[str]:
+    """Title and headings of a hit, from the top, none twice."""
+    parts = [hit.title, *hit.heading.split(" > ")]
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
 
 
-def _candidates(sources: Sequence[Hit], split: Sequence[Sequence[Sentence]]) -> list[_Candidate]:
-    found = []
-    for rank, sentences in enumerate(split):
-        context = frozenset(words(f"{sources[rank].title} {sources[rank].heading}"))
-        for place, sentence in enumerate(sentences):
-            shown = _show(sentence)
-            own = frozenset(words(shown))
-            found.append(
-                _Candidate(rank=rank, place=place, shown=shown, words=own, context=context)
-            )
-    return found
+def _weigh_words(
+    question: str, candidates: Sequence[_Candidate], match_terms: MatchTerms | None
+) -> float:
+    """Fill in the shares of words, and return that of words which the collection does not have."""
+    texts: list[str] = []
+    for c in candidates:
+        path = _path(c.hit)
+        texts += [": ".join(path), path[-1] if path else "", *c.shown]
+    found = find_words(question, texts, match_terms)
+    at = 0
+    for c in candidates:
+        head, last, first = at, at + 1, at + 2
+        at = first + len(c.shown)
+        places = range(first, at)
+        c.own = np.array([found.coverage(p) for p in places])
+        c.full = np.array([found.coverage(p, head) for p in places])
+        c.coverage = found.coverage(head, *places)
+        c.heading_words = _agreement(found, last, texts[last])
+    return found.unknown
 
 
-def _answers_not_questions(
-    candidates: Sequence[_Candidate], scores: Numbers, split: Sequence[Sequence[Sentence]]
-) -> Numbers:
-    """Return the scores with a question's moved to the sentence after it, and fragments lowered."""
-    moved = scores.copy()
-    at = {(c.rank, c.place): index for index, c in enumerate(candidates)}
-    for index, candidate in enumerate(candidates):
-        if candidate.shown.endswith(("?", "？", "؟")):
-            moved[index] = -math.inf
-            following = at.get((candidate.rank, candidate.place + 1))
-            if following is not None:
-                moved[following] = max(moved[following], scores[index])
-        elif _is_fragment(candidate, split[candidate.rank]):
-            moved[index] -= FRAGMENT_COST
-    return moved if np.isfinite(moved).any() else scores
+def _weigh_meaning(
+    question: str, kind: QuestionKind, candidates: Sequence[_Candidate], embedder: Embedder | None
+) -> tuple[bool, list[str]]:
+    chosen: list[list[int]] = []
+    texts: list[str] = []
+    for c in candidates:
+        order = np.argsort(-(c.own + c.full), kind="stable")[:EMBEDDED]
+        chosen.append([int(i) for i in order])
+        path = _path(c.hit)
+        texts += [c.shown[i] for i in chosen[-1]]
+        texts += [": ".join(path), path[-1] if path else ""]
+    different = list(dict.fromkeys(texts))
+    near, trusted, notes = similarity(question, different, embedder)
+    by_text = dict(zip(different, near, strict=True))
+    for c, picked in zip(candidates, chosen, strict=True):
+        path = _path(c.hit)
+        c.near = np.full(len(c.shown), np.nan)
+        c.near[picked] = [by_text[c.shown[i]] for i in picked]
+        c.heading = max(by_text[": ".join(path)], by_text[path[-1] if path else ""])
+        c.scores = np.where(np.isnan(c.near), -9.0, c.near + OWN_WORDS * c.own + ALL_WORDS * c.full)
+        asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
+        for place in range(1, len(c.shown)):  # a question is answered by what follows it
+            if asking[place - 1] and not asking[place]:
+                c.scores[place] = max(c.scores[place], c.scores[place - 1])
+        c.scores -= QUESTION_COST * np.array(asking)
+        for place, shown in enumerate(c.shown):
+            c.scores[place] += NUMBER * (kind == "quantity" and has_number(shown))
+            c.scores[place] -= FRAGMENT_COST * _is_fragment(c, place)
+        c.score = (
+            c.standing
+            + float(np.nanmax(c.near))
+            + WORDS * float(c.full.max())
+            + HEADING * c.heading
+            + HEADING_WORDS * c.heading_words
+            + CODE * (kind == "how_to" and has_code(c.hit.content))
+        )
+    return trusted, notes
 
 
-def _is_fragment(candidate: _Candidate, sentences: Sequence[Sentence]) -> bool:
-    """Whether it is short and no sentence, or introduces something that does not follow."""
-    if candidate.shown.endswith((":", "：")):
-        return _end_of_list(sentences, candidate.place) == candidate.place + 1
-    return len(candidate.shown) < 40 and candidate.shown[-1:].isalnum()
+def _agreement(found: Words, text: int, heading: str) -> float:
+    """F1 of the question's words and a heading's, 0 to 1: neither should say what the other does not."""
+    both = found.coverage(text)
+    matched = int(found.has[text].sum())
+    others = max(len(content_words(heading)) - matched, 0) if heading else 0
+    return 2 * both / (1 + both + others / max(len(found.weights), 1)) if both else 0.0
 
 
-def _pick(candidates: Sequence[_Candidate], scores: Numbers) -> list[_Candidate]:
-    """Return the best candidates, best first, none saying what a better one says; the best of all always."""
-    picked: list[_Candidate] = []
-    for index in np.argsort(-scores, kind="stable"):
-        candidate = candidates[index]
-        if picked and (len(picked) == MOST or scores[index] < SHARE * scores.max()):
-            break
-        if not any(_repeats(candidate, other) for other in picked):
-            picked.append(candidate)
-    return picked
+def _is_fragment(c: _Candidate, place: int) -> bool:
+    shown = c.shown[place]
+    if shown.endswith(OPEN):
+        return not (place + 1 < len(c.sentences) and c.sentences[place + 1].kind == "item")
+    return len(shown) < 40 and shown[-1:].isalnum()
 
 
-def _repeats(one: _Candidate, other: _Candidate) -> bool:
-    """Whether `one` says little that `other` does not, or `other` over again and more."""
-    new = len(one.words - other.words)
-    return new <= 0.1 * len(one.words) or other.shown in one.shown
+def _found(
+    candidates: Sequence[_Candidate], kind: QuestionKind, unknown: float, trusted: bool
+) -> bool:
+    """Whether the evidence is enough; unknown: the share of words that the collection does not have.
+
+    Where it has none of them the question is in another language, and meaning alone decides.
+    """
+    near = max(float(np.nanmax(c.near)) for c in candidates)
+    by_words = COVERAGE * max(c.coverage for c in candidates)
+    if by_words:
+        by_words -= UNKNOWN_COST * unknown
+    best = max(candidates, key=lambda c: c.score)
+    if kind == "quantity" and not any(has_number(shown) for shown in best.shown):
+        by_words -= NO_NUMBER_COST
+    return near + by_words >= ENOUGH or (not trusted and by_words >= ENOUGH_WORDS)
 
 
 def _compose(
-    picked: Sequence[_Candidate],
-    sources: Sequence[Hit],
-    split: Sequence[Sequence[Sentence]],
+    question: str,
+    ranked: Sequence[_Candidate],
+    kind: QuestionKind,
+    read_around: ReadAround | None,
     notes: Sequence[str],
 ) -> Answer:
-    """Return the answer: a paragraph per source, the best source first, sentences in their order."""
-    paragraphs, citations = [], []
-    for number, rank in enumerate(dict.fromkeys(c.rank for c in picked), 1):
-        hit, sentences = sources[rank], split[rank]
-        places = sorted(c.place for c in picked if c.rank == rank)
-        spans = [range(place, _end_of_list(sentences, place)) for place in places]
-        shown = [
-            _cite([_show(sentences[place]) for place in span], number)
-            for index, span in enumerate(spans)
-            if index == 0 or span.start not in spans[index - 1]
-        ]
-        paragraphs.append(
-            "\n".join(shown) if any("\n" in text for text in shown) else " ".join(shown)
-        )
-        last = max(span.stop for span in spans) - 1
-        quote = hit.content[sentences[places[0]].start : sentences[last].stop]
-        citations.append(cite(number, hit, quote))
+    first, second = _two_best(ranked)
+    cited = [first[1]] + ([second[1]] if second and second[0] is first[0] else [])
+    text, citation = _show_passage(question, first[0], cited, kind, read_around)
+    citations, paragraphs = [citation], [text]
+    seen = {_source(first[0].hit)}
+    documents = [first[0].hit.document_id]
+    others = [second[0]] if second and second[0] is not first[0] else []
+    for c in [*others, *ranked]:
+        if _source(c.hit) in seen or documents.count(c.hit.document_id) > 1:
+            continue
+        if len(citations) > FURTHER:
+            break
+        if c.evidence < FURTHER_SHARE * first[0].evidence:
+            continue
+        documents.append(c.hit.document_id)
+        seen.add(_source(c.hit))
+        number = len(citations) + 1
+        path = " › ".join(_path(c.hit)) or c.hit.uri
+        shown, quote = _excerpt(c)
+        paragraphs.append(f"{path}: {shown} [{number}]")
+        citations.append(cite(number, c.hit, quote))
     return Answer(
         text="\n\n".join(paragraphs),
         found=True,
@@ -181,25 +261,93 @@ def _compose(
     )
 
 
-def _end_of_list(sentences: Sequence[Sentence], place: int) -> int:
-    """Return where the list ends that sentence `place` introduces; place + 1 if it does not."""
-    end = place + 1
-    if sentences[place].kind == "code" or not sentences[place].text.endswith((":", "：")):
-        return end
-    while end < len(sentences) and sentences[end].kind == "item":
-        if sentences[end].stop - sentences[place].start > LIST_LENGTH:
+def _two_best(
+    ranked: Sequence[_Candidate],
+) -> tuple[tuple[_Candidate, int], tuple[_Candidate, int] | None]:
+    """Return the answering sentence, of the best passage, and the next best of all."""
+    first = (ranked[0], ranked[0].best)
+    rest = [
+        (c, place)
+        for c in ranked
+        for place in range(len(c.shown))
+        if (c is not first[0] or place != first[1]) and not np.isnan(c.near[place])
+    ]
+    return first, max(rest, key=lambda r: r[0].score + r[0].scores[r[1]], default=None)
+
+
+def _show_passage(
+    question: str,
+    c: _Candidate,
+    cited: Sequence[int],
+    kind: QuestionKind,
+    read_around: ReadAround | None,
+) -> tuple[str, Citation]:
+    """Return the passage around the sentence cited[0] with its heading path, and its citation."""
+    page, places = _on_page(c, cited, read_around)
+    how_to = kind == "how_to"
+    section = page.section(places[0])
+    follow = None
+    if how_to and not page.sections[section].code:
+        follow = following_code(page, section, question)
+    limit = LIMIT if not how_to else HOW_TO_LIMIT if follow is None else HOW_TO_LIMIT // 2
+    span = window(page, places, limit=limit, lead=kind in ("fact", "quantity"))
+    places = [place for place in places if place in span]
+    shown = page.show(span, cited=places, number=1)
+    if follow is not None:
+        begin = page.sections[follow].first
+        more = window(page, [begin], limit=HOW_TO_LIMIT - len(shown), lead=True)
+        shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
+    path = " › ".join(_path(c.hit))
+    cited = sorted(cited[: len(places)])
+    quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
+    return f"{path}\n\n{shown}" if path else shown, cite(1, c.hit, quote)
+
+
+def _on_page(
+    c: _Candidate, cited: Sequence[int], read_around: ReadAround | None
+) -> tuple[Page, list[int]]:
+    """Return the hit with the text around it, and where the cited sentences stand there."""
+    around = read_around(c.hit.chunk_id) if read_around else None
+    content = c.hit.content.strip()
+    offset = around.find(content) if around else -1
+    if around is not None and offset >= 0:
+        page = Page.read(around)
+        offset -= c.hit.content.index(content)
+        places = [_place(page.sentences, c.sentences[at], offset) for at in cited]
+        if places[0] is not None:
+            return page, [place for place in dict.fromkeys(places) if place is not None]
+    return Page.plain(c.hit.content, c.sentences), list(cited)
+
+
+def _place(sentences: Sequence[Sentence], sentence: Sentence, offset: int) -> int | None:
+    """Return which of `sentences` has the most of `sentence`, which stands `offset` later there."""
+    start, stop = sentence.start + offset, sentence.stop + offset
+    shared = [min(s.stop, stop) - max(s.start, start) for s in sentences]
+    best = int(np.argmax(shared)) if shared else -1
+    return best if best >= 0 and shared[best] > 0 else None
+
+
+def _source(hit: Hit) -> tuple[object, str]:
+    return hit.document_id, hit.heading
+
+
+def _excerpt(c: _Candidate) -> tuple[str, str]:
+    """Return the best sentence without its code and the next ones, to EXCERPT characters, and their quote."""
+    shown = _prose(c.shown[c.best])
+    last = c.best
+    while last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":
+        more = f"{shown} {_prose(c.shown[last + 1])}"
+        if len(more) > EXCERPT:
             break
-        end += 1
-    return end
+        shown, last = more, last + 1
+    if len(shown) > EXCERPT:
+        shown = shown[:EXCERPT].rsplit(" ", 1)[0] + " …"
+    return shown, c.hit.content[c.sentences[c.best].start : c.sentences[last].stop]
 
 
-def _cite(shown: Sequence[str], number: int) -> str:
-    """Return a sentence and the list after it, with the citation behind the sentence."""
-    if shown[0].startswith("```"):
-        return f"{shown[0]}\n[{number}]"
-    first, gap, code = shown[0].partition("\n\n")
-    items = "".join(f"\n- {item}" for item in shown[1:])
-    return f"{first} [{number}]{gap}{code}{items}"
+def _prose(shown: str) -> str:
+    prose = shown.partition("\n\n```")[0] if not shown.startswith("```") else ""
+    return prose or " ".join(shown.split("\n")[1:-1])
 
 
 def _not_found(sources: Sequence[Hit], notes: Sequence[str]) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import cast
 
 from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question, find_strategy
@@ -16,6 +17,7 @@ from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataR
 
 PASSAGES = 8
 WHOLE_SHARE = 0.75  # of what a model reads, for sources
+AROUND = {"before": 1, "after": 4}  # chunks beside one, which an answer may show with it
 
 
 class AskOptions(SearchOptions, total=False):
@@ -114,6 +116,8 @@ def _ask(
         embedder=lambda: searcher.embedder,
         route=route,
         metadata=metadata,
+        match_terms=partial(searcher.database.match_terms, searcher.info.name),
+        read_around=partial(searcher.database.read_around, searcher.info.name, **AROUND),
         llm=model,
         helper_llm=helper_llm,
         history=read_history(history, question),

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.types import Hit, Vectors
+from rag_pg.types import Hit, TermMatch, Vectors
 
 SHORT = {"limit": "result_limit", "offset": "result_offset", "filter": "metadata_filter"}
 
@@ -128,3 +128,27 @@ class Searches(Statements):
             ellipsis=ellipsis,
         )
         return [row["snippet"] for row in rows]
+
+    def match_terms(
+        self, collection: str, query: str, texts: Sequence[str]
+    ) -> list[TermMatch]:
+        """Return the terms of a question, how rare each is in the collection, and which texts have it."""
+        return self._rows(
+            TermMatch,
+            "SELECT * FROM rag.match_terms(%(collection)s, %(query)s, %(texts)s::text[])",
+            collection=collection,
+            query=query,
+            texts=list(texts),
+        )
+
+    def read_around(self, collection: str, chunk_id: int, *, before: int, after: int) -> str | None:
+        """Return a chunk's text with that of its neighbours, as it stands in the document; None: it is gone."""
+        rows = self._dicts(
+            """SELECT e.content FROM rag.expand(%(collection)s, ARRAY[%(chunk_id)s::bigint], %(before)s, %(after)s)
+               AS e""",
+            collection=collection,
+            chunk_id=chunk_id,
+            before=before,
+            after=after,
+        )
+        return rows[0]["content"] if rows else None

@@ -14,6 +14,7 @@ from rag_pg.text.tokens import (
     FUNCTION_WORDS,
     content_words,
     estimate_tokens,
+    is_function_word,
     same_word,
     words,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "first_title",
     "neutralise",
     "new_key",
+    "is_function_word",
     "parse_markdown",
     "plain",
     "plain_heading",

@@ -19,7 +19,11 @@ _NOT_PROSE = re.compile(
       \#{1,6}\s.*                      # heading
     | (?:[-=*_]\s*){3,}                # rule, underline of a heading
     | \|?[\s:|-]+\|?                   # the line under a table's head
-    | (?:///|:::|!!!|<!--).*           # admonition, comment
+    | (?:///|:::|!!!|\?\?\?|<!--|-->).*  # admonition, comment
+    | \{[*!%{<].*[*!%}>]\}               # include, macro, shortcode
+    | -+8<-+.*                          # snippet
+    | \[(?:TOC|toc|\[_TOC_\])\]
+    | (?:import|export)\s.+\sfrom\s+["'][^"']+["'];?   # MDX
     | (?:</?[A-Za-z][^>]*>\s*)+        # nothing but tags
     | \[[^\]]+\]:\s.*                  # link definition
     )""",

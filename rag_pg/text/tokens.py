@@ -62,6 +62,12 @@ def content_words(text: str) -> list[str]:
     return [word for word in different if word not in _FOLDED] or different
 
 
+def is_function_word(text: str) -> bool:
+    """Whether a text is nothing but function and question words of the larger European languages."""
+    found = words(text)
+    return bool(found) and all(word in _FOLDED for word in found)
+
+
 def same_word(one: str, other: str) -> bool:
     """Whether two words are forms of one: equal, or alike in at least their first 4 letters and
     60 % of the longer ("create", "creating"). Stands in for a stemmer in every language."""

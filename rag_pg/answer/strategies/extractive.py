@@ -12,5 +12,9 @@ def extractive(question: str, context: AnswerContext) -> Answer:
     hits = context.search(question)
     without = context.embedder is None or "vector" in hits.skipped
     return answer_extractive(
-        question, hits, embedder=None if without or context.embedder is None else context.embedder()
+        question,
+        hits,
+        embedder=None if without or context.embedder is None else context.embedder(),
+        match_terms=context.match_terms,
+        read_around=context.read_around,
     )

@@ -1,0 +1,179 @@
+"""The part of a page that is shown: contiguous, in whole sentences, its code and lists kept together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_pg.answer.display import OPEN, display_range
+from rag_pg.text import (
+    FENCES,
+    Sentence,
+    content_words,
+    parse_markdown,
+    plain_heading,
+    same_word,
+    split_sentences,
+    words,
+)
+
+BEYOND = 700  # characters that a list or code block may go beyond the limit, to stay whole
+NEXT_SECTIONS = 4  # how many sections after a how-to's are looked through for its code
+
+_INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """A heading with the sentences [first, last) before the next heading; level 0 has no heading."""
+
+    first: int
+    last: int
+    level: int
+    heading: str
+    code: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Page:
+    """A Markdown text, or a part of one, in its sentences and sections."""
+
+    text: str
+    sentences: Sequence[Sentence]
+    sections: Sequence[Section]
+
+    @classmethod
+    def read(cls, text: str) -> Page:
+        starts = [0]
+        for line in text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        heads = [
+            (starts[node.first], node.level, plain_heading(node.heading))
+            for node in parse_markdown(text)
+            if node.kind == "heading" and node.first < len(starts)
+        ]
+        sentences = split_sentences(text)
+        heads.insert(0, (0, 0, ""))
+        ends = [start for start, _, _ in heads[1:]] + [len(text)]
+        sections = [
+            Section(
+                first=sum(s.start < start for s in sentences),
+                last=sum(s.start < end for s in sentences),
+                level=level,
+                heading=heading,
+                code=has_code(text[start:end]),
+            )
+            for (start, level, heading), end in zip(heads, ends, strict=True)
+        ]
+        return cls(text=text, sentences=sentences, sections=sections)
+
+    @classmethod
+    def plain(cls, text: str, sentences: Sequence[Sentence]) -> Page:
+        """A text without headings, in given sentences."""
+        section = Section(first=0, last=len(sentences), level=0, heading="", code=has_code(text))
+        return cls(text=text, sentences=sentences, sections=[section])
+
+    def section(self, place: int) -> int:
+        """The number of the section that has sentence `place`."""
+        return next(n for n, s in enumerate(self.sections) if s.first <= place < s.last)
+
+    def show(self, span: range, *, cited: Sequence[int] = (), number: int = 0) -> str:
+        sentences = self.sentences[span.start : span.stop]
+        marked = {place - span.start for place in cited}
+        return display_range(self.text, sentences, cited=marked, number=number)
+
+
+def has_code(text: str) -> bool:
+    """Whether a text shows code, or a line that includes it from a file."""
+    return any(fence in text for fence in FENCES) or bool(_INCLUDED_CODE.search(text))
+
+
+def window(page: Page, places: Sequence[int], *, limit: int, lead: bool) -> range:
+    """Return the sentences of the section that are shown around sentence places[0], to `limit` characters.
+
+    With those of the other places that fit.
+
+    From the section's beginning where `best` comes in its first half of `limit`, else from `best` on; what is left
+    goes to the sentences before. A list or a code block stays whole, to BEYOND more. A short section takes in
+    its subsections.
+
+    Args:
+        lead: begin with the best sentence itself.
+    """
+    best = places[0]
+    section = page.section(best)
+    first, last = page.sections[section].first, page.sections[section].last
+    start = first if not lead and _length(page, range(first, best + 1)) <= limit * 0.75 else best
+    while start > first and _leans(page, start):
+        start -= 1
+    stop = best + 1
+    for other in places[1:]:
+        both = range(min(start, other), max(stop, other + 1))
+        if first <= other < last and _length(page, both) <= limit + BEYOND / 2:
+            start, stop = both.start, both.stop
+    stop = max(stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop))))
+    while stop < last:
+        end = _together(page, stop, last, limit)
+        if _length(page, range(start, end)) > limit:
+            break
+        stop = end
+    if stop == last:
+        stop = _subsections(page, section, start, stop, limit)
+    while not lead and start > first and _length(page, range(start - 1, stop)) <= limit:
+        start -= 1
+    while stop - 1 > best and page.sentences[stop - 1].text.rstrip("*_` ").endswith(OPEN):
+        stop -= 1
+    return range(start, stop)
+
+
+def following_code(page: Page, section: int, question: str) -> int | None:
+    """Return the one of the next NEXT_SECTIONS sections with code whose heading fits the question best, or None."""
+    asked = content_words(question)
+    found: list[tuple[int, int]] = []
+    for number in range(section + 1, min(section + 1 + NEXT_SECTIONS, len(page.sections))):
+        after = page.sections[number]
+        if after.level == 1 < page.sections[section].level:
+            break
+        if after.code and after.first < after.last:
+            own = words(after.heading)
+            found.append((-sum(any(same_word(a, o) for o in own) for a in asked), number))
+    return min(found)[1] if found else None
+
+
+def _length(page: Page, span: range) -> int:
+    return len(page.show(span))
+
+
+def _leans(page: Page, place: int) -> bool:
+    """Whether a sentence cannot stand first: code, an item after its list's introduction, an answer after its question."""
+    here, before = page.sentences[place], page.sentences[place - 1]
+    if here.kind == "code" or before.text.endswith(("?", "？", "؟")):
+        return True
+    return here.kind == "item" and before.kind == "prose" and before.text.rstrip("*_` ").endswith(OPEN)
+
+
+def _together(page: Page, place: int, last: int, most: int) -> int:
+    """Return the end of sentence `place` with the list or code that it introduces, to `most` characters."""
+    end = place + 1
+    introduces = page.sentences[place].text.rstrip("*_` ").endswith(OPEN)
+    if end < last and page.sentences[end].kind == "code" and page.sentences[place].kind != "code":
+        return end + 1 if _length(page, range(place, end + 1)) <= most else end
+    if introduces and end < last and page.sentences[end].kind == "item":
+        while end < last and page.sentences[end].kind == "item":
+            if _length(page, range(place, end + 1)) > most:
+                break
+            end += 1
+    return end
+
+
+def _subsections(page: Page, section: int, start: int, stop: int, limit: int) -> int:
+    """Return the end of a short section with those of its subsections that fit."""
+    for below in page.sections[section + 1 :]:
+        if below.level <= page.sections[section].level or not page.sections[section].level:
+            break
+        while stop < below.last and _length(page, range(start, stop + 1)) <= limit:
+            stop += 1
+        if stop < below.last:
+            break
+    return stop

@@ -1,0 +1,55 @@
+-- The words of a question: how rare each is, and which texts have it.
+
+CREATE OR REPLACE FUNCTION rag.match_terms(collection text, query_text text, texts text[])
+RETURNS TABLE (word text, term text, df bigint, chunk_count bigint, found_in integer[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := (rag._require_collection(match_terms.collection)).collection_id;
+    _q rag.keyword_query;
+BEGIN
+    PERFORM rag._check_query(match_terms.query_text, 1, '{}');
+    _q := rag._prepare_keyword(_id, match_terms.query_text);
+    RETURN QUERY
+    WITH terms AS MATERIALIZED (
+        SELECT l.lexeme, min(w.word) AS word, min(w.place) AS place
+        FROM rag._query_languages(_id) AS k (language)
+        CROSS JOIN regexp_split_to_table(match_terms.query_text, '\s+') WITH ORDINALITY AS w
+            (word, place)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, w.word))) AS l (lexeme)
+        WHERE w.place <= rag._keyword_term_limit()
+        GROUP BY l.lexeme
+        ORDER BY min(w.place), l.lexeme
+        LIMIT rag._keyword_term_limit()
+    ), found AS MATERIALIZED (
+        SELECT l.lexeme, array_agg(DISTINCT t.place::integer) AS places
+        FROM rag._query_languages(_id) AS k (language)
+        CROSS JOIN unnest(match_terms.texts) WITH ORDINALITY AS t (searchable, place)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, t.searchable))) AS l
+            (lexeme)
+        WHERE l.lexeme IN (SELECT m.lexeme FROM terms AS m)
+        GROUP BY l.lexeme
+    )
+    SELECT m.word, m.lexeme, coalesce(n.chunks, 0), coalesce(_q.chunk_count, 0),
+        coalesce(f.places, '{}')
+    FROM terms AS m
+    LEFT JOIN found AS f ON f.lexeme = m.lexeme
+    LEFT JOIN unnest(_q.lexemes, _q.chunk_counts) AS n (lexeme, chunks)
+        ON n.lexeme = m.lexeme COLLATE "C"
+    ORDER BY m.place, m.lexeme;
+END
+$$;
+
+COMMENT ON FUNCTION rag.match_terms(text, text, text[]) IS
+$$The terms of a question, each with the number of chunks that contain it and the given texts that do.
+
+A row per different lexeme, in the question's order. word: what stands in the question. df: chunks
+of the collection that contain the term, of chunk_count; 0 says that the collection knows no such
+word. found_in: the numbers, from 1, of the texts that contain it. Texts and question are lexed as a
+query is: in every language of the collection, identifiers whole and in parts, pairs of characters
+in scripts without spaces; stop words are left out. At most 256 terms.
+E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
+'Lunch.'])$$;
