@@ -336,8 +336,8 @@ class Route:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TermMatch:
-    """A term of a question. word: what stands in the question; df: chunks of the collection that contain the
-    term, of chunk_count; found_in: the numbers, from 1, of the given texts that do."""
+    """A term of a question. word: what stands in the question; df: chunks of the collection that
+    contain the term, of chunk_count; found_in: the numbers, from 1, of the given texts that do."""
 
     word: str
     term: str

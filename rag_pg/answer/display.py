@@ -47,7 +47,9 @@ def display_range(
         words = display(sentence)
         if place in cited:
             words = mark(words, number)
-        shown += (_space(gap, bullet, sentences[place - 1], sentence) if place else "") + bullet + words
+        shown += (
+            (_space(gap, bullet, sentences[place - 1], sentence) if place else "") + bullet + words
+        )
     return shown
 
 
@@ -74,7 +76,9 @@ def _space(gap: str, bullet: str, before: Sentence, after: Sentence) -> str:
     if "code" in (before.kind, after.kind) or "```" in before.text:
         return "\n\n"
     if bullet or after.text.startswith("|") or before.text.startswith("|"):
-        return "\n" if before.kind == "item" or before.text.rstrip("*_` ").endswith(OPEN) else "\n\n"
+        return (
+            "\n" if before.kind == "item" or before.text.rstrip("*_` ").endswith(OPEN) else "\n\n"
+        )
     if "\n" in gap.strip(" \t"):
         return "\n\n" if gap.count("\n") > 1 else " "
     return " "

@@ -22,7 +22,9 @@ UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its langu
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+)
 
 # Text about nothing that is asked, two sentences a language: the similarity a question has to such
 # text is where an embedder's scale begins, which differs between models and between languages.

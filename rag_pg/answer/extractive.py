@@ -23,6 +23,7 @@ NOT_FOUND = "The documents do not answer this question."
 
 HITS = 8  # passages that are looked at
 EMBEDDED = 3  # sentences of each that are embedded
+SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
 EXCERPT = 160  # characters of it
@@ -46,7 +47,7 @@ CODE = 0.2  # it has code, where the question asks how to do something
 # one hit and -UNKNOWN_COST x the share of words that the collection does not have reach ENOUGH.
 COVERAGE = 0.75
 UNKNOWN_COST = 0.25
-NO_NUMBER_COST = 0.15  # how much is asked for, and the best passage has no number
+NO_NUMBER_COST = 0.25  # how much is asked for, and the best passage has no number
 ENOUGH = 0.72
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
@@ -231,7 +232,9 @@ def _compose(
     notes: Sequence[str],
 ) -> Answer:
     first, second = _two_best(ranked)
-    cited = [first[1]] + ([second[1]] if second and second[0] is first[0] else [])
+    cited = [first[1]]
+    if kind != "how_to" and second and second[0] is first[0]:
+        cited.append(second[1])
     text, citation = _show_passage(question, first[0], cited, kind, read_around)
     citations, paragraphs = [citation], [text]
     seen = {_source(first[0].hit)}
@@ -266,11 +269,12 @@ def _two_best(
 ) -> tuple[tuple[_Candidate, int], tuple[_Candidate, int] | None]:
     """Return the answering sentence, of the best passage, and the next best of all."""
     first = (ranked[0], ranked[0].best)
+    enough = SECOND_SHARE * first[0].scores[first[1]]
     rest = [
         (c, place)
         for c in ranked
         for place in range(len(c.shown))
-        if (c is not first[0] or place != first[1]) and not np.isnan(c.near[place])
+        if (c is not first[0] or place != first[1]) and c.scores[place] >= enough
     ]
     return first, max(rest, key=lambda r: r[0].score + r[0].scores[r[1]], default=None)
 
@@ -291,6 +295,8 @@ def _show_passage(
         follow = following_code(page, section, question)
     limit = LIMIT if not how_to else HOW_TO_LIMIT if follow is None else HOW_TO_LIMIT // 2
     span = window(page, places, limit=limit, lead=kind in ("fact", "quantity"))
+    if follow is not None:
+        span = range(span.start, min(span.stop, page.sections[section].last))
     places = [place for place in places if place in span]
     shown = page.show(span, cited=places, number=1)
     if follow is not None:

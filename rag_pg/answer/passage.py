@@ -112,7 +112,9 @@ def window(page: Page, places: Sequence[int], *, limit: int, lead: bool) -> rang
         both = range(min(start, other), max(stop, other + 1))
         if first <= other < last and _length(page, both) <= limit + BEYOND / 2:
             start, stop = both.start, both.stop
-    stop = max(stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop))))
+    stop = max(
+        stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop)))
+    )
     while stop < last:
         end = _together(page, stop, last, limit)
         if _length(page, range(start, end)) > limit:
@@ -150,7 +152,9 @@ def _leans(page: Page, place: int) -> bool:
     here, before = page.sentences[place], page.sentences[place - 1]
     if here.kind == "code" or before.text.endswith(("?", "？", "؟")):
         return True
-    return here.kind == "item" and before.kind == "prose" and before.text.rstrip("*_` ").endswith(OPEN)
+    return (
+        here.kind == "item" and before.kind == "prose" and before.text.rstrip("*_` ").endswith(OPEN)
+    )
 
 
 def _together(page: Page, place: int, last: int, most: int) -> int:

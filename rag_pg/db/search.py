@@ -129,10 +129,8 @@ class Searches(Statements):
         )
         return [row["snippet"] for row in rows]
 
-    def match_terms(
-        self, collection: str, query: str, texts: Sequence[str]
-    ) -> list[TermMatch]:
-        """Return the terms of a question, how rare each is in the collection, and which texts have it."""
+    def match_terms(self, collection: str, query: str, texts: Sequence[str]) -> list[TermMatch]:
+        """Return the terms of a question, how rare each is, and which of the texts have it."""
         return self._rows(
             TermMatch,
             "SELECT * FROM rag.match_terms(%(collection)s, %(query)s, %(texts)s::text[])",
@@ -142,10 +140,10 @@ class Searches(Statements):
         )
 
     def read_around(self, collection: str, chunk_id: int, *, before: int, after: int) -> str | None:
-        """Return a chunk's text with that of its neighbours, as it stands in the document; None: it is gone."""
+        """Return a chunk with its neighbours, as in the document; None: it is gone."""
         rows = self._dicts(
-            """SELECT e.content FROM rag.expand(%(collection)s, ARRAY[%(chunk_id)s::bigint], %(before)s, %(after)s)
-               AS e""",
+            """SELECT e.content FROM rag.expand(
+                   %(collection)s, ARRAY[%(chunk_id)s::bigint], %(before)s, %(after)s) AS e""",
             collection=collection,
             chunk_id=chunk_id,
             before=before,

@@ -19,10 +19,11 @@ a an the of in on at to for from by with as is are was were be been being am do 
 have has had having what which who whom whose when where why how it its they them their there this
 that these those and or not no if then than so such can could may might must shall should will would
 i you he she we me my your his her our us about into over under between during also any some there s
-t tell give explain describe please
+t tell give explain describe please much many
 der die das den dem des ein eine einer eines einem einen und oder ist sind war waren wird werden
 wurde wurden hat haben hatte hatten kann können was wer wen wem wessen wie wo wann warum wieso
-welche welcher welches welchen welchem von vom zu zum zur im an am auf aus bei mit nach für über
+welche welcher welches welchen welchem wofür womit wodurch wohin woher viel viele
+von vom zu zum zur im an am auf aus bei mit nach für über
 unter durch als auch nicht es er sie ich du wir ihr mein meine meinen meiner sich man mir mich dass
 el la los las un una unos unas y o de del al en por para con que qué quién quien quiénes cuál cual
 cuáles cómo como cuándo cuando dónde donde cuánto cuántos cuántas es son fue fueron ser se su sus lo
@@ -63,7 +64,7 @@ def content_words(text: str) -> list[str]:
 
 
 def is_function_word(text: str) -> bool:
-    """Whether a text is nothing but function and question words of the larger European languages."""
+    """Whether a text is nothing but function and question words of larger European languages."""
     found = words(text)
     return bool(found) and all(word in _FOLDED for word in found)
 

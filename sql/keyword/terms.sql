@@ -17,7 +17,7 @@ BEGIN
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.place) AS place
         FROM rag._query_languages(_id) AS k (language)
-        CROSS JOIN regexp_split_to_table(match_terms.query_text, '\s+') WITH ORDINALITY AS w
+        CROSS JOIN regexp_split_to_table(match_terms.query_text, E'\\s+') WITH ORDINALITY AS w
             (word, place)
         CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, w.word))) AS l (lexeme)
         WHERE w.place <= rag._keyword_term_limit()

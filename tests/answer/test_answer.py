@@ -2,89 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from typing import Literal
-from uuid import UUID
 
-import numpy as np
 import pytest
 from fakes import ScriptedLLM
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
+from passages import hit, hits
 from prompts import outside_fences
 
 from rag_pg.answer import AnswerContext, answer_question
-from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
+from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import MARKER, build_prompt
 from rag_pg.errors import InvalidInput, RateLimited
 from rag_pg.protocols import LLM
 from rag_pg.providers.registry import open_llm
-from rag_pg.text.tokens import words
-from rag_pg.types import Answer, Completion, Hit, Hits, Usage, Vectors
-
-
-def hit(content: str, *, number: int = 1, title: str = "", heading: str = "", uri: str = "") -> Hit:
-    return Hit(
-        chunk_id=number,
-        document_id=UUID(int=number),
-        uri=uri or f"doc{number}.md",
-        title=title,
-        heading=heading,
-        content=content,
-        metadata={},
-        score=1.0 / number,
-        vector_rank=number,
-        vector_distance=0.1,
-        keyword_rank=None,
-        keyword_score=None,
-    )
-
-
-def hits(*contents: str) -> list[Hit]:
-    return [hit(content, number=number) for number, content in enumerate(contents, 1)]
+from rag_pg.types import Answer, Completion, Hits, Usage
 
 
 def count_words(texts: Sequence[str]) -> list[int]:
     return [len(text.split()) for text in texts]
-
-
-class WordEmbedder:
-    """Hashed bags of words. `lift` moves every cosine towards 1, as some models' cosines are."""
-
-    name = "words"
-    provider: str | None = None
-    dimensions = 257
-    max_tokens = 512
-
-    def __init__(self, lift: float = 0.0) -> None:
-        self.fingerprint = f"words {lift}"
-        self._lift = lift
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        vectors = np.zeros((len(texts), self.dimensions), np.float32)
-        for row, text in enumerate(texts):
-            for word in words(text):
-                digest = hashlib.blake2b(word.encode(), digest_size=4).digest()
-                vectors[row, int.from_bytes(digest, "little") % 256] += 1
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-        vectors[:, -1] = self._lift
-        vectors[~vectors.any(axis=1), -1] = 1.0
-        unit: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit
-
-    def embed_query(self, text: str) -> Vectors:
-        query: Vectors = self.embed_documents([text])[0]
-        return query
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        return count_words(texts)
-
-
-class Broken(WordEmbedder):
-    def embed_query(self, text: str) -> Vectors:
-        raise RateLimited("slow down", 3)
 
 
 # --- the prompt ----------------------------------------------------------------------------------
@@ -268,130 +207,6 @@ def test_a_blocked_answer_falls_back_to_the_documents_own_sentences() -> None:
 def test_an_answer_cut_before_its_first_word_falls_back() -> None:
     got = answer("", max_tokens=7, finish="length")
     assert got.strategy == "extractive" and "used up max_tokens (7)" in got.notes[0]
-
-
-# --- extractive answers ------------------------------------------------------------------------
-
-PASSWORD = hit(
-    "# Accounts\n\nAn account belongs to one person. To **reset your password**, open "
-    "[Settings](s.md) and choose *Reset*. The mail takes a minute. Passwords expire yearly.",
-    title="Handbook",
-    heading="Accounts > Passwords",
-    uri="handbook.md",
-)
-LUNCH = hit("Lunch is served at noon. The canteen closes at two.", number=2, title="Canteen")
-
-
-@pytest.fixture(params=[0.0, 1.5], ids=["cosines from 0", "cosines near 1"])
-def embedder(request: pytest.FixtureRequest) -> WordEmbedder:
-    return WordEmbedder(request.param)
-
-
-def test_best_sentence_answers_without_markup_and_is_cited(embedder: WordEmbedder) -> None:
-    got = answer_extractive("How do I reset my password?", [LUNCH, PASSWORD], embedder=embedder)
-    assert got.text == "To reset your password, open Settings and choose Reset. [1]"
-    assert (got.found, got.model, got.usage, list(got.notes)) == (True, "extractive", Usage(), [])
-    (citation,) = got.citations
-    assert (citation.number, citation.uri, citation.title) == (1, "handbook.md", "Handbook")
-    assert citation.quote == "To **reset your password**, open [Settings](s.md) and choose *Reset*."
-    assert citation.quote in PASSWORD.content
-
-
-def test_nothing_that_fits_is_said_with_the_nearest_document(embedder: WordEmbedder) -> None:
-    got = answer_extractive("Which vaccines does Thailand require?", [PASSWORD], embedder=embedder)
-    assert (got.found, list(got.citations)) == (False, [])
-    assert got.text == f"{NOT_FOUND} The nearest is “Handbook”."
-
-
-def test_no_hits_are_not_found(embedder: WordEmbedder) -> None:
-    got = answer_extractive("Why?", [], embedder=embedder)
-    assert (got.found, got.text) == (False, NOT_FOUND)
-
-
-@pytest.mark.parametrize("broken", [None, Broken()])
-def test_words_alone_answer_without_an_embedder(broken: WordEmbedder | None) -> None:
-    got = answer_extractive("How do I reset my password?", [PASSWORD, LUNCH], embedder=broken)
-    assert got.text.startswith("To reset your password")
-    noted = [] if broken is None else ["sentences were chosen by their words alone: slow down"]
-    assert list(got.notes) == noted
-    assert not answer_extractive("Which vaccines are due?", [PASSWORD], embedder=broken).found
-
-
-def test_error_that_is_not_the_providers_is_not_hidden() -> None:
-    class Wrong(WordEmbedder):
-        def embed_query(self, text: str) -> Vectors:
-            raise ValueError("a bug")
-
-    with pytest.raises(ValueError, match="a bug"):
-        answer_extractive("reset password", [PASSWORD], embedder=Wrong())
-
-
-def test_sentences_are_grouped_by_source_in_reading_order(embedder: WordEmbedder) -> None:
-    one = hit("The red panda eats bamboo. It sleeps. The red panda eats eggs too.", title="Zoo")
-    two = hit("The red panda eats fruit.", number=2)
-    got = answer_extractive("What does the red panda eat?", [one, two], embedder=embedder)
-    paragraphs = got.text.split("\n\n")
-    assert len(paragraphs) == 2 == len(got.citations)
-    assert "The red panda eats bamboo. [1] The red panda eats eggs too. [1]" in paragraphs[0]
-    assert "The red panda eats fruit. [2]" in paragraphs[1]
-    assert got.citations[0].quote == one.content
-
-
-def test_same_sentence_in_two_documents_is_said_once(embedder: WordEmbedder) -> None:
-    two = hit("Intro. The red panda eats bamboo!", number=2)
-    got = answer_extractive(
-        "What does the red panda eat?", [hit("The red panda eats bamboo."), two], embedder=embedder
-    )
-    assert got.text == "The red panda eats bamboo. [1]"
-
-
-def test_question_in_a_document_is_answered_by_what_follows(embedder: WordEmbedder) -> None:
-    faq = hit("How do I reset my password?\n\nPress the green button.\n\nOther things follow.")
-    got = answer_extractive("How do I reset my password?", [faq], embedder=embedder)
-    assert got.text == "Press the green button. [1]"
-
-
-def test_introduction_brings_its_list(embedder: WordEmbedder) -> None:
-    steps = hit("To install the server:\n\n- fetch it\n- start `it[0]`\n\nDone.")
-    got = answer_extractive("How do I install the server?", [steps], embedder=embedder)
-    assert got.text == "To install the server: [1]\n- fetch it\n- start `it[0]`"
-    assert got.citations[0].quote == "To install the server:\n\n- fetch it\n- start `it[0]`"
-
-
-def test_introduction_brings_its_code(embedder: WordEmbedder) -> None:
-    steps = hit("Install the server:\n\n```sh\nmake\n\nmake install\n```\n\nDone.")
-    got = answer_extractive("How do I install the server?", [steps], embedder=embedder)
-    assert got.text == "Install the server: [1]\n\n```sh\nmake\n\nmake install\n```"
-
-
-def test_code_alone_is_cited_below(embedder: WordEmbedder) -> None:
-    got = answer_extractive(
-        "install_server", [hit("install_server(1)\n\nx = 2\n```\n\nThe end.")], embedder=embedder
-    )
-    assert got.text == "```\ninstall_server(1)\n\nx = 2\n```\n[1]"
-
-
-def test_reference_numbers_of_a_document_are_not_citations(embedder: WordEmbedder) -> None:
-    got = answer_extractive(
-        "When did Rome fall?", [hit("Rome did fall in 476.[7]")], embedder=embedder
-    )
-    assert got.text == "Rome did fall in 476. [1]"
-
-
-def test_chinese_is_answered(embedder: WordEmbedder) -> None:
-    chinese = hit("数据库在凌晨备份。午餐在中午供应。")
-    got = answer_extractive("数据库在什么时候备份？", [chinese], embedder=embedder)
-    assert got.text == "数据库在凌晨备份。 [1]"
-
-
-@given(st.text(max_size=60), st.lists(st.text(max_size=200), max_size=4))
-@example(question=":", contents=["0", "?"])  # the best sentence's score is below 0
-def test_any_text_is_answered_or_not_found(question: str, contents: list[str]) -> None:
-    got = answer_extractive(question, hits(*contents), embedder=WordEmbedder())
-    assert got.found == bool(got.citations)
-    for citation in got.citations:
-        assert citation.quote in contents[citation.chunk_id - 1]
-        assert f"[{citation.number}]" in got.text
 
 
 # --- models by name ----------------------------------------------------------------------------

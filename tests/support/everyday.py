@@ -17,8 +17,8 @@ QUESTIONS = Path(__file__).parents[1] / "quality"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """A question with the pages that answer it (the ends of their uris) and the fact (a regular expression).
-    unanswerable: near (about the same matters) or far, where no page does."""
+    """A question with the pages that answer it (the ends of their uris) and the fact (a regular
+    expression). unanswerable: near (about the same matters) or far, where no page does."""
 
     question: str
     collection: str
@@ -30,8 +30,8 @@ class Question:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Grade:
     """right: a gold page is cited and the fact is shown. first: the first source is a gold page.
-    in_first: it is, and the fact stands in the first passage. length: characters of all that is shown, passage: of
-    the first passage."""
+    in_first: it is, and the fact stands in the first passage. length: characters of all that is
+    shown, passage: of the first passage."""
 
     answered: bool
     right: bool

@@ -1,0 +1,379 @@
+"""Answers made of the documents' own text: one passage, its marked sentence, further sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from passages import Broken, WordEmbedder, hit, hits
+
+from rag_pg.answer.display import display
+from rag_pg.answer.evidence import find_words, is_one_slip
+from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
+from rag_pg.answer.passage import Page, following_code, window
+from rag_pg.answer.question_kind import has_number, question_kind
+from rag_pg.text import split_sentences
+from rag_pg.types import Answer, Hit, TermMatch, Usage, Vectors
+
+PASSWORD = hit(
+    "# Accounts\n\nAn account belongs to one person. To **reset your password**, open "
+    "[Settings](s.md) and choose *Reset*. The mail takes a minute. Passwords expire yearly.",
+    title="Handbook",
+    heading="Accounts > Passwords",
+    uri="handbook.md",
+)
+LUNCH = hit("Lunch is served at noon. The canteen closes at two.", number=2, title="Canteen")
+RESET = "**To reset your password, open Settings and choose Reset.** [1]"
+
+
+@pytest.fixture(params=[0.0, 1.5], ids=["cosines from 0", "cosines near 1"])
+def embedder(request: pytest.FixtureRequest) -> WordEmbedder:
+    return WordEmbedder(request.param)
+
+
+def ask(question: str, *contents: str | Hit, around: str | None = None) -> Answer:
+    found = [
+        hit(c, number=number) if isinstance(c, str) else c for number, c in enumerate(contents, 1)
+    ]
+    read = None if around is None else lambda chunk_id: around
+    return answer_extractive(question, found, embedder=WordEmbedder(), read_around=read)
+
+
+# --- the whole answer ----------------------------------------------------------------------------
+
+
+def test_passage_stands_under_its_headings_with_the_answering_sentence_marked(
+    embedder: WordEmbedder,
+) -> None:
+    got = answer_extractive("How do I reset my password?", [LUNCH, PASSWORD], embedder=embedder)
+    assert got.text == (
+        "Handbook › Accounts › Passwords\n\n"
+        f"An account belongs to one person. {RESET} The mail takes a minute. "
+        "Passwords expire yearly."
+    )
+    assert (got.found, got.model, got.usage, list(got.notes)) == (True, "extractive", Usage(), [])
+    (citation,) = got.citations
+    assert (citation.number, citation.uri, citation.title) == (1, "handbook.md", "Handbook")
+    assert citation.quote == "To **reset your password**, open [Settings](s.md) and choose *Reset*."
+
+
+def test_a_question_for_a_fact_gets_its_sentence_first() -> None:
+    got = ask("Where can I reset my password?", PASSWORD)
+    assert got.text.split("\n\n")[1].startswith(RESET)
+
+
+def test_nothing_that_fits_is_said_with_the_nearest_document(embedder: WordEmbedder) -> None:
+    got = answer_extractive("Which vaccines does Thailand require?", [PASSWORD], embedder=embedder)
+    assert (got.found, list(got.citations)) == (False, [])
+    assert got.text == f"{NOT_FOUND} The nearest is “Handbook”."
+
+
+def test_no_hits_are_not_found(embedder: WordEmbedder) -> None:
+    got = answer_extractive("Why?", [], embedder=embedder)
+    assert (got.found, got.text) == (False, NOT_FOUND)
+
+
+@pytest.mark.parametrize("broken", [None, Broken()])
+def test_words_alone_answer_without_an_embedder(broken: WordEmbedder | None) -> None:
+    got = answer_extractive("How do I reset my password?", [PASSWORD, LUNCH], embedder=broken)
+    assert RESET in got.text
+    noted = [] if broken is None else ["sentences were chosen by their words alone: slow down"]
+    assert list(got.notes) == noted
+    assert not answer_extractive("Which vaccines are due?", [PASSWORD], embedder=broken).found
+
+
+def test_error_that_is_not_the_providers_is_not_hidden() -> None:
+    class Wrong(WordEmbedder):
+        def embed_query(self, text: str) -> Vectors:
+            raise ValueError("a bug")
+
+    with pytest.raises(ValueError, match="a bug"):
+        answer_extractive("reset password", [PASSWORD], embedder=Wrong())
+
+
+def test_two_further_sources_are_named_with_their_best_sentence() -> None:
+    pages = [hit(f"Pandas {what}. Rain fell.", number=n, title=f"Zoo {n}") for n, what in
+             enumerate(("eat bamboo", "eat eggs", "eat fruit", "eat grass"), 1)]  # fmt: skip
+    got = answer_extractive("What do pandas eat?", pages, embedder=WordEmbedder())
+    first, *further = got.text.split("\n\n")[1:]
+    assert first == "**Pandas eat bamboo.** [1] Rain fell."
+    assert further == [
+        "Zoo 2: Pandas eat eggs. Rain fell. [2]",
+        "Zoo 3: Pandas eat fruit. Rain fell. [3]",
+    ]
+    assert [c.chunk_id for c in got.citations] == [1, 2, 3]
+    assert got.citations[1].quote == "Pandas eat eggs. Rain fell."
+
+
+def test_a_source_that_says_nothing_to_the_question_is_not_named() -> None:
+    got = ask("How do I reset my password?", PASSWORD, LUNCH)
+    assert "Canteen" not in got.text and len(got.citations) == 1
+
+
+def test_one_other_section_of_the_same_document_may_be_named() -> None:
+    page = [
+        hit(f"Pandas eat {what}.", number=1, title="Zoo", heading=what)
+        for what in ("bamboo", "eggs", "fruit")
+    ]
+    got = answer_extractive("What do pandas eat?", page, embedder=WordEmbedder())
+    assert [c.heading for c in got.citations] == ["bamboo", "eggs"]
+
+
+def test_question_in_a_document_is_answered_by_what_follows() -> None:
+    faq = "How do I reset my password?\n\nPress the green button.\n\nOther things follow."
+    got = ask("How do I reset my password?", faq)
+    assert "How do I reset my password?\n\n**Press the green button.** [1]" in got.text
+
+
+def test_reference_numbers_of_a_document_are_not_citations() -> None:
+    assert ask("When did Rome fall?", "Rome did fall in 476.[7]").text == (
+        "**Rome did fall in 476.** [1]"
+    )
+
+
+def test_chinese_is_answered(embedder: WordEmbedder) -> None:
+    chinese = hit("数据库在凌晨备份。午餐在中午供应。")
+    got = answer_extractive("数据库备份在什么时候？", [chinese], embedder=embedder)
+    assert got.text.startswith("**数据库在凌晨备份。** [1]")
+
+
+def test_german_words_are_found_in_other_forms() -> None:
+    page = "Jedes Passwort wird jährlich geändert. Die Kantine öffnet um elf."
+    got = answer_extractive("Wann öffnet die Kantine?", hits(page), embedder=None)
+    assert got.text == "**Die Kantine öffnet um elf.** [1]"
+
+
+def test_a_question_how_much_wants_a_number() -> None:
+    priced = ask("How much does the cloud cost?", "The cloud cost is 5 euros. It is new.")
+    assert "**The cloud cost is 5 euros.**" in priced.text
+    question = "How much does the cloud cost per month?"
+    with_number = ask(question, "The cloud cost per month is 5. We like it.")
+    without = ask(question, "The cloud cost is paid by them. We like it.")
+    assert with_number.found and not without.found
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=200), max_size=4))
+@example(question=":", contents=["0", "?"])
+@example(question="0", contents=["0:\n\n- 0"])
+def test_any_text_is_answered_or_not_found(question: str, contents: list[str]) -> None:
+    got = answer_extractive(question, hits(*contents), embedder=WordEmbedder())
+    assert got.found == bool(got.citations)
+    for citation in got.citations:
+        assert citation.quote in contents[citation.chunk_id - 1]
+        assert f"[{citation.number}]" in got.text
+
+
+# --- the passage ---------------------------------------------------------------------------------
+
+
+def shown(text: str, best: int, *, limit: int = 200, lead: bool = False) -> str:
+    page = Page.read(text)
+    return page.show(window(page, [best], limit=limit, lead=lead))
+
+
+def test_window_stays_in_the_section_of_the_sentence() -> None:
+    text = "# A\n\nOne is here.\n\n## B\n\nTwo is here. Three is here.\n\n## C\n\nFour is here."
+    assert shown(text, 2) == "Two is here. Three is here."
+
+
+def test_a_short_section_takes_in_its_subsections() -> None:
+    text = "## B\n\nTwo is here.\n\n### C\n\nThree is here.\n\n## D\n\nFour is here."
+    assert shown(text, 0) == "Two is here.\n\nC\n\nThree is here."
+
+
+def test_introduction_brings_its_list_beyond_the_limit() -> None:
+    steps = "To install:\n\n- fetch it\n- start `it[0]`\n\nDone."
+    assert shown(steps, 0, limit=20) == "To install:\n- fetch it\n- start `it[0]`"
+    steps = "To install the server:\n\n- fetch it\n- start `it[0]`\n\nDone."
+    got = ask("How do I install the server?", steps)
+    assert got.text.startswith("**To install the server:** [1]\n- fetch it\n- start `it[0]`")
+
+
+def test_numbers_of_a_list_and_its_levels_are_kept() -> None:
+    assert shown("Do this:\n\n1. Fetch.\n    * quickly\n2. Start.", 0) == (
+        "Do this:\n1. Fetch.\n  - quickly\n2. Start."
+    )
+
+
+def test_code_is_shown_whole_or_not_at_all() -> None:
+    text = "Install it:\n\n```sh\nmake\n\nmake install\n```\n\nDone."
+    assert shown(text, 0, limit=12) == "Install it:\n\n```sh\nmake\n\nmake install\n```"
+    long = "First words.\n\n```sh\n" + "make\n" * 100 + "```"
+    assert shown(long, 0, limit=60) == "First words.\n\n" + long.partition("\n\n")[2]
+    longer = "First words.\n\n```sh\n" + "make\n" * 200 + "```"
+    assert shown(longer, 0, limit=60) == "First words."
+
+
+def test_no_passage_ends_with_a_colon_that_introduces_nothing() -> None:
+    text = "First is here. Second is here. This follows:\n\n- " + "a long item " * 80
+    assert shown(text, 0, limit=60) == "First is here. Second is here."
+
+
+def test_code_that_a_chunk_cut_in_two_is_fenced_again() -> None:
+    got = ask("install_server", "install_server(1)\n\nx = 2\n```\n\nThe end.")
+    assert got.text.startswith("```\ninstall_server(1)\n\nx = 2\n```\n[1]")
+
+
+def test_the_page_around_a_hit_is_shown_with_it() -> None:
+    page = "## Files\n\nUpload many files at once.\n\nThey arrive as a list.\n\n## Other\n\nRain."
+    got = ask("Where do I upload many files?", "Upload many files at once.", around=page)
+    assert got.text == "**Upload many files at once.** [1]\n\nThey arrive as a list."
+
+
+def test_a_how_to_without_code_goes_on_to_the_code_that_fits_best() -> None:
+    page = (
+        "## Settings file\n\nYou can read settings from a file.\n\n"
+        "### The file\n\n```sh\nA=1\n```\n\n"
+        "### Read the settings\n\nCall this:\n\n```python\nread()\n```\n"
+    )
+    got = ask("How do I read settings?", "You can read settings from a file.", around=page)
+    assert got.text.endswith("Read the settings\n\nCall this:\n\n```python\nread()\n```")
+    assert "A=1" not in got.text
+    assert following_code(Page.read(page), 1, "file") == 2
+
+
+@given(st.text(alphabet="ab#*-:`1. \n{}<>|?", max_size=300), st.integers(20, 300))
+def test_a_window_holds_its_sentence_and_its_limit(text: str, limit: int) -> None:
+    page = Page.read(text)
+    for best in range(len(page.sentences)):
+        span = window(page, [best], limit=limit, lead=False)
+        assert best in span
+        assert len(page.show(span)) <= limit + 1100 + len(display(page.sentences[best]))
+
+
+# --- residue of markup ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("{* ../../docs_src/a.py hl[2] *}\n\nText.", "Text."),
+        ("Text.\n\n{!../src/a.py!}", "Text."),
+        ("/// tip | Note\n\nText.\n\n///", "Text."),
+        ('!!! note "Note"\n\nText.', "Text."),
+        (":::warning\nText.\n:::", "Text."),
+        ('import Tabs from "@theme/Tabs";\n\n<Tabs>\n\nText.\n\n</Tabs>', "Text."),
+        ("## Head { #head }\n\nText.", "Text."),
+        ('--8<-- "a.md"\n\nText.', "Text."),
+        ("[TOC]\n\nText.", "Text."),
+        ("{{< note >}}\n\nText.", "Text."),
+        ('<div class="termy">\n\nText.\n\n</div>', "Text."),
+        ('The <abbr title="x">CLI</abbr> is <kbd>Q</kbd>.', "The CLI is Q."),
+    ],
+)
+def test_residue_of_markup_is_not_shown(markdown: str, plain: str) -> None:
+    assert [display(s) for s in split_sentences(markdown)] == [plain]
+
+
+def test_colours_of_a_terminal_are_taken_out_of_code_and_tags_of_code_are_not() -> None:
+    coloured = '```console\n$ <font color="#4E9A06">run</font> --it &amp; go\n```'
+    (sentence,) = split_sentences(coloured)
+    assert display(sentence) == "```console\n$ run --it & go\n```"
+    page = "```html\n<b>bold</b> &amp; more\n```"
+    (sentence,) = split_sentences(page)
+    assert display(sentence) == page
+
+
+# --- evidence ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "slip"),
+    [
+        ("recieve", "receive", True),
+        ("embeding", "embedding", True),
+        ("pasword", "password", True),
+        ("passwort", "password", True),
+        ("captcha", "capture", False),
+        ("server", "sever", True),
+    ],
+)
+def test_one_slip_is_a_letter_or_two_neighbours(one: str, other: str, slip: bool) -> None:
+    assert is_one_slip(one, other) == is_one_slip(other, one) == slip
+
+
+def test_a_typing_error_is_answered() -> None:
+    got = ask("How do I reset my pasword?", PASSWORD)
+    assert RESET in got.text
+
+
+def test_a_word_that_the_collection_has_is_no_typing_error() -> None:
+    asked: list[str] = []
+
+    def match(question: str, texts: Sequence[str]) -> list[TermMatch]:
+        asked.append(question)
+        df = {"severs": 3, "recieve": 0, "receive": 5}
+        return [
+            TermMatch(word=w, term=w, df=df[w], chunk_count=10, found_in=[]) for w in
+            question.split()
+        ]  # fmt: skip
+
+    find_words("severs recieve", ["servers receive"], match)
+    assert asked == ["severs recieve", "severs receive"]
+
+
+def test_rare_words_weigh_more_and_unknown_ones_most() -> None:
+    terms = [
+        TermMatch(word=w, term=w, df=df, chunk_count=100, found_in=[1])
+        for w, df in (("common", 90), ("rare", 2), ("captcha", 0))
+    ]
+    found = find_words("common rare captcha", ["text"], lambda question, texts: terms)
+    assert list(found.weights) == sorted(found.weights) and found.weights.sum() == pytest.approx(1)
+    assert found.unknown == found.weights[2] and found.coverage(0) == pytest.approx(1)
+
+
+def test_a_question_of_words_that_the_collection_does_not_have_is_refused() -> None:
+    page = "Clients that send requests are welcome. Send requests by mail."
+    question = "How do I throttle clients that send requests?"
+
+    def known(df: int) -> Answer:
+        terms = [
+            TermMatch(word=w, term=w, df=df if w == "throttle" else 5, chunk_count=1000,
+                      found_in=[] if w == "throttle" else [3])
+            for w in ("throttle", "clients", "send", "requests")
+        ]  # fmt: skip
+        return answer_extractive(
+            question, hits(page), embedder=None, match_terms=lambda q, texts: terms
+        )
+
+    assert known(900).found
+    terms_unknown = known(0)
+    assert terms_unknown.found or re.match(NOT_FOUND, terms_unknown.text)
+
+
+# --- the kind of a question ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How do I reset it?", "how_to"),
+        ("how to reset it", "how_to"),
+        ("Wie setze ich es zurück?", "how_to"),
+        ("¿Cómo lo hago?", "how_to"),
+        ("Comment faire ?", "how_to"),
+        ("Как это сделать?", "how_to"),
+        ("如何重置密码？", "how_to"),
+        ("What is CORS?", "definition"),
+        ("Was ist CORS?", "definition"),
+        ("Qu'est-ce que CORS ?", "definition"),
+        ("How many are there?", "quantity"),
+        ("For how long is it kept?", "quantity"),
+        ("Wie viele gibt es?", "quantity"),
+        ("有多少个？", "fact"),
+        ("多少个？", "quantity"),
+        ("Which one should I use?", "fact"),
+        ("Does it work?", "fact"),
+        ("", "fact"),
+    ],
+)
+def test_kind_is_told_by_the_opening_words(question: str, kind: str) -> None:
+    assert question_kind(question) == kind
+
+
+def test_numbers_are_digits_and_small_words() -> None:
+    assert has_number("It costs 5.") and has_number("a single process") and has_number("drei Tage")
+    assert not has_number("It is cheap.")
