@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 import pytest
-from answer.test_answer import hit
 from hypothesis import example, given
 from hypothesis import strategies as st
+from passages import hit
 
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.prompt import MARKER, build_prompt
