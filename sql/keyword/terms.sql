@@ -44,7 +44,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.match_terms(text, text, text[]) IS
-$$The terms of a question, each with the number of chunks that contain it and the given texts that do.
+$$The terms of a question: the number of chunks that contain each, and the given texts that do.
 
 A row per different lexeme, in the question's order. word: what stands in the question. df: chunks
 of the collection that contain the term, of chunk_count; 0 says that the collection knows no such
