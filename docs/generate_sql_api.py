@@ -91,6 +91,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "explain_search",
             "why_not",
             "explain_keyword",
+            "match_terms",
             "score_keyword",
             "boost",
             "diversify",

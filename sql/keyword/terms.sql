@@ -15,31 +15,31 @@ BEGIN
     _q := rag._prepare_keyword(_id, match_terms.query_text);
     RETURN QUERY
     WITH terms AS MATERIALIZED (
-        SELECT l.lexeme, min(w.word) AS word, min(w.place) AS place
+        SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position
         FROM rag._query_languages(_id) AS k (language)
         CROSS JOIN regexp_split_to_table(match_terms.query_text, E'\\s+') WITH ORDINALITY AS w
-            (word, place)
+            (word, position)
         CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, w.word))) AS l (lexeme)
-        WHERE w.place <= rag._keyword_term_limit()
+        WHERE w.position <= rag._keyword_term_limit()
         GROUP BY l.lexeme
-        ORDER BY min(w.place), l.lexeme
+        ORDER BY min(w.position), l.lexeme
         LIMIT rag._keyword_term_limit()
     ), found AS MATERIALIZED (
-        SELECT l.lexeme, array_agg(DISTINCT t.place::integer) AS places
+        SELECT l.lexeme, array_agg(DISTINCT t.position::integer) AS positions
         FROM rag._query_languages(_id) AS k (language)
-        CROSS JOIN unnest(match_terms.texts) WITH ORDINALITY AS t (searchable, place)
+        CROSS JOIN unnest(match_terms.texts) WITH ORDINALITY AS t (searchable, position)
         CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, t.searchable))) AS l
             (lexeme)
         WHERE l.lexeme IN (SELECT m.lexeme FROM terms AS m)
         GROUP BY l.lexeme
     )
     SELECT m.word, m.lexeme, coalesce(n.chunks, 0), coalesce(_q.chunk_count, 0),
-        coalesce(f.places, '{}')
+        coalesce(f.positions, '{}')
     FROM terms AS m
     LEFT JOIN found AS f ON f.lexeme = m.lexeme
     LEFT JOIN unnest(_q.lexemes, _q.chunk_counts) AS n (lexeme, chunks)
         ON n.lexeme = m.lexeme COLLATE "C"
-    ORDER BY m.place, m.lexeme;
+    ORDER BY m.position, m.lexeme;
 END
 $$;
 

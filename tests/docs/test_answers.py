@@ -74,7 +74,7 @@ def test_its_program_and_its_sql_run(
         )
         assert done.returncode == 0, done.stderr
         assert "## Sources" in done.stdout and done.stdout.count(ANSWER) >= 2
-        (titles,) = re.findall(r"^(?:Passwords|passwords\.md)\n.*$", done.stdout, re.MULTILINE)
+        titles = re.findall(r"^(?:Passwords|passwords\.md)\n.*$", done.stdout, re.MULTILINE)
         assert titles
         for variable, value in settings.items():
             monkeypatch.setenv(variable, value)
