@@ -78,7 +78,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     mended = _mend(question, terms, texts)
     if mended != question:
         terms = list(match(mended, texts))
-    meant = [t for t in terms if t.df or not _UNSPACED.fullmatch(t.term)]
+    meant = [t for t in terms if t.df or not (_UNSPACED.fullmatch(t.term) or len(t.term) == 1)]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
     for column, term in enumerate(meant):

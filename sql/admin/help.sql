@@ -79,7 +79,7 @@ BEGIN
      $$SELECT * FROM rag.why_not('docs', 1, 'fish')$$),
     ('Search', 'explain_keyword', 'How BM25 scores came about',
      $$SELECT * FROM rag.explain_keyword('docs', 'fish')$$),
-    ('Search', 'match_terms', 'How rare the words of a question are, and which texts have them',
+    ('Search', 'match_terms', 'How rare the words of a question are, and where',
      $$SELECT * FROM rag.match_terms('docs', 'fish', ARRAY['Fish swim.', 'Lunch'])$$),
     ('Search', 'score_keyword', 'BM25 scores of given chunks',
      $$SELECT * FROM rag.score_keyword(1, 'fish', '{1, 2}')$$),
