@@ -99,7 +99,7 @@ def ask(
         )
     )
     fused = {
-        "rrf": fusion_oracle.rrf(legs["vector"], legs["keyword"]),
+        "rrf": fusion_oracle.rrf([(0.5, legs["vector"]), (0.5, legs["keyword"])]),
         "weighted": fusion_oracle.weighted(cosines, words, 0.7),
         "auto": fusion_oracle.auto(cosines, words),
     }

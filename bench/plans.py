@@ -38,9 +38,11 @@ from rag_pg.db.embedded import EmbeddedServer
 
 ROOT = Path(__file__).parents[1]
 Connection = psycopg.Connection[Any]
-STAGED = """CREATE TEMPORARY TABLE staged_chunks (place bigint, uri text, title text, heading text,
-            content text,
-            metadata jsonb, embedding halfvec) ON COMMIT DROP"""
+STAGED = """CREATE TEMPORARY TABLE staged_chunks (
+            position bigint, uri text, title text, heading text, content text, metadata jsonb,
+            embedding halfvec,
+            place bigint GENERATED ALWAYS AS (position) STORED  -- its name in older commits
+            ) ON COMMIT DROP"""
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Worker:
             active one), checked against what it stores.
         concurrency: how many pipelines embed side by side;
             more than one helps where a provider is waited for.
-        lease_seconds: how long a job is held without a heartbeat.
+        lease_seconds: how long a job is leased without a heartbeat.
         on_progress: called with (documents stored, chunks embedded) since the last call.
         answerers: what answers requests, by their kind; `run` attends to them beside the queue.
     """

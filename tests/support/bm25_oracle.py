@@ -4,8 +4,10 @@ Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond"
 Lucene's. Nothing is shared with the implementation but the lexemes.
 """
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum, log
 
@@ -24,14 +26,14 @@ class Oracle:
     chunks: dict[int, Counter[str]] = field(default_factory=dict)
 
     def add(self, chunk_id: int, lexemes: Iterable[str]) -> None:
-        """Add a chunk, every lexeme as often as the chunk says it."""
+        """Add a chunk, every lexeme as often as it occurs."""
         self.chunks[chunk_id] = Counter(lexemes)
 
     def remove(self, chunk_id: int) -> None:
         del self.chunks[chunk_id]
 
-    def scores(self, query: dict[str, int]) -> dict[int, float]:
-        """The score of every chunk that has a lexeme of the query (lexeme -> times said)."""
+    def scores(self, query: Mapping[str, int]) -> dict[int, float]:
+        """The score of every chunk that has a lexeme of the query (lexeme -> its count there)."""
         total = len(self.chunks)
         mean = sum(c.total() for c in self.chunks.values()) / total if total else 0.0
         containing = {t: sum(t in c for c in self.chunks.values()) for t in query}
@@ -39,17 +41,25 @@ class Oracle:
         return {
             chunk_id: fsum(
                 rounded(
-                    said * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                    qtf * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
                 )
-                for t, said in query.items()
+                for t, qtf in query.items()
                 if (tf := min(c[t], MOST))
             )
             for chunk_id, c in self.chunks.items()
             if any(t in c for t in query)
         }
 
+    @classmethod
+    def of(cls, chunks: Mapping[int, Iterable[str]]) -> Oracle:
+        """An oracle of these chunks: lexemes by id."""
+        oracle = cls()
+        for chunk_id, lexemes in chunks.items():
+            oracle.add(chunk_id, lexemes)
+        return oracle
+
     def search(
-        self, query: dict[str, int], limit: int, keep: Callable[[int], bool] = lambda _: True
+        self, query: Mapping[str, int], limit: int, keep: Callable[[int], bool] = lambda _: True
     ) -> list[tuple[int, float]]:
         """The best chunks as (chunk_id, score): highest score first, ties by chunk_id."""
         kept = [(i, s) for i, s in self.scores(query).items() if keep(i)]

@@ -1,4 +1,4 @@
-"""Fusion of a vector and a keyword leg from the formulas, in plain Python:
+"""Fusion of rankings, and of a vector and a keyword leg, from the formulas, in plain Python:
 what the SQL is compared with.
 
 A candidate is in either leg. `cosines` and `keyword_scores` are exact for every candidate,
@@ -8,22 +8,17 @@ score (missing: it matches no word).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
 Ranking = list[tuple[int, float]]
 Scores = Mapping[int, float]
 
 
-def rrf(
-    vector: Sequence[int],
-    keyword: Sequence[int],
-    weights: tuple[float, float] = (0.5, 0.5),
-    k: int = 60,
-) -> Ranking:
-    """Fuse two lists of ids, best first: Cormack, Clarke, Buettcher, SIGIR 2009."""
+def rrf(rankings: Iterable[tuple[float, Sequence[int]]], k: int = 60) -> Ranking:
+    """Fuse (weight, ids best first) lists: Cormack, Clarke, Buettcher, SIGIR 2009."""
     scores: dict[int, float] = {}
-    for weight, ids in zip(weights, (vector, keyword), strict=True):
+    for weight, ids in rankings:
         for rank, i in enumerate(ids, 1):
             scores[i] = scores.get(i, 0.0) + weight / (k + rank)
     return best_first(scores)

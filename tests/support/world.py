@@ -117,7 +117,7 @@ class World:
             said = [i for i, _ in self.keyword(query, candidates, wanted)]
             both = set(near) | set(said)
             if fusion == "rrf":
-                ranking = fusion_oracle.rrf(near, said, weights)
+                ranking = fusion_oracle.rrf(zip(weights, (near, said), strict=True))
             else:
                 scores = self.bm25.scores(self.terms(query)) if said else {}
                 keyword = {i: scores[i] for i in both & scores.keys()}

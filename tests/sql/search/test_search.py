@@ -1,13 +1,15 @@
 """Searches against independent oracles, their limits, and the plans they run by."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+import fusion_oracle
 import numpy as np
-import oracle
 import psycopg
 import pytest
+from bm25_oracle import Oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +75,7 @@ def test_keyword_search_equals_bm25_from_the_paper(
 ) -> None:
     name, ids = fill(shared, texts)
     chunks = {ids[str(i)]: text.split() for i, text in enumerate(texts)}
-    expected = oracle.bm25(chunks, query.split())
+    expected = Oracle.of(chunks).search(Counter(query.split()), 100)
     found = keyword(shared, name, query)
     assert [i for i, _ in found] == [i for i, _ in expected]
     assert [s for _, s in found] == pytest.approx([s for _, s in expected], abs=1e-6)
@@ -97,14 +99,14 @@ def test_hybrid_search_equals_rrf_from_the_paper(
     by_vector = [i for i, _, _ in nearest]
     assert sorted(by_vector) == sorted(ids.values())
     assert [d for _, _, d in nearest] == sorted(d for _, _, d in nearest)
-    by_keyword = [i for i, _ in oracle.bm25(chunks, query.split())]
+    by_keyword = [i for i, _ in Oracle.of(chunks).search(Counter(query.split()), 100)]
     found = shared.execute(
         """SELECT chunk_id, score, vector_rank, keyword_rank
            FROM rag.search(%s, %s, %s::text::halfvec, 100,
            vector_weight => %s, keyword_weight => %s, fusion => 'rrf', duplicates => true)""",
         [name, query, str(vectors[-1].tolist()), weight, 1 - weight],
     ).fetchall()
-    expected = oracle.rrf([(weight, by_vector), (1 - weight, by_keyword)])
+    expected = fusion_oracle.rrf([(weight, by_vector), (1 - weight, by_keyword)])
     assert [i for i, *_ in found] == [i for i, _ in expected]
     assert [s for _, s, *_ in found] == pytest.approx([s for _, s in expected], abs=1e-9)
     for i, _, vector_rank, keyword_rank in found:

@@ -5,8 +5,8 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import fusion_oracle
 import numpy as np
-import oracle
 import psycopg
 import pytest
 from hypothesis import given, settings
@@ -78,7 +78,7 @@ def expected(
     kept: list[tuple[int, float]] = []
     seen: set[bytes] = set()
     documents: list[object] = []
-    for chunk_id, score in oracle.rrf(rankings, options.get("rrf_k", 60)):
+    for chunk_id, score in fusion_oracle.rrf(rankings, options.get("rrf_k", 60)):
         document, content = places[chunk_id]
         if not options.get("duplicates") and bytes(content) in seen:
             continue
