@@ -31,6 +31,16 @@ class AskOptions(SearchOptions, total=False):
     max_cost: float | None
 
 
+# What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
+CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
+    "llm",
+    "helper_llm",
+    "rerank",
+    "rerank_timeout",
+    "now",
+}
+
+
 def ask(
     question: str,
     options: AskOptions,

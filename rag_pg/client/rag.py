@@ -209,11 +209,15 @@ class Rag:
         return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
 
     def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to rag.ask. Which models answer is this process's setting."""
+        """The answer to rag.ask. Who may only call workers chooses none of their models.
+
+        Raises: InvalidInput (an option that names a model), and what `Collection.ask` raises.
+        """
         given = {k: v for k, v in asked["options"].items() if v is not None}
-        given |= {"limit": asked["limit"], "filter": asked["filter"]}
         if "result_offset" in given:
             given["offset"] = given.pop("result_offset")
+        check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
+        given |= {"limit": asked["limit"], "filter": asked["filter"]}
         return asdict(self._current(collection).ask(asked["question"], **given))
 
     def _current(self, name: str) -> Collection:
