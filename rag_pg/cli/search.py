@@ -92,7 +92,11 @@ def ask(
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages to read.")] = 8,
     filter: Filter = None,
     llm: Annotated[
-        str | None, typer.Option(help="extractive (no key), gemini or gemini:<model>.")
+        str | None,
+        typer.Option(
+            help="extractive (no key), gemini, openai:<model>, anthropic:<model> or local; "
+            "default: RAG_PG_LLM."
+        ),
     ] = None,
     helper_llm: Annotated[
         str | None, typer.Option(help="What rewrites, checks and extracts; default: as --llm.")

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
+from rag_pg.client.ask import CALLERS_OPTIONS
 from rag_pg.client.collection import Collection
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
@@ -14,6 +15,7 @@ from rag_pg.errors import InvalidInput
 from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models
+from rag_pg.search import check_names
 from rag_pg.types import AdoptReport, CollectionInfo, StatusLine
 from rag_pg.worker import Worker
 

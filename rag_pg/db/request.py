@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements
+from rag_pg.text import clean_text
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,9 +38,20 @@ class Requests(Statements):
     def answer_request(
         self, request_id: int, result: Mapping[str, Any] | None, error: str | None
     ) -> None:
+        """Hand over an answer, without what jsonb cannot store: NUL, lone surrogates, NaN."""
         self._scalar(
             "SELECT rag.answer_request(%(request_id)s, %(result)s, %(error)s)",
             request_id=request_id,
-            result=None if result is None else Jsonb(result),
+            result=None if result is None else Jsonb(_storable(result)),
             error=error,
         )
+
+
+def _storable(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)[0]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {_storable(key): _storable(one) for key, one in value.items()}
+    return [_storable(one) for one in value] if isinstance(value, list | tuple) else value

@@ -36,7 +36,7 @@ from rag_pg.types import (
     Vectors,
 )
 
-LONGEST_QUERY = 100_000  # characters to embed; the database refuses as many bytes
+LONGEST_QUERY = 100_000  # bytes, as rag.search has it: a model is not asked about more
 
 
 class Searcher:
@@ -124,6 +124,11 @@ class Searcher:
         question, _ = clean_text(question)
         if not question.strip():
             raise InvalidQuery("the query is empty; ask for something")
+        if (size := len(question.encode())) > LONGEST_QUERY:
+            raise InvalidQuery(
+                f"the query has {size} bytes; use at most {LONGEST_QUERY}: "
+                "add a long text as a document and search for its passages"
+            )
         if not names and not history:
             return Rewritten(question=question, variants=(Variant(query=question),))
         llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
@@ -275,7 +280,7 @@ class Searcher:
     ) -> tuple[list[Vectors] | None, Exception | None]:
         """Embed variants: float32 (dimensions,) each.
         None where that is not wanted or not possible, and then why."""
-        if not _wants_vectors(variants, options):
+        if not _wants_vectors(options):
             return None, None
         if self._embedder is None:  # what is wrong is told before a model is opened
             self.database.search(self.info.name, variants[0].query, None, **options)
@@ -297,14 +302,14 @@ class Searcher:
         return self._status
 
 
-def _wants_vectors(variants: Sequence[Variant], options: StatementOptions) -> bool:
-    return options.get("vector_weight") != 0 and len(variants[0].query) <= LONGEST_QUERY
+def _wants_vectors(options: StatementOptions) -> bool:
+    return options.get("vector_weight") != 0
 
 
 def _method(
     variants: Sequence[Variant], options: StatementOptions, skipped: set[Leg]
 ) -> Literal["hybrid", "vector", "keyword"]:
     """Return which legs searched."""
-    if "vector" in skipped or not _wants_vectors(variants, options):
+    if "vector" in skipped or not _wants_vectors(options):
         return "keyword"
     return "vector" if options.get("keyword_weight") == 0 else "hybrid"

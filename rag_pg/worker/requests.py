@@ -14,6 +14,7 @@ from typing import Any
 
 from rag_pg.db import Database, Request
 from rag_pg.errors import DatabaseUnavailable, RagError
+from rag_pg.text import clean_text
 from rag_pg.worker.loops import POLL_SECONDS, start_loop
 
 log = logging.getLogger(__name__)
@@ -77,14 +78,14 @@ class RequestAnswerer:
         try:
             answerer = self.answerers[request.kind]
             result = answerer(request.collection_name, request.arguments)
+            self.database.answer_request(request.request_id, result, None)
         except DatabaseUnavailable:
             raise
         except Exception as exc:  # it belongs to whoever asked
             if not isinstance(exc, RagError):
                 log.exception("request %s failed", request.request_id)
-            self.database.answer_request(request.request_id, None, f"{type(exc).__name__}: {exc}")
-        else:
-            self.database.answer_request(request.request_id, result, None)
+            error, _ = clean_text(f"{type(exc).__name__}: {exc}")
+            self.database.answer_request(request.request_id, None, error)
 
     def _run(self) -> None:
         with ThreadPoolExecutor(ANSWERS_AT_ONCE, "rag-pg-answer") as answering:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any
@@ -14,9 +14,11 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import Answer, Rag
+from rag_pg.worker.requests import RequestAnswerer
 
 Connection = psycopg.Connection[Any]
 QUESTION = "Where does the red fish swim?"
+MINIMAL = {"question": QUESTION, "limit": 8, "filter": {}, "options": {}}
 
 
 @pytest.fixture
@@ -56,6 +58,19 @@ def ask(connection: Connection, question: str = QUESTION, **options: Any) -> dic
     assert row is not None
     answer: dict[str, Any] = row[0]
     return answer
+
+
+def answer_of(
+    requests: RequestAnswerer, connection: Connection, arguments: Mapping[str, Any] = MINIMAL
+) -> Any:
+    """What a worker gives to who leaves a request without rag.ask."""
+    row = connection.execute(
+        "SELECT rag._add_request('docs', 'ask', %s::jsonb, 60)", [json.dumps(arguments)]
+    ).fetchone()
+    assert row is not None and requests.answer() == 1
+    row = connection.execute("SELECT rag._read_answer(%s)", row).fetchone()
+    assert row is not None
+    return row[0]
 
 
 def test_sql_gives_the_fields_of_an_answer(filled: Rag, connection: Connection) -> None:
@@ -101,6 +116,38 @@ def test_unknown_options_are_refused_before_a_worker_sees_them(
         ask(connection, **options)
     assert caught.value.sqlstate == "RG004"
     assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("llm", "openai:gpt-4.1"), ("helper_llm", "openai:gpt-4.1"), ("rerank", "cross-encoder:/x")],
+)
+def test_a_role_that_writes_requests_itself_chooses_no_model_of_the_worker(
+    filled: Rag, connection: Connection, name: str, value: str
+) -> None:
+    arguments = {**MINIMAL, "options": {name: value}}
+    with pytest.raises(psycopg.Error, match=f"rag.ask has no option '{name}'"):
+        answer_of(filled.worker().requests, connection, arguments)
+
+
+def test_a_long_question_is_refused_before_a_model_sees_it(
+    filled: Rag, connection: Connection
+) -> None:
+    arguments = {**MINIMAL, "question": "fish " * 20_001}
+    with pytest.raises(psycopg.Error, match="the query has 100005 bytes; use at most 100000"):
+        answer_of(filled.worker().requests, connection, arguments)
+
+
+def test_an_answer_that_jsonb_cannot_store_is_cleaned_or_told(
+    filled: Rag, connection: Connection
+) -> None:
+    requests = filled.worker().requests
+    given: dict[str, Any] = {"text": "a\0b\ud800c", "score": float("nan"), "of": ("x\0",)}
+    requests.answerers = {"ask": lambda collection, arguments: given}
+    assert answer_of(requests, connection) == {"text": "abc", "score": None, "of": ["x"]}
+    given["text"] = object()
+    with pytest.raises(psycopg.Error, match="which JSON does not have"):
+        answer_of(requests, connection)
 
 
 def test_a_worker_keeps_a_collection_until_its_settings_change(
