@@ -470,7 +470,8 @@ class Collection:
             verify: once or strict: take out the statements that their sources do not support, by
                 one call of the helper, or by one for each statement.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
-                gemini[:model], or an object of the protocol `LLM`.
+                gemini[:<model>], openai:<model>, anthropic:<model>, local, or an object of the
+                protocol `LLM`.
             rewrite: names of rewrites, see docs/guides/questions.md. history: the turns before the
                 question, each with role and content; a follow-up is made to stand alone.
             helper_llm: what rewrites, checks and extracts; default: RAG_PG_HELPER_LLM, else llm.

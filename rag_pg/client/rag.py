@@ -101,7 +101,7 @@ class Rag:
 
         Args:
             model: what makes the vectors: minilm (the default of a new collection),
-                sentence-transformers:<model>, gemini:<model>,
+                sentence-transformers:<model>, gemini:<model>, openai:<model>,
                 or a name of your own when you bring vectors.
             language: text search configuration, default english.
                 distance: cosine (default), l2 or ip.

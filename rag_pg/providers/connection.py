@@ -187,9 +187,9 @@ class Connection(Generic[C]):
         if kinds & {"RemoteProtocolError", "ReadError", "ChunkedEncodingError"}:
             return Retryable(f"{name} at {url} broke off its answer ({detail}); ask again")
         if kinds & {"TransportError", "RequestException", "InvalidURL"}:
+            check = filter(None, ("the network", "the proxy", self.provider.url_setting))
             return ProviderUnavailable(
-                f"cannot reach {name} at {url} ({detail}); "
-                f"check the network, the proxy and {self.provider.url_setting}"
+                f"cannot reach {name} at {url} ({detail}); check {', '.join(check)}"
             )
         if "APIError" in kinds and not kinds & {"APIResponseValidationError"}:  # inside a stream
             return ProviderUnavailable(f"{name} broke off its answer ({detail}); ask again")

@@ -56,6 +56,7 @@ class LocalServer:
         # Threads wait for each other by spinning: as many as CPUs stand still on a busy machine.
         for pool in (options.cpuparams, options.cpuparams_batch):
             pool.n_threads = max(1, usable_cpus() // 2)
+        options.sampling.penalty_repeat = 1.1  # else so small a model repeats itself to the end
         options.ui = False
         options.warmup = False
         options.verbosity = 0

@@ -94,7 +94,13 @@ def open_embedder(
     """
     prefix, _, model = name.partition(":")
     if extra and prefix in extra:
-        return extra[prefix](name)
+        opened = extra[prefix](name)
+        if not hasattr(opened, "provider"):
+            raise InvalidInput(
+                f"embedder {name!r} does not say its provider; give it provider = None where it "
+                "runs here, else the part of its name before the colon"
+            )
+        return opened
     if name == MiniLM.name:
         return MiniLM(cache_dir=cache_dir, weights=weights)
     if prefix == "sentence-transformers" and model:

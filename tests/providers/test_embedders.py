@@ -545,6 +545,15 @@ def test_registered_prefixes_get_the_full_name(cache_dir: Path, minilm: MiniLM) 
     assert asked == ["hash:32"]
 
 
+def test_an_embedder_that_does_not_say_its_provider_is_refused(cache_dir: Path) -> None:
+    class Silent:
+        name = "hash:32"
+
+    silent: Any = Silent()
+    with pytest.raises(InvalidInput, match="does not say its provider; give it provider = None"):
+        open_embedder("hash:32", cache_dir=cache_dir, extra={"hash": lambda name: silent})
+
+
 def test_gemini_is_opened_by_its_own_module(cache_dir: Path) -> None:
     embedder = open_embedder("gemini:gemini-embedding-001:768", cache_dir=cache_dir)
     assert type(embedder).__module__ == "rag_pg.providers.gemini.embedder"
