@@ -41,6 +41,8 @@ OF_SQLSTATE = {
     "22": Fault.DOCUMENT,  # data exception
     "23": Fault.DOCUMENT,  # a constraint
     "25006": Fault.AWAY,  # read-only transaction: a replica, a failover
+    "25P03": Fault.AWAY,  # idle_in_transaction_session_timeout
+    "25P04": Fault.CANCELED,  # transaction_timeout
     "28": Fault.AWAY,  # not let in
     "3D": Fault.AWAY,  # no such database
     "3F000": Fault.WORKER,  # no such schema

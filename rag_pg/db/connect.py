@@ -54,6 +54,25 @@ def use_iso_dates(connection: psycopg.Connection[Any]) -> None:
         connection.execute("SET datestyle TO ISO")
 
 
+LIMITS = {
+    "57014": "statement_timeout",
+    "25P03": "idle_in_transaction_session_timeout",
+    "25P04": "transaction_timeout",
+}
+
+
+def limit_remedy(exc: psycopg.Error) -> str | None:
+    """Return what to do about a setting of the role or database that ended a statement; None where
+    none did."""
+    name = LIMITS.get(exc.sqlstate or "")
+    if name is None or "user request" in (exc.diag.message_primary or ""):
+        return None
+    return (
+        f"{name} of this role or database is shorter than that takes: raise it by ALTER ROLE, or"
+        f" with PGOPTIONS='-c {name}=1min'"
+    )
+
+
 def check_encoding(connection: psycopg.Connection[Any]) -> None:
     """Refuse a database that cannot hold every text. Raises DatabaseUnavailable."""
     encoding = connection.info.parameter_status("server_encoding")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import selectors
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, LiteralString, Self, TypeVar
@@ -27,6 +28,7 @@ from rag_pg.db.connect import (
     check_encoding,
     connect,
     connection_options,
+    limit_remedy,
     use_iso_dates,
 )
 from rag_pg.errors import (
@@ -89,9 +91,10 @@ class Statements:
         """
         if self._opened:
             return
-        with database_errors(), connect(self.dsn) as connection:
+        with database_errors(), connect(self.dsn, autocommit=True) as connection:
             check_encoding(connection)
             found = _api_version(connection)
+            vector_schema(connection)
         check_api_version(found)
         self._pool.open(wait=False)
         self._opened = True
@@ -104,8 +107,24 @@ class Statements:
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
         """A pooled connection; its errors are translated."""
-        with database_errors(), self._pool.connection() as connection:
-            yield connection
+        with database_errors():
+            connection = self._open_connection()
+            try:
+                with connection:
+                    yield connection
+            finally:
+                self._pool.putconn(connection)
+
+    def _open_connection(self) -> psycopg.Connection[Any]:
+        """Take a connection of the pool that the server has not closed meanwhile, as after
+        idle_session_timeout or a restart."""
+        for _ in range(self._pool.max_size):
+            connection = self._pool.getconn()
+            if _is_open(connection):
+                return connection
+            connection.close()
+            self._pool.putconn(connection)  # which opens another
+        return self._pool.getconn()
 
     def grow_pool(self, connections: int) -> None:
         """Let the pool hold at least so many connections."""
@@ -215,6 +234,18 @@ def _configure(connection: psycopg.Connection[Any]) -> None:
     register_halfvec_info(connection, halfvec_type(connection))
 
 
+def _is_open(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server has not closed it, as far as is known here: nothing is sent."""
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.fileno(), selectors.EVENT_READ)
+        try:
+            while selector.select(timeout=0):  # what is left to read, and then the end
+                connection.pgconn.consume_input()
+        except psycopg.OperationalError:
+            return False
+    return True
+
+
 def _api_version(connection: psycopg.Connection[Any]) -> int:
     try:
         row = connection.execute("SELECT rag.api_version()").fetchone()
@@ -261,16 +292,20 @@ def _translated(exc: psycopg.Error) -> RagError:
     fault = fault_of_sqlstate(exc.sqlstate or "")
     if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
         return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')
-    if fault is Fault.CANCELED:
-        return StatementCanceled(message)
+    if fault is Fault.CANCELED or limit_remedy(exc):
+        remedy = limit_remedy(exc)
+        return StatementCanceled(f"{message}; {remedy}" if remedy else message)
     if isinstance(exc, psycopg.errors.ReadOnlySqlTransaction):
         return DatabaseUnavailable(
-            f"the database takes no writes: {message}; is it a replica?"
-            " target_session_attrs=read-write in RAG_PG_DSN finds the primary"
+            f"the database takes no writes: {message}; of a replica,"
+            " target_session_attrs=read-write in RAG_PG_DSN finds the primary; else"
+            " default_transaction_read_only is on for this role or database"
         )
     if fault is Fault.BUSY:
         return DatabaseUnavailable(f"the database cannot do this now: {message}{hint}")
-    if fault is Fault.AWAY or (exc.sqlstate is None and isinstance(exc, psycopg.OperationalError)):
+    # psycopg's own: an answer too many, as a pooler gives beside the end of its connection.
+    broken = isinstance(exc, psycopg.OperationalError | psycopg.InternalError)
+    if fault is Fault.AWAY or (exc.sqlstate is None and broken):
         return DatabaseUnavailable(
             f"the database cannot be reached: {message}; check RAG_PG_DSN and that the server runs"
         )

@@ -58,7 +58,11 @@ BEGIN
             AND NOT EXISTS (SELECT FROM rag.jobs AS j
                             WHERE j.collection_id = _c.collection_id
                                 AND j.document_id = k.document_id);
-        IF _count > 0 THEN
+        IF _c.space_id IS NULL THEN
+            RETURN QUERY SELECT 'chunks without vectors', 'fail',
+                format('collection %L has no active embedding space', _c.name),
+                'restore schema rag whole from a backup: rows of rag.spaces are missing'::text;
+        ELSIF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without vectors', 'fail',
                 format('%s in collection %L, and no job will embed them', _count, _c.name),
                 format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM '

@@ -18,6 +18,37 @@ COMMENT ON FUNCTION rag._active_space(integer) IS
 $$The embedding space that searches of a collection use; all NULL when there is none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._require_active_space(of_collection integer)
+RETURNS rag.spaces
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _found rag.spaces := rag._active_space(of_collection);
+    _name text;
+    _dropped boolean;
+BEGIN
+    IF _found.space_id IS NULL THEN
+        SELECT c.name, c.dropped_at IS NOT NULL INTO _name, _dropped
+        FROM rag.collections AS c WHERE c.collection_id = of_collection;
+        IF coalesce(_dropped, true) THEN
+            RAISE EXCEPTION 'collection % was dropped meanwhile',
+                coalesce(quote_literal(_name), of_collection::text)
+            USING ERRCODE = 'RG002', HINT = 'SELECT name FROM rag.list_collections() lists others';
+        END IF;
+        RAISE EXCEPTION 'collection % has no active embedding space', quote_literal(_name)
+        USING ERRCODE = 'RG006', HINT = 'schema rag was restored without some of its rows: restore '
+            'it whole from a backup, or drop the collection and add its documents again';
+    END IF;
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_active_space(integer) IS
+$$The embedding space that searches of a collection use, or error RG002 (the collection was dropped)
+or RG006 (rows of rag.spaces are missing).$$;
+
+
 CREATE OR REPLACE FUNCTION rag.set_fingerprint(collection text, embedder_fingerprint text,
     of_space integer DEFAULT NULL)
 RETURNS void
@@ -26,7 +57,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces :=
-        rag._active_space((rag._require_collection(collection)).collection_id);
+        rag._require_active_space(
+            (rag._require_collection(collection)).collection_id);
 BEGIN
     IF of_space <> _space.space_id THEN
         _space := rag._require_space(of_space);
@@ -60,7 +92,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _active rag.spaces :=
-        rag._active_space((rag._require_collection(assert_active_space.collection)).collection_id);
+        rag._require_active_space(
+            (rag._require_collection(assert_active_space.collection)).collection_id);
 BEGIN
     IF _active.space_id <> assert_active_space.space_id THEN
         RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %',
@@ -86,7 +119,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces :=
-        rag._active_space((rag._require_collection(space_settings.collection)).collection_id);
+        rag._require_active_space(
+            (rag._require_collection(space_settings.collection)).collection_id);
 BEGIN
     IF wanted_space <> _space.space_id THEN
         _space := rag._require_space(wanted_space);

@@ -158,7 +158,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(get_collection.name);
-    _space rag.spaces := rag._active_space(_collection.collection_id);
+    _space rag.spaces := rag._require_active_space(_collection.collection_id);
 BEGIN
     RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,

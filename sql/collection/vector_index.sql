@@ -145,7 +145,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces :=
-        rag._active_space((rag._require_collection(drop_vector_index.collection)).collection_id);
+        rag._require_active_space(
+            (rag._require_collection(drop_vector_index.collection)).collection_id);
 BEGIN
     IF NOT rag._has_index(_space) THEN
         RETURN false;
@@ -168,7 +169,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space rag.spaces :=
-        rag._active_space((rag._require_collection(build_vector_index.collection)).collection_id);
+        rag._require_active_space(
+            (rag._require_collection(build_vector_index.collection)).collection_id);
     _had boolean := rag._has_index(_space);
 BEGIN
     CALL rag._build_index(_space);

@@ -21,7 +21,7 @@ SET row_security TO off
 AS $$
 DECLARE
     _collection rag.collections := rag._require_collection(load_staged.collection);
-    _space rag.spaces := rag._active_space(_collection.collection_id);
+    _space rag.spaces := rag._require_active_space(_collection.collection_id);
     _rebuild boolean := false;
     _uris text[];
     _ids uuid[];

@@ -86,7 +86,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _space rag.spaces := rag._active_space(request.collection_key);
+    _space rag.spaces := rag._require_active_space(request.collection_key);
 BEGIN
     IF _space.distance = 'cosine' THEN
         RETURN ARRAY(

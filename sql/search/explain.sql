@@ -27,7 +27,7 @@ BEGIN
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
         explain_search.result_limit, explain_search.metadata_filter, explain_search.options);
     _key := _request.collection_key;
-    _space := rag._active_space(_key);
+    _space := rag._require_active_space(_key);
     SELECT array_agg(g) INTO _candidates
         FROM rag._collect_candidates(_request, _request.candidate_limit) AS g;
     SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
@@ -152,7 +152,7 @@ BEGIN
         why_not.collection, why_not.query_text, why_not.query_embedding, why_not.result_limit,
         why_not.metadata_filter, why_not.options);
     _key := _request.collection_key;
-    _space := rag._active_space(_key);
+    _space := rag._require_active_space(_key);
     IF _request.query_embedding IS NOT NULL THEN
         PERFORM rag._check_dimensions(_space, _request.query_embedding);
     END IF;

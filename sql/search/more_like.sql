@@ -13,7 +13,7 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _id integer := (rag._require_collection(more_like.collection)).collection_id;
-    _space rag.spaces := rag._active_space(_id);
+    _space rag.spaces := rag._require_active_space(_id);
     _document_id uuid;
     _embedding {vector}.halfvec;
     _filter record;

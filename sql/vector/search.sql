@@ -219,7 +219,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 DECLARE
-    _space rag.spaces := rag._active_space(collection_key);
+    _space rag.spaces := rag._require_active_space(collection_key);
     _plan record;
     _taken integer;
     _ef_search integer;

@@ -28,7 +28,9 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
             "-c statement_timeout=20",
             "SELECT pg_sleep(9)",
             StatementCanceled,
-            "canceling statement due to statement timeout",
+            "canceling statement due to statement timeout; statement_timeout of this role or"
+            " database is shorter than that takes: raise it by ALTER ROLE, or with"
+            " PGOPTIONS='-c statement_timeout=1min'",
         ),
         (
             "-c default_transaction_read_only=on",
@@ -36,8 +38,8 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
             DatabaseUnavailable,
             (
                 "the database takes no writes: cannot execute TRUNCATE TABLE in a read-only"
-                " transaction; is it a replica? target_session_attrs=read-write in RAG_PG_DSN finds"
-                " the primary"
+                " transaction; of a replica, target_session_attrs=read-write in RAG_PG_DSN finds"
+                " the primary; else default_transaction_read_only is on for this role or database"
             ),
         ),
         (
@@ -74,3 +76,22 @@ def test_a_lock_that_is_not_had_in_time(dsn: str, connection: psycopg.Connection
         found = failed(dsn, "-c lock_timeout=20", "SELECT rag.list_jobs()")
     assert type(found) is DatabaseUnavailable
     assert str(found) == "the database cannot do this now: canceling statement due to lock timeout"
+
+
+def test_connections_that_the_server_closed_meanwhile_are_opened_anew(
+    dsn: str, connection: psycopg.Connection[Any]
+) -> None:
+    opened = Database(dsn, pool_size=3)
+    opened.open()
+    try:
+        for _ in range(3):
+            with opened.connection(), opened.connection(), opened.connection():
+                pass
+            ended = connection.execute(
+                """SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+            ).fetchone()
+            assert ended == (3,)
+            assert [opened.list_collections() for _ in range(4)] == [[], [], [], []]
+    finally:
+        opened.close()

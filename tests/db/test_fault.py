@@ -152,6 +152,14 @@ def test_too_many_connections_are_an_outage(dsn: str, connection: Connection) ->
     assert (fault_of(error), type(error)) == (Fault.AWAY, DatabaseUnavailable)
 
 
+def test_an_answer_too_many_of_a_pooler_is_an_outage() -> None:
+    def act() -> None:
+        raise psycopg.InternalError("received 2 results from command 'COMMIT'")
+
+    error = met(act)
+    assert (fault_of(error), type(error)) == (Fault.AWAY, DatabaseUnavailable)
+
+
 def test_every_fault_of_the_table_can_be_looked_up() -> None:
     for state, fault in OF_SQLSTATE.items():
         assert fault_of_sqlstate(state.ljust(5, "Z")) is fault

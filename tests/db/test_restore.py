@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -298,3 +299,34 @@ def test_damaged_tables_are_found(filled: str, damage: str, problem: str) -> Non
 def test_an_index_of_the_administrators_own_is_no_problem(filled: str) -> None:
     run(filled, "CREATE INDEX ON rag.documents (title)")
     assert schema.check(filled) == []
+
+
+def test_an_upgrade_mends_no_missing_columns(dsn: str) -> None:
+    run(dsn, *FILL, "DROP EXTENSION vector CASCADE")
+    with pytest.raises(
+        SchemaMismatch, match="rag.embeddings.embedding is missing: schema rag is"
+    ) as caught:
+        schema.upgrade(dsn)
+    assert "\n" not in str(caught.value) and "restore it from a backup" in str(caught.value)
+    with pytest.raises(SchemaMismatch, match="this database has no pgvector"):
+        Database(dsn).open()
+    with pytest.raises(SchemaMismatch, match="is missing: schema rag is damaged"):
+        schema.ensure(dsn)
+    assert run(dsn, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'") == [(0,)]
+
+
+def test_a_collection_without_its_space_is_told_in_one_line(dsn: str) -> None:
+    run(dsn, *FILL, "DELETE FROM rag.spaces")
+    for statement in (
+        "SELECT rag.search('docs', 'fish', '[1, 7, 0]')",
+        "SELECT rag.search_vector('docs', '[1, 7, 0]')",
+        "SELECT rag.more_like('docs', 1)",
+        "SELECT rag.get_collection('docs')",
+        "SELECT rag.explain_search('docs', 'fish')",
+    ):
+        with pytest.raises(psycopg.Error, match="'docs' has no active embedding space") as caught:
+            run(dsn, statement)
+        assert caught.value.sqlstate == "RG006" and caught.value.diag.message_hint
+    found = run(dsn, "SELECT detail FROM rag.doctor() WHERE status = 'fail'")
+    assert ("collection 'docs' has no active embedding space",) in found
+    run(dsn, "SELECT rag.drop_collection('docs')")

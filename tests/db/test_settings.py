@@ -2,13 +2,18 @@
 
 import tempfile
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from fakes import HashEmbedder
 from pooler import transaction_pooler
 
+from rag_pg import Rag, Settings
+from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.errors import InvalidQuery, RagError
 
@@ -114,3 +119,77 @@ def test_behind_a_transaction_pooler_other_clients_see_nothing(dsn: str) -> None
                     assert not (other.execute(TENANT).fetchone() or ("?",))[0]
         finally:
             database.close()
+
+
+def slowly(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    time.sleep(0.3)
+    yield chunk
+
+
+@pytest.fixture
+def configured(dsn: str, connection: psycopg.Connection[Any], tmp_path: Path) -> Any:
+    """Open a client after a setting of the database, with a model that takes its time."""
+    embedder = HashEmbedder("hash:32")
+    embedder.fail = lambda texts: time.sleep(0.3)
+
+    def configure(setting: str) -> Rag:
+        connection.execute("SELECT rag.create_collection('docs', 'hash:32', 32)")
+        name = str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+        connection.execute(f"ALTER DATABASE {name} SET {setting}".encode())
+        return Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": lambda name: embedder})
+
+    return configure
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "idle_in_transaction_session_timeout = '200ms'",
+        "idle_session_timeout = '200ms'",
+        "lock_timeout = '200ms'",
+        "default_transaction_isolation = serializable",
+        "default_transaction_deferrable = on",
+    ],
+)
+def test_settings_of_a_role_are_survived(dsn: str, configured: Any, setting: str) -> None:
+    with configured(setting) as rag:
+        assert schema.upgrade(dsn) and schema.check(dsn) == []
+        docs = rag.collection("docs")
+        assert docs.add({"uri": "a", "content": "A red fish swims."}).added == 1
+        chunk = {"uri": "b", "content": "A blue bird flies.", "embedding": [0.5] * 32}
+        assert docs.add_chunks(slowly(chunk)) == 1
+        docs.add({"uri": "c", "content": "A tree stands."}, wait=False)
+        assert rag.worker(["docs"]).drain() == 1
+        assert docs.search("fish")[0].uri == "a"
+        assert docs.ask("What swims?", llm="extractive").found
+        rag.database.maintain()
+        assert {finding.status for finding in rag.database.doctor()} == {"ok"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "calls", "named"),
+    [
+        ("statement_timeout = '300ms'", "add", "statement_timeout"),
+        ("default_transaction_read_only = on", "upgrade add", "default_transaction_read_only"),
+    ],
+)
+def test_a_setting_that_stands_in_the_way_is_named(
+    dsn: str,
+    connection: psycopg.Connection[Any],
+    configured: Any,
+    setting: str,
+    calls: str,
+    named: str,
+) -> None:
+    with configured(setting) as rag, psycopg.connect(dsn) as other:
+        if named == "statement_timeout":
+            other.execute("SET statement_timeout = 0; LOCK TABLE rag.documents")
+        acts: dict[str, Callable[[], object]] = {
+            "upgrade": lambda: schema.upgrade(dsn),
+            "check": lambda: schema.check(dsn),
+            "add": lambda: rag.collection("docs").add({"uri": "a", "content": "x"}),
+        }
+        for call in calls.split():
+            with pytest.raises(RagError, match=f"{named}.* this role or database") as caught:
+                acts[call]()
+            assert "\n" not in str(caught.value)

@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 
+def damage(differences: int) -> str:
+    return (
+        f"schema rag is damaged, {differences} differences: DROP SCHEMA rag CASCADE and restore it"
+        " from a backup (pg_restore --clean over an installation, or DROP EXTENSION vector CASCADE,"
+        " leaves such a mix)"
+    )
+
+
 def table_differences(installed: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
     problems = []
     for name in sorted(installed.keys() | present.keys()):

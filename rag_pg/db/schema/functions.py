@@ -73,5 +73,11 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
             if outdated is None:
                 raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
             connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
+        except (  # not of what the file says
+            psycopg.OperationalError,
+            psycopg.errors.ReadOnlySqlTransaction,
+            psycopg.errors.InsufficientPrivilege,
+        ):
+            raise
         except psycopg.Error as exc:
             raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc

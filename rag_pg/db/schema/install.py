@@ -16,12 +16,13 @@ import psycopg
 from rag_pg.db.connect import connect
 from rag_pg.db.schema import inventory
 from rag_pg.db.schema.copies import adopt_copy, is_copy
-from rag_pg.db.schema.differences import function_differences, table_differences
+from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
 from rag_pg.db.schema.packaged import digest, file_name, sql_files
 from rag_pg.db.schema.requirements import check_schema, check_server, ensure_vector, moved_vector
 from rag_pg.db.schema.revisions import (
     check_revision,
+    check_tables,
     fresh_tables,
     newest_revision,
     recorded_tables,
@@ -56,6 +57,7 @@ def upgrade(dsn: str) -> str:
             if is_copy(connection):
                 adopt_copy(connection, vector_schema)
             tables = recorded_tables(connection)
+            check_tables(connection, tables)
             revision = run_revisions(connection, vector_schema)
             if tables.get("revision") != revision:
                 tables = fresh_tables(connection, vector_schema, revision)
@@ -128,11 +130,7 @@ def check(dsn: str) -> list[str]:
         tables = {k: v for k, v in installed.get("table", {}).items() if k != "revision"}
         table_problems = table_differences(tables, inventory.tables(raw))
         if any(problem.endswith(" is missing") for problem in table_problems):
-            problems.append(
-                f"schema rag is damaged, {len(table_problems)} differences: DROP SCHEMA rag CASCADE"
-                " and restore it from a backup (pg_restore --clean over an installation leaves"
-                " such a mix)"
-            )
+            problems.append(damage(len(table_problems)))
         problems += table_problems
         function_problems = function_differences(
             installed.get("function", {}), inventory.functions(raw)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_pg.db.schema import inventory
+from rag_pg.db.schema.differences import damage, table_differences
 from rag_pg.db.schema.packaged import quoted, share
 from rag_pg.db.schema.transaction import psycopg_connection, scalar
+from rag_pg.errors import SchemaMismatch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -44,6 +47,23 @@ def recorded_tables(connection: Connection) -> dict[str, str]:
         "SELECT name, digest FROM rag.installed WHERE kind = 'table'"
     )
     return dict(rows.fetchall())
+
+
+def check_tables(connection: Connection, recorded: Mapping[str, str]) -> None:
+    """Raise SchemaMismatch where tables, types or columns are missing that were installed: no
+    revision makes them again."""
+    raw = psycopg_connection(connection)
+    with raw.transaction(force_rollback=True):  # it sets a search_path
+        present = inventory.tables(raw)
+    wanted = {name: what for name, what in recorded.items() if name != "revision"}
+    differences = table_differences(wanted, present)
+    missing = [
+        line
+        for line in differences
+        if line.endswith(" is missing") and line.startswith(("table ", "column ", "type "))
+    ]
+    if missing:
+        raise SchemaMismatch(f"{missing[0]}: {damage(len(differences))}; nothing was changed")
 
 
 def fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:

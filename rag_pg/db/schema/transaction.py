@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from rag_pg.db.connect import connect
+from rag_pg.db.connect import connect, limit_remedy
 from rag_pg.errors import DatabaseUnavailable, InvalidInput
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _open(dsn: str) -> psycopg.Connection[Any]:
     """
     connection = connect(dsn)
     connection.isolation_level = psycopg.IsolationLevel.READ_COMMITTED
-    connection.execute(SET_PATH)
+    connection.execute(f"{SET_PATH}; SET LOCAL idle_in_transaction_session_timeout = 0")
     return connection
 
 
@@ -63,7 +63,6 @@ def prepare_session(connection: Connection) -> None:
     """Wait for other upgrades, then let no setting of the role
     or the database change what is installed."""
     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
-    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
     if int(scalar(connection, "SHOW server_version_num")) >= 170000:
         connection.exec_driver_sql("SET LOCAL transaction_timeout = 0")
     connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
@@ -88,6 +87,8 @@ def explain(error: BaseException | None) -> str:
         remedy = (
             "other transactions hold the tables and lock_timeout is short; run the upgrade again"
         )
+    elif isinstance(error, psycopg.Error) and limit_remedy(error):
+        remedy = str(limit_remedy(error))
     elif isinstance(error, psycopg.OperationalError) and code[:2] in ("", "08", "28", "3D", "57"):
         return f"cannot reach the database: {message}; check RAG_PG_DSN and that the server runs"
     else:
