@@ -80,7 +80,7 @@ BEGIN
     ('Search', 'explain_keyword', 'How BM25 scores came about',
      $$SELECT * FROM rag.explain_keyword('docs', 'fish')$$),
     ('Search', 'match_terms', 'How rare the words of a question are, and where',
-     $$SELECT * FROM rag.match_terms('docs', 'fish', ARRAY['Fish swim.', 'Lunch'])$$),
+     $$SELECT * FROM rag.match_terms('docs', 'fish', '{Fish swim}')$$),
     ('Search', 'score_keyword', 'BM25 scores of given chunks',
      $$SELECT * FROM rag.score_keyword(1, 'fish', '{1, 2}')$$),
     ('Search', 'boost', 'Scores after boosts by metadata',
