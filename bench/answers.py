@@ -1,0 +1,130 @@
+"""How good are the extractive answers, and what do they cost beside their search?
+
+    python bench/answers.py [everyday] [squad2-dev] [--sample 6]
+
+everyday: the questions of tests/quality/everyday_questions*.jsonl, asked of real documentation:
+right is a gold page cited and the fact in what is shown. squad2-dev: how often the gold answer
+stands in the first, and in the first two cited passages, of every 6th answerable question.
+Collections are filled on the first run; the documents of docs-fastapi-en take minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from statistics import median
+
+from lib import data
+from lib.clock import percentile
+from rich.console import Console
+from rich.table import Table
+
+from rag_pg import Rag
+from rag_pg.types import Answer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from everyday import grade, open_collection, read_questions
+
+SETS = ("everyday_questions", "everyday_questions_held_back")
+# What the answers of four sentences (commit 6160894) gave on the first set.
+BEFORE = {
+    "set": "everyday_questions, before",
+    "right": 0.72,
+    "first": 0.72,
+    "in first": 0.48,
+    "wrongly refused": 0,
+    "refused": "4/10",
+    "passage": 127,
+    "shown": 326,
+    "p50 ms": float("nan"),
+    "p95 ms": float("nan"),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", default=["everyday", "squad2-dev"])
+    parser.add_argument("--sample", type=int, default=6, help="every so many questions of a set")
+    arguments = parser.parse_args()
+    found: dict[str, list[dict[str, object]]] = {}
+    with Rag() as rag:
+        if "everyday" in arguments.parts:
+            found["everyday"] = [BEFORE, *(everyday(rag, name) for name in SETS)]
+        if "squad2-dev" in arguments.parts:
+            found["squad2-dev"] = [containment(rag, "squad2-dev", arguments.sample)]
+    for name, rows in found.items():
+        table = Table(*rows[0], title=name)
+        for row in rows:
+            table.add_row(*(f"{v:.3g}" if isinstance(v, float) else str(v) for v in row.values()))
+        Console().print(table)
+    data.keep("answers", found)
+
+
+def everyday(rag: Rag, name: str) -> dict[str, object]:
+    """Ask a set of everyday questions and grade the answers."""
+    root = data.folder("docs-fastapi-en").parent
+    graded = []
+    beyond = []
+    for question in read_questions(name):
+        docs = open_collection(rag, root, question.collection)
+        answer = docs.ask(question.question, strategy="extractive")
+        beyond.append(beyond_search(answer))
+        graded.append((question, grade(question, answer)))
+    answerable = [g for q, g in graded if q.pages]
+    others = [g for q, g in graded if not q.pages]
+    count = len(answerable)
+    return {
+        "set": name,
+        "right": sum(g.right for g in answerable) / count,
+        "first": sum(g.first for g in answerable) / count,
+        "in first": sum(g.in_first for g in answerable) / count,
+        "wrongly refused": sum(not g.answered for g in answerable),
+        "refused": f"{sum(not g.answered for g in others)}/{len(others)}",
+        "passage": median(g.passage for g in answerable),
+        "shown": median(g.length for g in answerable),
+        "p50 ms": percentile(beyond, 0.5),
+        "p95 ms": percentile(beyond, 0.95),
+    }
+
+
+def containment(rag: Rag, name: str, sample: int) -> dict[str, object]:
+    """Ask the answerable questions of a set: where does the gold answer stand?"""
+    evaluation = data.read(name)
+    answers = {a["_id"]: a["answers"] for a in data.lines(data.folder(name) / "answers.jsonl")}
+    docs = rag.collection(name)
+    if docs.stats().embedded < len(evaluation.documents):
+        docs.add_chunks(data.records(evaluation, ready=True))
+    asked = [item for item in evaluation.queries.items() if item[0] in answers][::sample]
+    first = both = refused = 0
+    beyond = []
+    for key, text in asked:
+        answer = docs.ask(text, strategy="extractive")
+        beyond.append(beyond_search(answer))
+        refused += not answer.found
+        gold = [" ".join(str(value).lower().split()) for value in answers[key]]
+        holds = [
+            any(value in " ".join(citation.quote.lower().split()) for value in gold)
+            for citation in answer.citations[:2]
+        ]
+        first += any(holds[:1])
+        both += any(holds)
+    return {
+        "questions": len(asked),
+        "in the first cited": first / len(asked),
+        "in the first two": both / len(asked),
+        "refused": refused / len(asked),
+        "p50 ms": percentile(beyond, 0.5),
+        "p95 ms": percentile(beyond, 0.95),
+    }
+
+
+def beyond_search(answer: Answer) -> float:
+    """Return the milliseconds of an answer without those of its searches."""
+    searching = sum(step.seconds for step in answer.steps if step.kind == "search")
+    return 1000 * (answer.seconds - searching)
+
+
+if __name__ == "__main__":
+    main()
