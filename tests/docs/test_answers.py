@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 import psycopg
@@ -16,7 +18,7 @@ import pytest
 from answering import ANSWER, AnsweringOpenAI
 from paths import ROOT
 
-from rag_pg import Rag, Settings
+from rag_pg import Answer, Rag, Settings
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.search.rewrite import REWRITES
 
@@ -85,7 +87,21 @@ def test_its_program_and_its_sql_run(
         ):
             (statement,) = blocks("sql")
             row = connection.execute(statement.strip().rstrip(";").encode()).fetchone()
+            asked = {
+                name: connection.execute(
+                    "CALL rag.ask('docs', 'How do I reset my password?', options => %s::jsonb)",
+                    [json.dumps({"strategy": name})],
+                ).fetchone()
+                for name in BUILT_IN
+            }
     assert row is not None and (row[0]["text"], row[0]["strategy"]) == (ANSWER, "single")
+    for name, found in asked.items():
+        assert found is not None
+        answer = found[0]
+        assert set(answer) == {field.name for field in fields(Answer)}
+        assert answer["found"] and answer["citations"][0]["uri"].startswith("handbook/"), name
+        assert answer["strategy"] == name or name == "auto"
+        assert answer["trace_id"] and {step["kind"] for step in answer["steps"]} >= {"search"}
 
 
 def test_it_names_every_strategy_and_its_table_leads_to_examples() -> None:
