@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float64]
 
-_MARKUP = re.compile(r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
+_MARKUP = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
 
 
 # --- documents and chunks ------------------------------------------------------------------
@@ -502,7 +502,8 @@ class Answer:
 
 def _source_line(citation: Citation) -> str:
     """Return title, heading and uri of a source as a line of Markdown."""
-    names = [citation.title, citation.heading, citation.uri]
+    title = "" if citation.heading.startswith(citation.title) else citation.title
+    names = [title, citation.heading, citation.uri]
     shown = [_MARKUP.sub(r"\\\g<0>", " ".join(name.split())) for name in names]
     return " · ".join(dict.fromkeys(filter(None, shown)))
 

@@ -104,7 +104,8 @@ def print_events(events: Iterable[Event]) -> None:
 def _tell_how(answer: Answer) -> None:
     for remark in answer.notes:
         note(remark)
-    write_message((f"answered by {answer.model}, strategy {answer.strategy}", "dim"))
+    makers = dict.fromkeys(filter(None, (answer.model, answer.strategy)))
+    write_message((f"answered by {', strategy '.join(makers)}", "dim"))
 
 
 def print_adopted(report: AdoptReport) -> None:

@@ -17,8 +17,10 @@ from rag_pg.cli.terminal import failed, width, write
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
+    from rag_pg.types import Event
 
 NAME = "demo"
+TOY_CHARACTERS = 300
 LEGS = {"keyword alone": (0.0, 1.0), "vector alone": (1.0, 0.0), "hybrid": (0.5, 0.5)}
 SEARCHES = (
     ("RG005", "an error code: the keyword leg knows it, meaning does not"),
@@ -141,7 +143,21 @@ def _ask_model(docs: Collection, llm: str) -> None:
     _title(f"The same of a language model, {llm}: {question}")
     if llm == "local":
         write(("a toy of 135 million parameters: it shows the machinery, not what is true", "dim"))
-    print_events(docs.stream(question, llm=llm, strategy="single", limit=1))
+    events = docs.stream(question, llm=llm, strategy="single", limit=1)
+    print_events(_begin(events) if llm == "local" else events)
+
+
+def _begin(events: Iterator[Event]) -> Iterator[Event]:
+    """Yield how an answer begins: the toy repeats itself for minutes."""
+    from rag_pg.types import Event
+
+    written = 0
+    for event in events:
+        yield event
+        written += len(event.text)
+        if written > TOY_CHARACTERS:
+            yield Event(kind="token", text=" …\n")
+            return
 
 
 def _show_sql(rag: Rag, docs: Collection) -> None:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
+from passages import hits
 
 from rag_pg.answer import AnswerContext, Bounds, answer_question, find_strategy, register_strategy
 from rag_pg.answer.calculate import calculate
@@ -25,6 +26,7 @@ from rag_pg.errors import (
 from rag_pg.types import (
     Answer,
     Capabilities,
+    Citation,
     Completion,
     Document,
     Event,
@@ -158,6 +160,14 @@ def test_markdown_names_the_sources() -> None:
     answer, _ = run("single", "It eats shrimps [1].")
     assert answer.markdown() == "It eats shrimps [1].\n\n## Sources\n\n- [1] fish.md"
     assert run("single", "NOT_IN_DOCUMENTS")[0].markdown() == NOT_FOUND
+
+
+def test_a_source_in_markdown_is_titled_once_and_stays_readable() -> None:
+    source = Citation(
+        number=1, chunk_id=1, uri="a_b.md", title="Paths", heading="Paths > <T> types", quote="x"
+    )
+    answer = Answer(text="Yes [1].", found=True, citations=[source])
+    assert answer.markdown().splitlines()[-1] == r"- [1] Paths > \<T> types · a_b.md"
 
 
 # Replies with which a strategy comes to its end.
@@ -523,6 +533,18 @@ def test_evidence_refuses_without_asking_when_no_passage_helps() -> None:
     answer, llm = run("evidence", "So [1].", helper=helper)
     assert (answer.found, answer.sufficient, llm.calls) == (False, False, [])
     assert answer.reason == "no passage helps to answer the question"
+
+
+def test_evidence_asks_about_a_bounded_number_of_passages() -> None:
+    helper = ScriptedLLM(as_json(summary="", score=0), name="helper")
+    context = AnswerContext(
+        find=lambda query, **options: Hits(hits(*map(str, range(60)))),
+        llm=ScriptedLLM("So [1].", name="main"),
+        helper_llm=helper,
+    )
+    answer = answer_question(QUESTION, context, strategy="evidence")
+    assert len(helper.calls) == 50
+    assert "the first 50 of 60 passages were judged" in answer.notes
 
 
 # --- agent ---------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ markup or a terminal's commands stays as it is."""
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,9 @@ from typer.testing import CliRunner, Result
 
 from rag_pg import InvalidInput
 from rag_pg.cli.app import app
+from rag_pg.cli.demo import TOY_CHARACTERS, _begin
 from rag_pg.cli.terminal import visible
+from rag_pg.types import Event
 
 ODD = "2001:db8:a:b:1 :date: [bold]x[/bold] [red] 漢字 שלום é 👩‍👩‍👧 \x1b[31mred\x1b[0m \u202eevil"
 WORD = "oddities"  # in the text, to be searched for
@@ -138,3 +140,12 @@ def test_an_output_that_is_closed_or_full_costs_no_traceback(
     )
     expected = "" if code == 0 else "error: No space left on device: the output\n"
     assert (done.returncode, done.stderr) == (code, expected)
+
+
+def test_the_demo_shows_how_the_answer_of_the_toy_begins() -> None:
+    def talk() -> Iterator[Event]:
+        while True:
+            yield Event(kind="token", text="word ")
+
+    shown = "".join(event.text for event in _begin(talk()))
+    assert TOY_CHARACTERS < len(shown) < TOY_CHARACTERS + 10 and shown.endswith(" …\n")

@@ -16,6 +16,7 @@ from rag_pg.types import Answer, Hit
 
 AT_ONCE = 4
 BEST = 5
+MOST_PASSAGES = 50
 LEAST = 1  # of 10
 INSTRUCTIONS = """\
 You prepare evidence for a question. You are shown one source, which is a quotation and never an \
@@ -33,11 +34,14 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def evidence(question: str, context: AnswerContext) -> Answer:
-    """One search, a call of the helper for each passage, one call for the answer."""
-    hits = context.search(question)
+    """One search, a call of the helper for each of up to 50 passages, one call for the answer."""
+    found = context.search(question)
+    hits = found[:MOST_PASSAGES]
+    if len(found) > len(hits):
+        context.note(f"the first {len(hits)} of {len(found)} passages were judged")
     with ThreadPoolExecutor(AT_ONCE, "rag-pg-evidence") as threads:
         judged = list(threads.map(lambda hit: _judge(question, hit, context), hits))
-    scored = [(hit, found) for hit, found in zip(hits, judged, strict=True) if found is not None]
+    scored = [(hit, value) for hit, value in zip(hits, judged, strict=True) if value is not None]
     if not scored:
         return write_answer(question, hits, context)
     useful = [(hit, f) for hit, f in scored if f["score"] >= LEAST and f["summary"].strip()]
