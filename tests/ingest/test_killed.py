@@ -1,0 +1,233 @@
+"""SIGKILL before any statement of a call: nothing is half visible, and the same call heals it.
+
+A program is forked from one that has imported everything, and kills itself before it sends its
+n-th statement. Few n of each call are tried here, all of them by make test-killed.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+from paths import SUPPORT
+from psycopg.conninfo import conninfo_to_dict
+
+from rag_pg import Rag, Settings
+from rag_pg.db import schema
+
+# For each line (call, dsn, folder, n) a child does the call; the number of its statements, or
+# nothing when it was killed, is written.
+PROGRAM = f"""
+import itertools, json, os, signal, sys
+sys.path[:0] = [{str(SUPPORT)!r}, {str(Path(__file__).parent)!r}]
+import psycopg
+from test_killed import CALLS, open_rag
+
+counter = itertools.count(1)
+count = 0
+
+
+def counted(send, last):
+    def call(*arguments, **options):
+        global count
+        count = next(counter)
+        if count == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return send(*arguments, **options)
+
+    return call
+
+
+for line in sys.stdin:
+    name, dsn, folder, last = json.loads(line)
+    if child := os.fork():
+        os.waitpid(child, 0)
+        print(json.dumps(""), flush=True)
+        continue
+    for kind, method in (
+        (psycopg.Cursor, "execute"), (psycopg.Cursor, "copy"), (psycopg.Connection, "commit"),
+    ):
+        setattr(kind, method, counted(getattr(kind, method), last))
+    CALLS[name](dsn, folder)
+    print(json.dumps(count), end=" ", flush=True)
+    os._exit(0)
+"""
+
+
+def open_rag(dsn: str, folder: str) -> Rag:
+    settings = Settings(home=Path(folder).parent / "home")
+    embedders = {"hash": HashEmbedder, "other": HashEmbedder}
+    return Rag(dsn, settings=settings, embedders=embedders)
+
+
+def add(dsn: str, folder: str) -> None:
+    with open_rag(dsn, folder) as rag:
+        rag.collection("docs", model="hash:32").add(Path(folder))
+
+
+def add_chunks(dsn: str, folder: str) -> None:
+    with open_rag(dsn, folder) as rag:
+        rag.collection("docs", model="hash:32").add_chunks(
+            {"uri": f"ready/{n // 2}", "content": f"part {n}", "embedding": [1.0, n] * 16}
+            for n in range(6)
+        )
+
+
+def sync(dsn: str, folder: str) -> None:
+    with open_rag(dsn, folder) as rag:
+        rag.collection("docs").sync(Path(folder))
+
+
+def reembed(dsn: str, folder: str) -> None:
+    with open_rag(dsn, folder) as rag:
+        if rag.info("docs").model != "other:32":
+            rag.collection("docs").reembed("other:32", activate=True)
+
+
+def drop(dsn: str, folder: str) -> None:
+    with open_rag(dsn, folder) as rag:
+        if any(info.name == "docs" for info in rag.collections()):
+            rag.drop_collection("docs")
+        rag.database.remove_dropped()
+
+
+def upgrade(dsn: str, folder: str) -> None:
+    schema.upgrade(dsn)
+
+
+CALLS: dict[str, Callable[[str, str], None]] = {
+    call.__name__: call for call in (add, add_chunks, sync, reembed, drop, upgrade)
+}
+OLD = {"a.md": "Old fish. ", "gone.md": "Gone.", "c.md": "C."}
+NEW = {"a.md": "New fish. ", "new.md": "New.", "c.md": "C."}
+for files in (OLD, NEW):  # several chunks
+    files["a.md"] += " ".join(f"Sentence {n} of many." for n in range(300))
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for path in folder.iterdir():
+        path.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator["subprocess.Popen[str]"]:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as opened:
+        yield opened
+        opened.stdin.close()  # type: ignore[union-attr]
+
+
+def run(program: "subprocess.Popen[str]", call: str, dsn: str, folder: Path, last: int) -> int:
+    """Run a call until its statement `last`; return how many it sent, 0 where it was killed."""
+    assert program.stdin is not None and program.stdout is not None
+    program.stdin.write(json.dumps([call, dsn, str(folder), last]) + "\n")
+    program.stdin.flush()
+    told = program.stdout.readline().split(" ")
+    return int(told[0]) if len(told) > 1 else 0
+
+
+@pytest.fixture(scope="module")
+def filled(new_database: Any, template: str, tmp_path_factory: Any) -> str:
+    """The name of a database whose collection docs has the old files."""
+    dsn = new_database(template)
+    folder = tmp_path_factory.mktemp("filled") / "in"
+    write(folder, OLD)
+    add(dsn, str(folder))
+    return str(conninfo_to_dict(dsn)["dbname"])
+
+
+SEEN = """
+SELECT d.uri, d.content, d.indexed_version = d.version AS current,
+    array_agg(c.content ORDER BY c.ordinal) FILTER (WHERE c.chunk_id IS NOT NULL) AS chunks
+FROM rag.documents AS d JOIN rag.collections AS k USING (collection_id)
+LEFT JOIN rag.chunks AS c USING (collection_id, document_id)
+WHERE k.dropped_at IS NULL GROUP BY 1, 2, 3 ORDER BY 1"""
+VECTORS = """
+SELECT count(*), count(e.chunk_id), max(s.model) FROM rag.collections AS k
+JOIN rag.chunks AS c USING (collection_id)
+JOIN rag.spaces AS s ON s.collection_id = k.collection_id AND s.state = 'active'
+LEFT JOIN rag.embeddings AS e ON e.space_id = s.space_id AND e.chunk_id = c.chunk_id
+WHERE k.dropped_at IS NULL"""
+
+
+def seen(dsn: str) -> list[Any]:
+    with psycopg.connect(dsn) as connection:
+        return connection.execute(SEEN).fetchall()
+
+
+def final(dsn: str) -> list[Any]:
+    """What is there in the end, without what depends on the way."""
+    with psycopg.connect(dsn) as connection:
+        jobs = connection.execute("SELECT count(*) FROM rag.jobs").fetchall()
+        return [*seen(dsn), *connection.execute(VECTORS).fetchall(), *jobs]
+
+
+class Trial:
+    """A database and a folder as they are before a call."""
+
+    def __init__(self, call: str, make: Any, template: str, filled: str, folder: Path) -> None:
+        empty = call in ("add", "add_chunks", "upgrade")
+        self.dsn: str = make(template if empty else filled)
+        self.folder = folder / "in"
+        write(self.folder, OLD if empty else NEW)
+
+
+def kill_and_heal(call: str, trial: Trial, program: Any, last: int, expected: list[Any]) -> None:
+    assert run(program, call, trial.dsn, trial.folder, last) == 0, "it was not killed"
+    texts = set(OLD.values()) | set(NEW.values())
+    for uri, content, current, chunks in seen(trial.dsn):
+        if current and not uri.startswith("ready/"):
+            assert content in texts, uri
+            assert set(" ".join(chunks).split()) == set(content.split()), uri
+    with psycopg.connect(trial.dsn, autocommit=True) as connection:
+        for row in connection.execute("SELECT status, remedy, detail FROM rag.doctor()"):
+            assert row[0] == "ok" or row[1], row
+        connection.execute("UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL")
+    CALLS[call](trial.dsn, str(trial.folder))
+    assert final(trial.dsn) == expected
+    with psycopg.connect(trial.dsn, autocommit=True) as connection:
+        statuses = connection.execute("SELECT DISTINCT status FROM rag.doctor()").fetchall()
+    assert statuses == [("ok",)]
+    assert schema.check(trial.dsn) == []
+
+
+@pytest.fixture(params=CALLS)
+def undisturbed(
+    request: Any, program: Any, new_database: Any, template: str, filled: str, tmp_path: Path
+) -> tuple[str, int, list[Any], Callable[[int], Trial]]:
+    """A call, how many statements it sends, what is there afterwards, and how to try it again."""
+
+    def prepare(number: int) -> Trial:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (tmp_path / "same").mkdir(exist_ok=True)  # uris are the paths of the files
+        return Trial(request.param, new_database, template, filled, tmp_path / "same")
+
+    trial = prepare(0)
+    count = run(program, request.param, trial.dsn, trial.folder, 0)
+    assert count > 3
+    return request.param, count, final(trial.dsn), prepare
+
+
+def test_a_killed_call_is_done_by_the_next(undisturbed: Any, program: Any) -> None:
+    call, count, expected, prepare = undisturbed
+    for last in {count // 3, count * 2 // 3, count}:
+        kill_and_heal(call, prepare(last), program, last, expected)
+
+
+@pytest.mark.minutes
+def test_a_call_killed_before_any_statement_is_done_by_the_next(
+    undisturbed: Any, program: Any
+) -> None:
+    call, count, expected, prepare = undisturbed
+    for last in range(1, count + 1):
+        kill_and_heal(call, prepare(last), program, last, expected)
