@@ -171,6 +171,44 @@ $$One collection with its settings and its active embedding space. Error RG002 n
 exist when there is none of that name.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._lock_collection(collection_key integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _timeout text := current_setting('lock_timeout');
+BEGIN
+    FOR _attempt IN 1..200 LOOP
+        BEGIN
+            PERFORM set_config('lock_timeout', '100ms', true);
+            EXECUTE (
+                SELECT 'LOCK TABLE ' || string_agg(format('rag.%I', x.name), ', ')
+                FROM (
+                    SELECT t.parent || '_' || collection_key AS name
+                    FROM unnest(rag._collection_tables()) AS t (parent)
+                    UNION ALL
+                    SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
+                    WHERE s.collection_id = collection_key
+                ) AS x
+            );
+            EXIT;
+        EXCEPTION WHEN lock_not_available THEN
+            PERFORM pg_sleep(0.01);  -- with no lock held
+        END;
+    END LOOP;
+    PERFORM set_config('lock_timeout', _timeout, true);
+END
+$$;
+
+COMMENT ON FUNCTION rag._lock_collection(integer) IS
+$$Lock a collection's partitions against everybody, for a drop.
+
+Searches reach them in several orders, so no order is free of deadlocks: whoever waits here for a
+tenth of a second lets all of them go and begins again, long before deadlock_timeout ends a search.
+$$;
+
+
 CREATE OR REPLACE FUNCTION rag.drop_collection(name text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -181,6 +219,7 @@ DECLARE
     _space_id integer;
 BEGIN
     UPDATE rag.collections AS c SET dropped_at = now() WHERE c.collection_id = _id;
+    PERFORM rag._lock_collection(_id);
     EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('rag.%I', t.parent || '_' || _id), ', ')
              FROM unnest(rag._collection_tables()) AS t (parent));
     PERFORM rag._clear_keyword(_id);

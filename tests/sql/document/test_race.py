@@ -247,3 +247,29 @@ def test_a_table_that_two_attach_at_once_is_one_source(
     found = beside(connection, first, second, lambda: second.execute(attach).fetchone())
     assert found == made
     assert connection.execute("SELECT count(*) FROM rag.sources").fetchone() == (1,)
+
+
+def test_a_drop_beside_a_search_is_no_deadlock(
+    connection: Connection, first: Connection, second: Connection
+) -> None:
+    """Searches reach the partitions in several orders: the drop gives way, and waits again."""
+    row = connection.execute("SELECT collection_id FROM rag.collections").fetchone()
+    assert row is not None
+    for before, after in (("chunks", "documents"), ("keyword_removed", "chunks")):
+        first.execute(f"SELECT FROM rag.{before}_{row[0]}".encode())
+        errors: list[BaseException] = []
+
+        def drop(told: list[BaseException] = errors) -> None:
+            try:
+                second.execute("BEGIN; SELECT rag.drop_collection('c'); ROLLBACK")
+            except BaseException as exc:
+                told.append(exc)
+
+        thread = threading.Thread(target=drop)
+        thread.start()
+        while not waits(connection, second):
+            time.sleep(0.01)
+        first.execute(f"SELECT FROM rag.{after}_{row[0]}".encode())
+        first.commit()
+        thread.join()
+        assert errors == []
