@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_pg.errors import InvalidInput
-from rag_pg.text import Fence, estimate_tokens, neutralise, new_key, split_sentences
+from rag_pg.text import (
+    Fence,
+    drop_near_duplicates,
+    estimate_tokens,
+    neutralise,
+    new_keys,
+    split_sentences,
+)
 from rag_pg.types import Citation, Hit, Message, Source
 
 CountTokens = Callable[[Sequence[str]], Sequence[int]]
@@ -36,19 +43,24 @@ documents do not answer the question.
 """
 SYSTEM = RULES.format(BY_KEY)
 
+AT_ONCE = 8  # sources whose tokens are counted by one call
 _HEADER_LENGTH = 200  # characters of a title or heading; they come from documents too
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
     """What a model is given. `sources`: in order of their numbers, the best is [1]; keys: by which
-    the model cites them, in the same order."""
+    the model cites them, in the same order. tokens: of the sources as they are shown. left_out: how
+    many did not fit; repeated: how many said what a better one says."""
 
     system: str
     text: str
     question: str
     sources: Sequence[Citation]
     keys: Sequence[str]
+    tokens: int
+    left_out: int
+    repeated: int
 
     def messages(self, *, more: str = "", cites: bool = False) -> list[Message]:
         """Return the prompt as messages.
@@ -99,23 +111,27 @@ def build_prompt(
     if budget_tokens < 1:
         raise InvalidInput(f"budget_tokens must be at least 1, not {budget_tokens}")
     fence = Fence()
-    sources = list(_fit(distinct_hits(hits), budget_tokens, count_tokens))
-    keys = new_keys(len(sources), [question, *(s.quote for s in sources)])
-    pairs = list(zip(sources, keys, strict=True))
-    shown = pairs[::2] + pairs[1::2][::-1]
-    blocks = "\n\n".join(source_block(source, key, fence) for source, key in shown)
+    distinct = distinct_hits(hits)
+    keys = new_keys(len(distinct), [SYSTEM, question, *(hit.content for hit in distinct)])
+    fitting = list(_fit(distinct, keys, fence, budget_tokens, count_tokens))
+    blocks = [source.block for source in fitting]
+    shown = "\n\n".join(blocks[::2] + blocks[1::2][::-1])
     asked = f"Question: {question.strip()}\n"
     return Prompt(
         system=SYSTEM,
-        text=f"Sources. {fence.rule}\n\n{blocks}\n\nEnd of the sources.\n\n{asked}",
+        text=f"Sources. {fence.rule}\n\n{shown}\n\nEnd of the sources.\n\n{asked}",
         question=asked,
-        sources=sources,
-        keys=keys,
+        sources=[source.citation for source in fitting],
+        keys=keys[: len(fitting)],
+        tokens=sum(source.tokens for source in fitting),
+        left_out=len(distinct) - len(fitting),
+        repeated=len(hits) - len(distinct),
     )
 
 
 def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits without repeated chunks, and without passages that a better hit contains."""
+    """Return the hits without passages that a better hit contains, or says in nearly the same
+    words; see `drop_near_duplicates`."""
     kept: list[Hit] = []
     seen: list[str] = []
     for hit in hits:
@@ -123,30 +139,47 @@ def distinct_hits(hits: Sequence[Hit]) -> list[Hit]:
         if content and not any(content in other for other in seen):
             kept.append(hit)
             seen.append(content)
-    return kept
+    return [kept[at] for at in drop_near_duplicates(seen)]
 
 
-def _fit(hits: Sequence[Hit], budget: int, count_tokens: CountTokens) -> Iterator[Citation]:
+@dataclass(frozen=True, slots=True)
+class _Source:
+    citation: Citation
+    block: str
+    tokens: int
+
+
+def _fit(
+    hits: Sequence[Hit], keys: Sequence[str], fence: Fence, budget: int, count_tokens: CountTokens
+) -> Iterator[_Source]:
     """Yield the sources that fit, numbered from 1. The first is always there, if only in part."""
-    sources = [cite(number, hit, hit.content) for number, hit in enumerate(hits, 1)]
-    fence = Fence()
-    lengths = (
-        count_tokens([source_block(source, "000000", fence) for source in sources])
-        if sources
-        else []
-    )
-    for source, hit, length in zip(sources, hits, lengths, strict=True):
-        if length <= budget:
-            yield source
+    for first in range(0, len(hits), AT_ONCE):
+        some = [
+            (cite(number, hits[number - 1], hits[number - 1].content), keys[number - 1])
+            for number in range(first + 1, min(first + AT_ONCE, len(hits)) + 1)
+        ]
+        blocks = [source_block(source, key, fence) for source, key in some]
+        for (source, key), block, length in zip(some, blocks, count_tokens(blocks), strict=True):
+            if length > budget:
+                if part := _part(source, key, length, fence, budget, count_tokens):
+                    yield part
+                return
+            yield _Source(source, block, length)
             budget -= length
-            continue
-        header = count_tokens([source_block(cite(source.number, hit, ""), "000000", fence)])[0]
-        quote = _cut(hit.content, budget - header, count_tokens)
-        if not quote and source.number == 1:
-            quote = _cut_anywhere(hit.content, budget / length)
-        if quote:
-            yield cite(source.number, hit, quote)
-        return
+
+
+def _part(
+    source: Citation, key: str, length: int, fence: Fence, budget: int, count_tokens: CountTokens
+) -> _Source | None:
+    """Return as much of a source, `length` tokens long, as the budget has room for, if any."""
+    header = count_tokens([source_block(replace(source, quote=""), key, fence)])[0]
+    quote = _cut(source.quote, budget - header, count_tokens)
+    if not quote and source.number == 1:
+        quote = _cut_anywhere(source.quote, budget / length)
+    if not quote:
+        return None
+    block = source_block(replace(source, quote=quote), key, fence)
+    return _Source(replace(source, quote=quote), block, count_tokens([block])[0])
 
 
 def _cut(content: str, budget: int, count_tokens: CountTokens) -> str:
@@ -189,15 +222,6 @@ def source_block(source: Citation, key: str, fence: Fence, *, with_uri: bool = F
         names.append(("Uri", source.uri))
     header = "".join(f"{name}: {one_line(value)}\n" for name, value in names if value.strip())
     return fence.quote(f"source [{key}]", source.quote, header=header)
-
-
-def new_keys(count: int, texts: Sequence[str]) -> list[str]:
-    """Return keys for so many sources, none of which stands in the texts."""
-    known = "\n".join([SYSTEM, *texts]).lower()
-    keys: list[str] = []
-    for _ in range(count):
-        keys.append(new_key(keys, known))
-    return keys
 
 
 def one_line(text: str) -> str:

@@ -16,9 +16,9 @@ import jsonschema
 
 from rag_pg.answer.calculate import calculate
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.prompt import cite, new_keys, one_line, source_block
+from rag_pg.answer.prompt import SYSTEM, cite, one_line, source_block
 from rag_pg.errors import InvalidInput, InvalidQuery
-from rag_pg.text import Fence, neutralise
+from rag_pg.text import Fence, neutralise, new_keys
 from rag_pg.types import Citation, Hit, Tool, ToolCall
 
 RESULT_CHARACTERS = 6000  # of a document, and of all results of a search
@@ -133,7 +133,7 @@ class ToolBox:
                 return source, key
         source = cite(len(self.sources) + 1, hit, hit.content)
         self.sources.append(source)
-        self.keys += new_keys(1, [hit.content, *self.keys])
+        self.keys += new_keys(1, [SYSTEM, hit.content, *self.keys])
         return source, self.keys[-1]
 
     def _get_document(self, uri: str, start: int = 0) -> str:

@@ -6,8 +6,9 @@ Pure functions of strings that two packages or more need.
 from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text
 from rag_pg.text.fence import BAR, Fence, neutralise
-from rag_pg.text.keys import KEY, new_key
+from rag_pg.text.keys import KEY, new_keys
 from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
+from rag_pg.text.near import drop_near_duplicates
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
 from rag_pg.text.tokens import (
@@ -31,12 +32,13 @@ __all__ = [
     "Sentence",
     "clean_text",
     "content_words",
+    "drop_near_duplicates",
     "embedded_text",
     "estimate_tokens",
     "first_title",
     "is_function_word",
     "neutralise",
-    "new_key",
+    "new_keys",
     "parse_markdown",
     "plain",
     "plain_heading",

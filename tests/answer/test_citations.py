@@ -12,7 +12,7 @@ from passages import hit
 
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.prompt import MARKER, build_prompt
-from rag_pg.text import KEY, new_key
+from rag_pg.text import KEY, new_keys
 
 PARTS = [
     "[1kfqm1]", "[2BCDF2]", "[9]", "[1kfqm1, 3ghjk3]", "[1-3]", "【2bcdf2】", "［3ghjk3］",
@@ -132,12 +132,13 @@ def test_an_invented_number_or_key_is_never_a_citation(
 
 
 def test_keys_are_as_many_as_they_seem_to_be_and_none_is_in_the_texts() -> None:
-    keys = [new_key() for _ in range(3000)]
+    keys = [key for _ in range(3000) for key in new_keys(1)]
     assert all(KEY.fullmatch(key) for key in keys)
     assert len(set(keys)) >= 2990  # of 19 million; by chance one pair in four runs
     for place in range(6):
         assert len({key[place] for key in keys}) == (10 if place in (0, 5) else 21)
     texts = " ".join(f"{a}bbbb{b}" for a in range(10) for b in range(10))
-    assert new_key(texts=texts) not in texts
+    (key,) = new_keys(1, [texts])
+    assert key not in texts and len(set(new_keys(1000))) == 1000
     prompt = build_prompt("Why?", [hit("one"), hit("two", number=2)])
     assert not any(key in prompt.system for key in prompt.keys)
