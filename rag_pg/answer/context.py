@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rag_pg.answer.evidence import MatchTerms
-from rag_pg.answer.prompt import BUDGET_TOKENS, CountTokens
+from rag_pg.answer.prompt import BUDGET_TOKENS
 from rag_pg.errors import (
     AnswerBlocked,
     InvalidInput,
@@ -19,7 +19,7 @@ from rag_pg.errors import (
     UnusableReply,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import complete_json, cost
+from rag_pg.providers import TokenCounter, complete_json, cost, prompt_budget, token_counter
 from rag_pg.text import estimate_tokens
 from rag_pg.tracing import chat_span
 from rag_pg.types import (
@@ -37,6 +37,8 @@ from rag_pg.types import (
 )
 
 ANSWER_TOKENS = 1024
+LEAST_TOKENS = 100  # for sources
+SEPARATORS = 20  # tokens between the parts of a prompt
 STEPS = 4
 _EVENTS: dict[str, Literal["search", "tool_call", "tool_result"]] = {
     "search": "search",
@@ -81,7 +83,8 @@ class AnswerContext:
     question are, and which texts have them. read_around: the text around a chunk. llm: writes the answer; None: there
     is none. helper_llm: checks and extracts; None: llm. history: the conversation before the question.
     route, metadata: how a question is best answered, and what the metadata say; None: by passages.
-    budget_tokens: of the sources in a prompt, counted by count_tokens. answer_tokens: of an answer's text.
+    budget_tokens: of the sources in a prompt; fewer where the model's context has no room for them.
+    answer_tokens: of an answer's text.
     price: of a model's usage in US dollars, None where it is not known. listener: is called with every
     event.
     """
@@ -98,7 +101,6 @@ class AnswerContext:
     history: Sequence[Message] = ()
     budget_tokens: int = BUDGET_TOKENS
     answer_tokens: int = ANSWER_TOKENS
-    count_tokens: CountTokens = estimate_tokens
     bounds: Bounds = Bounds()
     price: Callable[[str, Usage], float | None] = cost
     listener: Callable[[Event], None] | None = None
@@ -204,6 +206,33 @@ class AnswerContext:
         except ProviderError as exc:
             self.note(f"{purpose} was skipped: {exc}")
             return None
+
+    def counter(self, *, helper: bool = False) -> TokenCounter:
+        """Return what counts tokens: the tokenizer of the model, or of the helper, or an estimate."""
+        llm = (self.helper_llm or self.llm) if helper else self.llm
+        if llm is None:
+            return TokenCounter(count=estimate_tokens, exact=False)
+        return token_counter(llm)
+
+    def source_tokens(self, around: str, *, helper: bool = False) -> int:
+        """Return the tokens that the sources of a prompt may have.
+
+        Args:
+            around: all else that stands in the prompt. helper: it is the helper's.
+        Raises: ProviderError when the model's context has no room for them.
+        """
+        llm = (self.helper_llm or self.llm) if helper else self.llm
+        limit = prompt_budget(llm, max_tokens=self.answer_tokens) if llm is not None else None
+        if llm is None or limit is None:
+            return self.budget_tokens
+        taken = self.counter(helper=helper).count([around])[0] + SEPARATORS
+        if limit - taken < LEAST_TOKENS:
+            self.failed.add(llm.name)
+            raise ProviderError(
+                f"{llm.name} has no room for sources: its prompt may have {limit} tokens, and rules"
+                f" and question take {taken}; ask a shorter question, or a model that reads more"
+            )
+        return min(self.budget_tokens, limit - taken)
 
     def used_up(self) -> str:
         """Return which bound of the question is reached, "" while none is."""

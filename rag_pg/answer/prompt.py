@@ -175,7 +175,7 @@ def _part(
     header = count_tokens([source_block(replace(source, quote=""), key, fence)])[0]
     quote = _cut(source.quote, budget - header, count_tokens)
     if not quote and source.number == 1:
-        quote = _cut_anywhere(source.quote, budget / length)
+        quote = _cut_anywhere(source.quote, max(0, budget - header) / length)
     if not quote:
         return None
     block = source_block(replace(source, quote=quote), key, fence)

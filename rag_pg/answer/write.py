@@ -8,16 +8,40 @@ from dataclasses import replace
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.prompt import Prompt, build_prompt
-from rag_pg.text import Fence
+from rag_pg.answer.prompt import SYSTEM, Prompt, build_prompt
+from rag_pg.text import RULE, Fence
 from rag_pg.types import Answer, Citation, Completion, Event, Hit
 
 
-def prompt_for(question: str, hits: Sequence[Hit], context: AnswerContext) -> Prompt:
-    """Return the prompt of a question over hits, within the context's budget."""
-    return build_prompt(
-        question, hits, budget_tokens=context.budget_tokens, count_tokens=context.count_tokens
+def prompt_for(
+    question: str,
+    hits: Sequence[Hit],
+    context: AnswerContext,
+    *,
+    helper: bool = False,
+    around: str = "",
+) -> Prompt:
+    """Return the prompt of a question over hits, within the context's budget; a step tells it.
+
+    Args:
+        helper: it is the helper's. around: what stands in it beside rules, sources and question.
+    """
+    counter = context.counter(helper=helper)
+    prompt = build_prompt(
+        question,
+        hits,
+        budget_tokens=context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper),
+        count_tokens=counter.count,
     )
+    context.step(
+        "context",
+        chunk_ids=[source.chunk_id for source in prompt.sources],
+        tokens=prompt.tokens,
+        counted_by="tokenizer" if counter.exact else "estimate",
+        left_out=prompt.left_out,
+        repeated=prompt.repeated,
+    )
+    return prompt
 
 
 def quote_model(name: str, text: str) -> str:
@@ -45,7 +69,7 @@ def write_answer(
             chunk (by its id) quotes instead of what the model was shown.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
-    prompt = prompt_for(question, hits, context)
+    prompt = prompt_for(question, hits, context, around=findings)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
     more = ""

@@ -5,7 +5,7 @@ Pure functions of strings that two packages or more need.
 
 from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text
-from rag_pg.text.fence import BAR, Fence, neutralise
+from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
 from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
 from rag_pg.text.near import drop_near_duplicates
@@ -26,6 +26,7 @@ __all__ = [
     "FUNCTION_WORDS",
     "KEY",
     "LONGEST",
+    "RULE",
     "Fence",
     "Kind",
     "MarkdownNode",

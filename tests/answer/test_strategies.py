@@ -143,9 +143,11 @@ def test_an_answer_tells_what_was_done() -> None:
     answer, _ = run("single", "It eats shrimps [1].", price=lambda model, usage: 0.25)
     assert (answer.strategy, answer.model, answer.found) == ("single", "main", True)
     assert [c.uri for c in answer.citations] == ["fish.md"]
-    search, call = answer.steps
+    search, shown, call = answer.steps
     assert search.kind == "search" and search.detail["query"] == QUESTION
     assert search.detail["hits"][0] == {"chunk_id": 1, "uri": "fish.md", "score": 1.0}
+    assert shown.kind == "context" and shown.detail["chunk_ids"] == [1]
+    assert (shown.detail["counted_by"], shown.detail["left_out"]) == ("estimate", 0)
     assert call.detail == {"purpose": "answer", "model": "main", "finish": "stop"}
     assert (answer.usage.prompt_tokens, answer.usage.answer_tokens) == (9, 3)
     assert answer.cost == 0.25 and answer.seconds > 0

@@ -44,7 +44,14 @@ def test_a_follow_up_is_answered_as_the_question_that_it_stands_for(docs: Collec
     answer = docs.ask("And where does it swim?", history=history, llm=llm, helper_llm=helper)
     assert "Question: Where does the red fish swim?" in llm.prompts[0]
     assert [c.uri for c in answer.citations] == ["fish"]
-    assert [step.kind for step in answer.steps] == ["llm", "rewrite", "route", "search", "llm"]
+    assert [step.kind for step in answer.steps] == [
+        "llm",
+        "rewrite",
+        "route",
+        "search",
+        "context",
+        "llm",
+    ]
     assert answer.usage.prompt_tokens == 18
 
 

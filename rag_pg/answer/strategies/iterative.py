@@ -38,8 +38,9 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         if bound := context.used_up():
             context.note(f"stopped searching: {bound} is used up")
             break
-        prompt = prompt_for(question, hits, context)
         searched = "\n".join(f"- {query}" for query in asked)
+        around = f"{INSTRUCTIONS}{searched}"
+        prompt = prompt_for(question, hits, context, helper=True, around=around)
         judged = context.extract(
             INSTRUCTIONS,
             f"{prompt.text}\n{quote_model('searched', searched)}",

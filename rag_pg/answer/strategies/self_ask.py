@@ -38,8 +38,9 @@ def self_ask(question: str, context: AnswerContext) -> Answer:
         if bound := context.used_up():
             context.note(f"stopped asking: {bound} is used up")
             break
-        prompt = prompt_for(question, shown, context)
         way = f"{_findings(answered)}\n{asked[-1]}".strip()
+        around = f"{INSTRUCTIONS}{way}"
+        prompt = prompt_for(question, shown, context, helper=True, around=around)
         text = (
             f"{prompt.text}\n{quote_model('answers on the way, and the last question asked', way)}"
         )

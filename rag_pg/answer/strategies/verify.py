@@ -29,7 +29,7 @@ SCHEMA: Mapping[str, Any] = {
 
 def verify(question: str, context: AnswerContext) -> Answer:
     """One search, one call."""
-    prompt = prompt_for(question, context.search(question), context)
+    prompt = prompt_for(question, context.search(question), context, around=INSTRUCTIONS)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
     got = context.complete(
