@@ -246,6 +246,26 @@ class Hit:
     rerank_score: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage:
+    """A stretch of a document around chunks, as rag.expand returns it.
+
+    start_offset, stop_offset: in characters of the document; None where its chunks were brought
+    ready-made. chunk_keys: the chunks in it, in order. rank: which of the chunks asked for is the
+    first in it, from 1.
+    """
+
+    document_id: UUID
+    uri: str
+    title: str
+    heading: str
+    content: str
+    start_offset: int | None
+    stop_offset: int | None
+    chunk_keys: Sequence[int]
+    rank: int
+
+
 Leg = Literal["vector", "rerank"]
 
 

@@ -4,6 +4,7 @@ An answer with citations is written, or quoted, from what was found: by a strate
 """
 
 from rag_pg.answer.context import AnswerContext, Bounds
+from rag_pg.answer.prompt import BUDGET_TOKENS
 from rag_pg.answer.strategy import (
     Strategy,
     answer_question,
@@ -14,6 +15,7 @@ from rag_pg.answer.strategy import (
 from rag_pg.answer.stream import stream_events
 
 __all__ = [
+    "BUDGET_TOKENS",
     "AnswerContext",
     "Bounds",
     "Strategy",

@@ -26,6 +26,7 @@ from rag_pg.types import (
     Completion,
     Document,
     Event,
+    Hit,
     Hits,
     Message,
     MetadataQuery,
@@ -78,7 +79,8 @@ class Bounds:
 class AnswerContext:
     """The searches, models and bounds of one question; `steps`, `notes` and `usage` tell what was done.
 
-    find: searches the collection; its options are those of the question. read: a document with its
+    find: searches the collection; its options are those of the question. expand: puts hits that
+    stand beside each other together, and more around them where the question asks for it. read: a document with its
     content, None where there is none. embedder: opens the collection's. match_terms: how rare the terms of a
     question are, and which texts have them. read_around: the text around a chunk. llm: writes the answer; None: there
     is none. helper_llm: checks and extracts; None: llm. history: the conversation before the question.
@@ -91,6 +93,7 @@ class AnswerContext:
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
+    expand: Callable[[Sequence[Hit]], Sequence[Hit]] = list
     embedder: Callable[[], Embedder] | None = None
     route: Callable[[str], Route] | None = None
     metadata: Callable[[MetadataQuery], MetadataResult] | None = None

@@ -119,7 +119,7 @@ class ToolBox:
 
     def _search(self, query: str) -> str:
         blocks: list[str] = []
-        for hit in self.context.search(query):
+        for hit in self.context.expand(self.context.search(query)):
             source, key = self._source(hit)
             blocks.append(source_block(source, key, self.fence, with_uri=True))
             if sum(map(len, blocks)) > RESULT_CHARACTERS:

@@ -20,16 +20,18 @@ def prompt_for(
     *,
     helper: bool = False,
     around: str = "",
+    expand: bool = True,
 ) -> Prompt:
     """Return the prompt of a question over hits, within the context's budget; a step tells it.
 
     Args:
         helper: it is the helper's. around: what stands in it beside rules, sources and question.
+        expand: False shows the hits as they are.
     """
     counter = context.counter(helper=helper)
     prompt = build_prompt(
         question,
-        hits,
+        context.expand(hits) if expand else hits,
         budget_tokens=context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper),
         count_tokens=counter.count,
     )
@@ -57,6 +59,7 @@ def write_answer(
     *,
     findings: str = "",
     quotes: Mapping[int, str] | None = None,
+    expand: bool = True,
 ) -> Answer:
     """Return the model's answer to `question` from `hits`, with the sources it cites.
 
@@ -66,10 +69,11 @@ def write_answer(
 
     Args:
         findings: what a model answered on the way, shown after the sources. quotes: what a citation of a
-            chunk (by its id) quotes instead of what the model was shown.
+            chunk (by its id) quotes instead of what the model was shown. expand: False shows the
+            hits as they are.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
-    prompt = prompt_for(question, hits, context, around=findings)
+    prompt = prompt_for(question, hits, context, around=findings, expand=expand)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
     more = ""

@@ -57,6 +57,11 @@ Rerank = Annotated[
 ]
 
 
+RerankWeight = Annotated[
+    float, typer.Option(help="0 to 1: the reranker's score beside that of the search.")
+]
+
+
 @contextmanager
 def open_client(dsn: str | None) -> Iterator[Rag]:
     with silence(), make_client(dsn) as rag:

@@ -15,6 +15,7 @@ from rag_pg.cli.options import (
     Json,
     Name,
     Rerank,
+    RerankWeight,
     Rewrites,
     open_client,
     open_collection,
@@ -42,6 +43,7 @@ def search(
         str | None, typer.Option(help="The language model that rewrites; default: RAG_PG_LLM.")
     ] = None,
     rerank: Rerank = None,
+    rerank_weight: RerankWeight = 1.0,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -64,6 +66,7 @@ def search(
             history=turns,
             helper_llm=helper_llm,
             rerank=rerank,
+            rerank_weight=rerank_weight,
         )
         passages: list[str] = []
         if hits and not json_ and is_terminal(sys.stdout):
@@ -113,15 +116,20 @@ def ask(
     ] = None,
     rewrite: Rewrites = None,
     history: History = None,
+    expand: Annotated[
+        str | None, typer.Option(help="Show the model more around a hit: window or section.")
+    ] = None,
     max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,
     rerank: Rerank = None,
+    rerank_weight: RerankWeight = 1.0,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
     from rag_pg.answer import import_strategy
+    from rag_pg.client.ask import check_expand
 
     options: AskOptions = {
         "limit": limit,
@@ -132,10 +140,12 @@ def ask(
         "verify": verify,
         "rewrite": rewrite or [],
         "history": parsed_history(history),
+        "expand": check_expand(expand),
         "max_steps": max_steps,
         "max_tokens": max_tokens,
         "max_cost": max_cost,
         "rerank": rerank,
+        "rerank_weight": rerank_weight,
     }
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)

@@ -6,9 +6,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, Literal, cast
 
-from rag_pg.answer import AnswerContext, Bounds, Strategy, answer_question, find_strategy
+from rag_pg.answer import (
+    BUDGET_TOKENS,
+    AnswerContext,
+    Bounds,
+    Strategy,
+    answer_question,
+    find_strategy,
+)
+from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, read_history
@@ -16,6 +24,8 @@ from rag_pg.tracing import span
 from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataResult, Route
 
 PASSAGES = 8
+EXPANDED_TOKENS = 6000  # of the sources, where more is shown than the hits
+LONGEST_PASSAGE = 6000  # characters
 WHOLE_SHARE = 0.75  # of what a model reads, for sources
 AROUND = {"before": 1, "after": 4}  # chunks beside one, which an answer may show with it
 
@@ -26,6 +36,7 @@ class AskOptions(SearchOptions, total=False):
     strategy: str | Strategy
     verify: str | None
     llm: str | LLM | None
+    expand: Literal["window", "section"] | None
     max_steps: int
     max_tokens: int | None
     max_cost: float | None
@@ -80,6 +91,7 @@ def _ask(
         max_cost=options.pop("max_cost", None),
     )
     find_strategy(strategy)  # a rewrite may cost a call of a model
+    expand = check_expand(options.pop("expand", None))
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
     model = models.llm(llm) if isinstance(llm, str | None) else llm
     helper_llm = models.helper_llm(helper) if isinstance(helper, str | None) else helper
@@ -122,6 +134,8 @@ def _ask(
 
     context = AnswerContext(
         find=find,
+        expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),
+        budget_tokens=BUDGET_TOKENS if expand is None else EXPANDED_TOKENS,
         read=read,
         embedder=lambda: searcher.embedder,
         route=route,
@@ -140,3 +154,10 @@ def _ask(
         context.note(note)
     answer = answer_question(rewritten.question, context, strategy=strategy, verify=verify)
     return replace(answer, seconds=time.perf_counter() - started)
+
+
+def check_expand(expand: Any) -> Literal["window", "section"] | None:
+    """Return what is shown around hits. Raises: InvalidInput."""
+    if expand in (None, "window", "section"):
+        return expand  # type: ignore[no-any-return]
+    raise InvalidInput(f"expand is {expand!r:.100}; use window or section, or leave it out")

@@ -387,6 +387,8 @@ class Collection:
                 llm, llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;
                 None: as long as it takes.
+            rerank_weight: 0 to 1, of the reranker's score beside the fused one, each scaled to 0 to
+                1 over the candidates; default 1: the reranker alone decides.
             rewrite: names of rewrites, see docs/guides/questions.md: filters, multi_query,
                 decomposition, step_back, hyde.
             history: the turns before the query, each with role (user or assistant) and content; a
@@ -475,6 +477,8 @@ class Collection:
             rewrite: names of rewrites, see docs/guides/questions.md. history: the turns before the
                 question, each with role and content; a follow-up is made to stand alone.
             helper_llm: what rewrites, checks and extracts; default: RAG_PG_HELPER_LLM, else llm.
+            expand: window shows the model the chunk before and after each hit as well, section the
+                hit's whole section; hits that stand beside each other are one source in any case.
             max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
                 with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
                 further step begins, but the answer is still written.

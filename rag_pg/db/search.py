@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.types import Hit, TermMatch, Vectors
+from rag_pg.types import Hit, Passage, TermMatch, Vectors
 
 SHORT = {"limit": "result_limit", "offset": "result_offset", "filter": "metadata_filter"}
 
@@ -101,6 +101,20 @@ class Searches(Statements):
         except DatabaseUnavailable:
             self._pool.check()
             return self._rows(Hit, statement, **values)
+
+    def expand(
+        self, collection: str, chunk_ids: Sequence[int], *, neighbours: int = 0, upto: str
+    ) -> list[Passage]:
+        """Return the passages around chunks; neighbours: of a window, before and after each."""
+        return self._rows(
+            Passage,
+            """SELECT * FROM rag.expand(%(collection)s, %(ids)s::bigint[], %(neighbours)s::integer,
+                   %(neighbours)s::integer, %(upto)s)""",
+            collection=collection,
+            ids=list(chunk_ids),
+            neighbours=neighbours,
+            upto=upto,
+        )
 
     def snippets(
         self,

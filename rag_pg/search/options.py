@@ -36,6 +36,7 @@ class SearchOptions(StatementOptions, total=False):
 
     rerank: str | Reranker | None
     rerank_timeout: float | None  # seconds
+    rerank_weight: float  # of the reranker's score, 0 to 1
     rewrite: Sequence[str]
     history: Sequence[Message | Mapping[str, Any]]
     helper_llm: str | LLM | None

@@ -96,23 +96,54 @@ def _call_in_time(reranker: Reranker, query: str, texts: Sequence[str], timeout:
 
 
 def rerank_hits(
-    reranker: Reranker, query: str, hits: list[Hit], *, timeout: float | None
+    reranker: Reranker,
+    query: str,
+    hits: list[Hit],
+    *,
+    timeout: float | None,
+    weight: float = 1.0,
 ) -> list[Hit]:
-    """Return the hits by rerank_score; equal ones keep their order. Raises: as `score_texts`."""
+    """Return the hits by rerank_score, or by `blend_scores`; equal ones keep their order.
+
+    Args:
+        weight: of rerank_score beside `Hit.score`, 0 to 1.
+    Raises: as `score_texts`.
+    """
     if not hits:
         return hits
     texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
-    scores = score_texts(reranker, query, texts, timeout=timeout).tolist()
-    scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores, strict=True)]
-    return sorted(scored, key=lambda hit: -(hit.rerank_score or 0.0))
+    scores = score_texts(reranker, query, texts, timeout=timeout)
+    scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores.tolist(), strict=True)]
+    order = scores if weight == 1 else blend_scores(scores, [hit.score for hit in hits], weight)
+    return [scored[at] for at in np.argsort(-order, kind="stable")]
 
 
-def reranked_limit(limit: int, candidate_limit: int | None, timeout: float | None) -> int:
+def blend_scores(reranked: Scores, fused: Sequence[float], weight: float) -> Scores:
+    """Return weight * reranked + (1 - weight) * fused, each scaled to 0 to 1 over the candidates.
+
+    Scores that are all equal count for nothing. Source: Bruch, Gai, Ingber, An Analysis of Fusion
+    Functions for Hybrid Retrieval, TOIS 2023 (convex combination after min-max scaling).
+    """
+    blended: Scores = weight * _scaled(reranked) + (1 - weight) * _scaled(np.asarray(fused))
+    return blended
+
+
+def _scaled(scores: Scores) -> Scores:
+    lowest, range_ = scores.min(), np.ptp(scores)
+    scaled: Scores = (scores - lowest) / range_ if range_ > 0 else np.zeros(len(scores))
+    return scaled
+
+
+def reranked_limit(
+    limit: int, candidate_limit: int | None, timeout: float | None, weight: float
+) -> int:
     """Return how many hits to rerank. The database sees that number, and `limit` only here."""
     if not 1 <= limit <= LIMIT_MAX:
         raise InvalidQuery(f"limit {limit} is out of range; use 1 to {LIMIT_MAX}")
     if timeout is not None and not timeout > 0:
         raise InvalidQuery(f"rerank_timeout is {timeout}; use seconds above 0, or None")
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+        raise InvalidQuery(f"rerank_weight is {weight!r:.100}; use 0 to 1")
     if candidate_limit is None:
         return min(max(4 * limit, 40), LIMIT_MAX)
     if not limit <= candidate_limit <= LIMIT_MAX:

@@ -12,6 +12,7 @@ from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceCh
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
+from rag_pg.search.passages import join_hits
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
 from rag_pg.search.rewrite import (
     Rewritten,
@@ -194,6 +195,7 @@ class Searcher:
         started = time.perf_counter()
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)
+        rerank_weight = options.pop("rerank_weight", 1.0)
         statement = cast(StatementOptions, options)
         if rewritten.filter:
             statement["filter"] = combine(statement.get("filter"), rewritten.filter)
@@ -205,7 +207,9 @@ class Searcher:
         if rerank is not None:
             offset = statement.pop("offset", 0)
             page = slice(offset, offset + limit)
-            count = reranked_limit(limit, statement.get("candidate_limit"), rerank_timeout)
+            count = reranked_limit(
+                limit, statement.get("candidate_limit"), rerank_timeout, rerank_weight
+            )
             if not 0 <= offset < count:
                 raise InvalidQuery(
                     f"offset {offset} is out of range: {count} candidates are reranked; "
@@ -218,7 +222,9 @@ class Searcher:
         if rerank is not None:
             try:
                 reranker = self._open_reranker(rerank) if isinstance(rerank, str) else rerank
-                hits = rerank_hits(reranker, rewritten.question, hits, timeout=rerank_timeout)
+                hits = rerank_hits(
+                    reranker, rewritten.question, hits, timeout=rerank_timeout, weight=rerank_weight
+                )
             except (ProviderError, ModelUnavailable) as exc:
                 skipped.add("rerank")
                 notes.append(f"reranking was skipped: {exc}")
@@ -234,6 +240,24 @@ class Searcher:
             question=rewritten.question,
             steps=rewritten.steps,
         )
+
+    def expand(self, hits: Sequence[Hit], upto: str | None, *, longest: int) -> list[Hit]:
+        """Return hits with the text around them; hits that stand beside each other become one.
+
+        Args:
+            upto: None (nothing beyond the hits), window (the chunk before and the one after) or
+                section. longest: characters of a text; see `join_hits`.
+        """
+        documents = {hit.document_id for hit in hits}
+        if upto is None and len(documents) == len(hits):
+            return list(hits)
+        passages = self.database.expand(
+            self.info.name,
+            [hit.chunk_id for hit in hits],
+            neighbours=1 if upto == "window" else 0,
+            upto="section" if upto == "section" else "window",
+        )
+        return join_hits(hits, passages, longest=longest)
 
     def _ask_database(
         self,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from answer.test_answer import hit
 from fakes import ScriptedLLM
 from hypothesis import given
 from hypothesis import strategies as st
+from passages import hit
 
 from rag_pg.answer import AnswerContext, answer_question
 from rag_pg.text import estimate_tokens

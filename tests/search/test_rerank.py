@@ -8,8 +8,10 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -20,6 +22,7 @@ from hypothesis import strategies as st
 
 from rag_pg.errors import (
     InvalidInput,
+    InvalidQuery,
     ModelUnavailable,
     ProviderAuth,
     ProviderError,
@@ -31,12 +34,16 @@ from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.llm_reranker import PASSAGE_CHARACTERS, LLMReranker, build_prompt, read_order
 from rag_pg.providers.registry import open_llm, open_reranker
 from rag_pg.providers.sentence_transformers import CrossEncoder
-from rag_pg.search.rerank import MAX_RUNNING, score_texts
+from rag_pg.search.rerank import MAX_RUNNING, rerank_hits, reranked_limit, score_texts
 from rag_pg.text import neutralise
-from rag_pg.types import Scores
+from rag_pg.types import Hit, Scores
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 TEXTS = ["a cat", "how to build an index", "the dog"]
+HIT = Hit(
+    chunk_id=1, document_id=UUID(int=1), uri="", title="", heading="", content="text", metadata={},
+    score=1.0, vector_rank=1, vector_distance=0.1, keyword_rank=None, keyword_score=None,
+)  # fmt: skip
 
 
 class Loads(WordReranker):
@@ -488,3 +495,42 @@ def test_a_missing_library_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "cross-encoder:x needs a library" in done.stdout
     assert 'pip install "rag-pg[sentence-transformers]"' in done.stdout
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([-2.0, 0.0, 0.5, 3.0]), st.sampled_from([0.1, 0.2, 0.7])),
+        min_size=1,
+        max_size=12,
+    ),
+    st.sampled_from([0, 0.25, 0.5, 1]),
+)
+def test_blended_scores_are_those_of_the_formula(
+    scores: list[tuple[float, float]], weight: float
+) -> None:
+    """Against the formula in plain Python: min-max scaling, then a convex combination."""
+
+    def scaled(values: list[float]) -> list[float]:
+        low, high = min(values), max(values)
+        return [(value - low) / (high - low) if high > low else 0.0 for value in values]
+
+    found = [replace(HIT, chunk_id=number, score=fused) for number, (_, fused) in enumerate(scores)]
+    reranker = WordReranker(lambda query, texts: [reranked for reranked, _ in scores])
+    hits = rerank_hits(reranker, "q", found, timeout=None, weight=weight)
+    by_model, by_search = (scaled([pair[side] for pair in scores]) for side in (0, 1))
+    wanted = [weight * r + (1 - weight) * f for r, f in zip(by_model, by_search, strict=True)]
+    order = sorted(range(len(scores)), key=lambda at: (-round(wanted[at], 9), at))
+    assert [round(wanted[hit.chunk_id], 9) for hit in hits] == [
+        round(wanted[at], 9) for at in order
+    ]
+    assert [hit.rerank_score for hit in hits] == [scores[hit.chunk_id][0] for hit in hits]
+    if weight == 1:
+        assert [h.chunk_id for h in hits] == sorted(
+            range(len(scores)), key=lambda at: -scores[at][0]
+        )
+
+
+@pytest.mark.parametrize("weight", [-0.1, 1.1, float("nan"), "1", True, None])
+def test_a_weight_out_of_range_is_refused(weight: Any) -> None:
+    with pytest.raises(InvalidQuery, match="rerank_weight is .*; use 0 to 1"):
+        reranked_limit(10, None, 1.0, weight)

@@ -35,7 +35,7 @@ SCHEMA: Mapping[str, Any] = {
 
 def evidence(question: str, context: AnswerContext) -> Answer:
     """One search, a call of the helper for each of up to 50 passages, one call for the answer."""
-    found = context.search(question)
+    found = context.expand(context.search(question))
     hits = found[:MOST_PASSAGES]
     if len(found) > len(hits):
         context.note(f"the first {len(hits)} of {len(found)} passages were judged")
@@ -56,6 +56,7 @@ def evidence(question: str, context: AnswerContext) -> Answer:
         [replace(hit, content=f["summary"]) for hit, f in best],
         context,
         quotes={hit.chunk_id: hit.content for hit, _ in best},
+        expand=False,
     )
 
 
@@ -63,5 +64,5 @@ def _judge(question: str, hit: Hit, context: AnswerContext) -> Any | None:
     if context.used_up():
         context.note(f"some passages were not judged: {context.used_up()} is used up")
         return None
-    prompt = prompt_for(question, [hit], context, helper=True, around=INSTRUCTIONS)
+    prompt = prompt_for(question, [hit], context, helper=True, around=INSTRUCTIONS, expand=False)
     return context.extract(INSTRUCTIONS, prompt.text, SCHEMA, purpose="evidence")
