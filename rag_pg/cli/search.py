@@ -129,7 +129,6 @@ def ask(
 ) -> None:
     """Answer a question from the documents, with citations."""
     from rag_pg.answer import import_strategy
-    from rag_pg.client.ask import check_expand
 
     options: AskOptions = {
         "limit": limit,
@@ -140,7 +139,7 @@ def ask(
         "verify": verify,
         "rewrite": rewrite or [],
         "history": parsed_history(history),
-        "expand": check_expand(expand),
+        "expand": expand,
         "max_steps": max_steps,
         "max_tokens": max_tokens,
         "max_cost": max_cost,

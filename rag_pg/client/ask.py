@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, cast
+from typing import cast
 
 from rag_pg.answer import (
     BUDGET_TOKENS,
@@ -36,7 +36,7 @@ class AskOptions(SearchOptions, total=False):
     strategy: str | Strategy
     verify: str | None
     llm: str | LLM | None
-    expand: Literal["window", "section"] | None
+    expand: str | None  # window or section
     max_steps: int
     max_tokens: int | None
     max_cost: float | None
@@ -156,8 +156,8 @@ def _ask(
     return replace(answer, seconds=time.perf_counter() - started)
 
 
-def check_expand(expand: Any) -> Literal["window", "section"] | None:
+def check_expand(expand: str | None) -> str | None:
     """Return what is shown around hits. Raises: InvalidInput."""
-    if expand in (None, "window", "section"):
-        return expand  # type: ignore[no-any-return]
-    raise InvalidInput(f"expand is {expand!r:.100}; use window or section, or leave it out")
+    if expand not in (None, "window", "section"):
+        raise InvalidInput(f"expand is {expand!r:.100}; use window or section, or leave it out")
+    return expand

@@ -91,7 +91,7 @@ def test_every_strategy_that_shows_sources_expands_them(docs: Collection) -> Non
 
 def test_what_there_is_not_to_expand_to_is_told(docs: Collection) -> None:
     with pytest.raises(InvalidInput, match="expand is 'page'; use window or section"):
-        docs.ask("Why?", expand="page")  # type: ignore[arg-type]
+        docs.ask("Why?", expand="page")
 
 
 def hit(number: int, content: str) -> Hit:
