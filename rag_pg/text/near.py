@@ -42,9 +42,9 @@ def drop_near_duplicates(texts: Sequence[str]) -> list[int]:
         if len(group) == 1:
             kept.append(at)
             continue
-        for place, (other, telling, _) in enumerate(group):
+        for position, (other, telling, _) in enumerate(group):
             if not telling:
-                group[place] = (other, [*_telling(texts[other]), ""], _sequences(texts[other]))
+                group[position] = (other, [*_telling(texts[other]), ""], _sequences(texts[other]))
         _, telling, sequences = group.pop()
         if not any(
             told == telling and _share(sequences, known) >= ALIKE for _, told, known in group
