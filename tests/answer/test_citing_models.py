@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import warnings
 from uuid import UUID
 
 import pytest
@@ -77,6 +79,9 @@ def test_anthropics_citations_become_those_of_the_answer(streamed: bool) -> None
         )
         answer = ask(AnthropicLLM("some", api_key=GOOD_KEY, base_url=fake.url), events)
         blocks = fake.requests[0].body["messages"][0]["content"]
+    with warnings.catch_warnings():  # the client's connection is kept until it is collected
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
     assert answer.text == "It flies above [2], not below [1][2]" and answer.found
     assert [citation.number for citation in answer.citations] == [1, 2]
     assert [block["type"] for block in blocks] == ["search_result", "search_result", "text"]
