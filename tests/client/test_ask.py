@@ -76,7 +76,7 @@ def test_options_are_checked(docs: Collection) -> None:
 def test_events_end_with_the_answer_and_errors_reach_the_reader(docs: Collection) -> None:
     events = list(docs.stream(QUESTION, llm=ScriptedLLM(cite)))
     assert [event.kind for event in events if event.kind != "token"] == [
-        "step", "search", "citation", "step", "answer",
+        "step", "search", "step", "citation", "step", "answer",
     ]  # fmt: skip
     answer = events[-1].answer
     assert answer is not None and "".join(event.text for event in events) == answer.text

@@ -114,7 +114,7 @@ def test_it_names_every_strategy_and_its_table_leads_to_examples() -> None:
         anchor = re.findall(r"\(#([\w-]+)\)", problem)
         titles = [t for t in sections if t.lower().replace(" ", "-") in anchor]
         assert titles, row
-        called = re.findall(r"(strategy|rewrite|verify|history|stream|max_tokens)", first)[0]
+        called = re.findall(r"(strategy|rewrite|verify|history|stream|max_tokens|expand)", first)[0]
         assert "```python" in sections[titles[0]], row
         assert called in sections[titles[0]], row
     for name in re.findall(r'rewrite=\["(\w+)"\]', PAGE):
