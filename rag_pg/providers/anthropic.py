@@ -50,6 +50,9 @@ class AnthropicChat:
             api_key=access.key, base_url=access.url, timeout=access.timeout, max_retries=0
         )
 
+    def close(self) -> None:
+        self._client.close()
+
     def complete(self, request: ChatRequest) -> Completion:
         with (
             warnings.catch_warnings()

@@ -38,6 +38,8 @@ class Chat(Protocol):
         """Yield the text in pieces, then the Completion."""
         ...
 
+    def close(self) -> None: ...
+
 
 class ChatModel:
     """A provider's language model: an `LLM`. Threads may share it.

@@ -9,12 +9,13 @@ import os
 import re
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import islice
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rag_pg.errors import (
     InvalidInput,
@@ -32,7 +33,7 @@ ATTEMPTS = 3
 PAUSES = Backoff(first=0.5, factor=4.0)  # after a 429 without Retry-After, and after a 5xx
 PATIENCE = 20.0  # seconds: a longer Retry-After is not waited out, the error says it
 
-C = TypeVar("C")
+C = TypeVar("C", bound="Closeable")
 T = TypeVar("T")
 Sleep = Callable[[float], object]
 
@@ -60,6 +61,12 @@ class Access:
     url: str
     timeout: float
     own: bool  # at the provider's own address
+
+
+class Closeable(Protocol):
+    """An SDK that a connection opens, and closes when it is no longer used."""
+
+    def close(self) -> object: ...
 
 
 class Retryable(ProviderUnavailable):
@@ -151,6 +158,7 @@ class Connection(Generic[C]):
                 key = self._find_key(needed=own or not self.provider.free_elsewhere)
                 self._access = Access(key=key, url=url, timeout=self._timeout, own=own)
                 self._sdk = self._open_sdk(self._access)
+                weakref.finalize(self, self._sdk.close)
             return self._sdk
 
     def _find_key(self, *, needed: bool) -> str:

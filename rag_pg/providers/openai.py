@@ -66,6 +66,9 @@ class OpenAIChat:
         self._facts = find_model(f"openai:{model}") if access.own else None
         self._refused: set[str] = set()
 
+    def close(self) -> None:
+        self._client.close()
+
     def complete(self, request: ChatRequest) -> Completion:
         got = self._create(request)
         if isinstance(got, Completion):

@@ -27,6 +27,9 @@ class GeminiChat:
         self._model = model
         self._sdk = open_sdk(sdk, api_key=access.key, base_url=access.url, timeout=access.timeout)
 
+    def close(self) -> None:
+        self._sdk.close()
+
     def complete(self, request: ChatRequest) -> Completion:
         return _completion(list(self._sdk.generate(request, self._model, stream=False)))
 

@@ -83,6 +83,8 @@ class Sdk(Protocol):
         self, texts: Sequence[str], *, model: str, task: str, dimensions: int
     ) -> list[list[float]]: ...
 
+    def close(self) -> None: ...
+
 
 def is_installed(package: str) -> bool:
     """Whether a package such as google.genai can be imported, without importing it."""
@@ -164,6 +166,9 @@ class _GenAI:
                 timeout=max(1, int(timeout * 1000)),  # milliseconds
             ),
         )
+
+    def close(self) -> None:
+        self._client.close()
 
     def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Generator[Reply]:
         types, quick = self._types, _can_stop_thinking(model)
@@ -249,6 +254,9 @@ class _GenerativeAI:
             transport="rest", client_options={"api_key": api_key, "api_endpoint": base_url}
         )
         self._options = {"retry": None, "timeout": timeout}
+
+    def close(self) -> None:
+        self._client.transport.close()  # type: ignore[no-untyped-call]
 
     def generate(self, request: ChatRequest, model: str, *, stream: bool) -> Generator[Reply]:
         config = {
