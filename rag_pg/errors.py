@@ -28,6 +28,8 @@ SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these c
 
 from __future__ import annotations
 
+from rag_pg.types import Usage
+
 __all__ = [
     "AnswerBlocked",
     "CollectionMismatch",
@@ -121,7 +123,9 @@ class ModelUnavailable(RagError):
 
 
 class ProviderError(RagError):
-    """An embedding or language model provider failed."""
+    """An embedding or language model provider failed. usage: of calls answered before it did."""
+
+    usage = Usage()
 
 
 class ProviderAuth(ProviderError):

@@ -169,7 +169,14 @@ class AnswerContext:
             if not isinstance(exc, UnusableReply):
                 self.failed.add(llm.name)
             seconds = time.perf_counter() - started
-            self.step("llm", seconds=seconds, purpose=purpose, model=llm.name, error=str(exc))
+            self.step(
+                "llm",
+                seconds=seconds,
+                usage=exc.usage if isinstance(exc, ProviderError) else None,
+                purpose=purpose,
+                model=llm.name,
+                error=str(exc),
+            )
             if isinstance(exc, RagError):
                 raise
             raise ProviderError(f"{llm.name} failed: {type(exc).__name__}: {exc}") from exc

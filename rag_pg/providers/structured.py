@@ -11,7 +11,7 @@ from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableRe
 from rag_pg.protocols import LLM
 from rag_pg.providers.chat import parse_json
 from rag_pg.text import Fence
-from rag_pg.types import Completion, Message
+from rag_pg.types import Completion, Message, Usage
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -33,24 +33,28 @@ def complete_json(
     back once, with what is wrong with it.
 
     Raises: InvalidInput (no JSON schema), UnusableReply (the second answer does not fit either),
-        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises.
+        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises; their `usage`
+        is that of the calls answered before.
     """
     validator = _validator(schema)
     asked = list(messages) if llm.capabilities.schema else _with_schema(messages, schema)
     own = schema if llm.capabilities.schema else None
-    first = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
-    parsed, wrong = _parse(first, validator, llm.name, max_tokens)
-    if not wrong:
-        return replace(first, parsed=parsed)
-    asked += [
-        Message(role="assistant", content=first.text),
-        Message(role="user", content=_complaint(wrong)),
-    ]
-    second = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
-    parsed, wrong = _parse(second, validator, llm.name, max_tokens)
-    if wrong:
+    usage, wrong = Usage(), ""
+    try:
+        for _ in range(2):
+            got = llm.complete(asked, schema=own, temperature=temperature, max_tokens=max_tokens)
+            usage += got.usage
+            parsed, wrong = _parse(got, validator, llm.name, max_tokens)
+            if not wrong:
+                return replace(got, parsed=parsed, usage=usage)
+            asked += [
+                Message(role="assistant", content=got.text),
+                Message(role="user", content=_complaint(wrong)),
+            ]
         raise UnusableReply(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
-    return replace(second, parsed=parsed, usage=first.usage + second.usage)
+    except ProviderError as exc:
+        exc.usage = usage
+        raise
 
 
 def _complaint(wrong: str) -> str:

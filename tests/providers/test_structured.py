@@ -74,6 +74,18 @@ def test_blocked_and_cut_answers_are_errors_that_are_not_repaired() -> None:
     assert len(blocked.calls) == len(cut.calls) == 1
 
 
+def test_the_tokens_of_answers_that_cannot_be_read_are_counted() -> None:
+    spent = Usage(prompt_tokens=7, answer_tokens=2)
+    llm = ScriptedLLM(Completion(text="no", usage=spent), Completion(text="no", usage=spent))
+    with pytest.raises(UnusableReply) as caught:
+        complete_json(llm, ASKED, SCHEMA)
+    assert caught.value.usage == Usage(prompt_tokens=14, answer_tokens=4)
+    one = ScriptedLLM(Completion(text="no", usage=spent), RateLimited("later"))
+    with pytest.raises(RateLimited) as late:
+        complete_json(one, ASKED, SCHEMA)
+    assert late.value.usage == spent
+
+
 def test_errors_of_the_provider_reach_the_caller() -> None:
     with pytest.raises(RateLimited):
         complete_json(ScriptedLLM(RateLimited("later")), ASKED, SCHEMA)

@@ -63,16 +63,17 @@ class Helper:
             if not isinstance(exc, UnusableReply):
                 self._down = exc
             self.notes.append(f"{rewrite} failed: {exc}; {otherwise}")
+            if isinstance(exc, ProviderError):
+                self._tell_call(rewrite, started, exc.usage)
             return None
-        self.steps.append(
-            Step(
-                kind="llm",
-                detail={"purpose": rewrite, "model": self.llm.name},
-                seconds=time.perf_counter() - started,
-                usage=got.usage,
-            )
-        )
+        self._tell_call(rewrite, started, got.usage)
         return got.parsed
+
+    def _tell_call(self, rewrite: str, started: float, usage: Usage) -> None:
+        assert self.llm is not None
+        detail = {"purpose": rewrite, "model": self.llm.name}
+        seconds = time.perf_counter() - started
+        self.steps.append(Step(kind="llm", detail=detail, seconds=seconds, usage=usage))
 
     def tell(self, rewrite: str, **detail: Any) -> None:
         """Write down what a rewrite did."""
