@@ -78,6 +78,7 @@ WORKS = {
     "set_chunking.chunking": """'{"max_tokens": 128}'""",
     "set_fingerprint.embedder_fingerprint": "'f/1'",
     "store_embeddings.vectors": "ARRAY['[0, 0, 1]']::public.halfvec[]",
+    "texts": "ARRAY['a fish']",
 }
 
 TEXTS = [
