@@ -90,7 +90,9 @@ def test_a_small_collection_is_shown_whole_where_the_model_can_read_it(docs: Col
     assert "ten years" in llm.prompts[0]
     assert docs.ask("When is the rent of the hall paid?", llm=llm, limit=2).strategy == "single"
     small = ScriptedLLM(cite, capabilities=Capabilities(context_tokens=900))
-    assert docs.ask("When is the rent of the hall paid?", llm=small).strategy == "single"
+    cramped = docs.ask("When is the rent of the hall paid?", llm=small)
+    assert (cramped.strategy, route(cramped)["route"]) == ("extractive", "retrieval")
+    assert any("has no room for sources" in note for note in cramped.notes)
 
 
 def test_other_questions_are_answered_from_passages(docs: Collection) -> None:
@@ -118,6 +120,6 @@ def test_what_needs_no_proof_is_not_verified(docs: Collection) -> None:
 
 
 def test_the_filter_of_a_question_holds_for_its_answer(docs: Collection) -> None:
-    answer = docs.ask("kind policy: what says that a certificate expired?", rewrite=["filters"])
+    answer = docs.ask("kind policy: which error says that a certificate expired?", rewrite=["filters"])
     assert {citation.uri for citation in answer.citations} == {"rules"}
     assert any("filter from the question" in note for note in answer.notes)

@@ -12,9 +12,7 @@ from words import OWN_WORDS, is_own
 from rag_pg.db.schema import share, sql_files
 
 # Where names of Python are still to be changed.
-TO_CHANGE = (
-    "rag_pg/answer/",
-    "rag_pg/search/rewrite/",
+TO_CHANGE: tuple[str, ...] = (
 )
 
 
