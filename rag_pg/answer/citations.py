@@ -1,4 +1,5 @@
-"""The citations that an answer's text carries, read whole or while the text is still being written."""
+"""The citations that an answer's text carries, read whole or while the text is still being
+written."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _CODE = re.compile(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.DOTALL)
 _ITEM = rf"(?:{KEY.pattern}|\d{{1,6}}(?:\s*[-–]\s*\d{{1,6}})?)"
 _SEPARATORS = "[,;，、；&]"
 _CITATION = re.compile(
-    rf"([ \t]*)[\[［【]{{1,2}}(?:\^|sources?:?\s+)?({_ITEM}(?:\s*{_SEPARATORS}\s*{_ITEM})*)[\]］】]{{1,2}}",
+    rf"([ \t]*)[\[［【]{{1,2}}(?:\^|sources?:?\s+)?"
+    rf"({_ITEM}(?:\s*{_SEPARATORS}\s*{_ITEM})*)[\]］】]{{1,2}}",
     re.IGNORECASE,
 )
 _ALONE = re.compile(  # a key without brackets, or in those of code

@@ -52,9 +52,9 @@ _EVENTS: dict[str, Literal["search", "tool_call", "tool_result"]] = {
 class Bounds:
     """What a question may cost; no further step begins above them, but the answer is still written.
 
-    max_steps: 1 to 50, how often a strategy searches anew or calls the model with tools. max_tokens:
-    of all calls. max_cost: of all calls, in US dollars; where a model's price is not known, it is no
-    bound. None: none.
+    max_steps: 1 to 50, how often a strategy searches anew or calls the model with tools.
+    max_tokens: of all calls. max_cost: of all calls, in US dollars; where a model's price is not
+    known, it is no bound. None: none.
     Raises: InvalidInput.
     """
 
@@ -77,19 +77,19 @@ class Bounds:
 
 @dataclass(kw_only=True, slots=True)
 class AnswerContext:
-    """The searches, models and bounds of one question; `steps`, `notes` and `usage` tell what was done.
+    """The searches, models and bounds of one question; `steps`, `notes` and `usage` tell what was
+    done.
 
     find: searches the collection; its options are those of the question. expand: puts hits that
-    stand beside each other together, and more around them where the question asks for it. read: a document with its
-    content, None where there is none. embedder: opens the collection's. match_terms: how rare the terms of a
-    question are, and which texts have them. read_around: the text around a chunk. llm: writes the answer; None: there
-    is none. helper_llm: checks and extracts; None: llm. history: the conversation before the question.
-    route, metadata: how a question is best answered, and what the metadata say; None: by passages.
-    budget_tokens: of the sources in a prompt; fewer where the model's context has no room for them.
-    answer_tokens: of an answer's text.
-    price: of a model's usage in US dollars, None where it is not known. listener: is called with every
-    event.
-    """
+    stand beside each other together, and more around them where the question asks for it. read: a
+    document with its content, None where there is none. embedder: opens the collection's.
+    match_terms: how rare the terms of a question are, and which texts have them. read_around: the
+    text around a chunk. llm: writes the answer; None: there is none. helper_llm: checks and
+    extracts; None: llm. history: the conversation before the question. route, metadata: how a
+    question is best answered, and what the metadata say; None: by passages. budget_tokens: of the
+    sources in a prompt; fewer where the model's context has no room for them. answer_tokens: of an
+    answer's text. price: of a model's usage in US dollars, None where it is not known. listener: is
+    called with every event."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -142,10 +142,10 @@ class AnswerContext:
         """Ask the language model, or the helper.
 
         Args:
-            purpose: for the trace. schema: then `parsed` is a value that fits it. show: is called with the
-                text's pieces as they come.
-        Raises: ProviderError and its kinds (AnswerBlocked, UnusableReply, also for an answer without a
-            word), ModelUnavailable; InvalidInput when there is no model.
+            purpose: for the trace. schema: then `parsed` is a value that fits it. show: is called
+                with the text's pieces as they come.
+        Raises: ProviderError and its kinds (AnswerBlocked, UnusableReply, also for an answer
+            without a word), ModelUnavailable; InvalidInput when there is no model.
         """
         llm = (self.helper_llm or self.llm) if helper else self.llm
         if llm is None:
@@ -218,7 +218,8 @@ class AnswerContext:
             return None
 
     def counter(self, *, helper: bool = False) -> TokenCounter:
-        """Return what counts tokens: the tokenizer of the model, or of the helper, or an estimate."""
+        """Return what counts tokens: the tokenizer of the model, or of the helper, or an
+        estimate."""
         llm = (self.helper_llm or self.llm) if helper else self.llm
         if llm is None:
             return TokenCounter(count=estimate_tokens, exact=False)
@@ -254,7 +255,8 @@ class AnswerContext:
         return ""
 
     def cost(self) -> float | None:
-        """Return what the calls cost until now, in US dollars; None when a model's price is not known."""
+        """Return what the calls cost until now, in US dollars; None when a model's price is not
+        known."""
         calls = [step for step in self.steps if step.kind == "llm"]
         prices = [self.price(str(step.detail["model"]), step.usage) for step in calls]
         known = [price for price in prices if price is not None]
@@ -290,7 +292,8 @@ def _streamed(
     max_tokens: int,
     show: Callable[[str], None],
 ) -> Completion:
-    """Return a streamed completion, its pieces shown. Raises: ProviderError when it ends without one."""
+    """Return a streamed completion, its pieces shown. Raises: ProviderError when it ends without
+    one."""
     pieces = llm.stream(messages, tools=tools, max_tokens=max_tokens)
     try:
         for piece in pieces:

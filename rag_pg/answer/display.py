@@ -1,4 +1,5 @@
-"""Sentences of a page as they are displayed: without markup, with the page's paragraphs, lists and code."""
+"""Sentences of a page as they are displayed: without markup, with the page's paragraphs, lists and
+code."""
 
 from __future__ import annotations
 
@@ -28,33 +29,38 @@ def display(sentence: Sentence) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Colours that a page gave to a terminal's output are taken out; code that speaks of tags is left alone."""
+    """Colours that a page gave to a terminal's output are taken out; code that speaks of tags is
+    left alone."""
     return html.unescape(_TAG.sub("", code)) if _STYLED.search(code) else code
 
 
 def display_range(
     text: str, sentences: Sequence[Sentence], *, cited: Container[int] = (), number: int = 0
 ) -> str:
-    """Return neighbouring sentences of `text` as displayed; [number] stands behind those in `cited`.
+    """Return neighbouring sentences of `text` as displayed; [number] stands behind those in
+    `cited`.
 
-    cited: places in `sentences`. Headings between two sentences stand on a line of their own.
+    cited: positions in `sentences`. Headings between two sentences stand on a line of their own.
     """
     shown = ""
-    for place, sentence in enumerate(sentences):
-        gap = text[sentences[place - 1].stop : sentence.start] if place else ""
-        before = text[: sentence.start] if not place else gap
-        bullet = _bullet(before[-80:] if not place else gap) if sentence.kind == "item" else ""
+    for position, sentence in enumerate(sentences):
+        gap = text[sentences[position - 1].stop : sentence.start] if position else ""
+        before = text[: sentence.start] if not position else gap
+        bullet = _bullet(before[-80:] if not position else gap) if sentence.kind == "item" else ""
         words = display(sentence)
-        if place in cited:
+        if position in cited:
             words = mark(words, number)
         shown += (
-            (_space(gap, bullet, sentences[place - 1], sentence) if place else "") + bullet + words
+            (_space(gap, bullet, sentences[position - 1], sentence) if position else "")
+            + bullet
+            + words
         )
     return shown
 
 
 def mark(shown: str, number: int) -> str:
-    """Return a displayed sentence in bold with its citation; of one that introduces code, the words alone."""
+    """Return a displayed sentence in bold with its citation; of one that introduces code, the words
+    alone."""
     if shown.startswith("```"):
         return f"{shown}\n[{number}]"
     words, gap, code = shown.partition("\n\n")

@@ -47,8 +47,9 @@ _seen: dict[str, Vectors] = {}  # by the embedder's fingerprint
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
-    """The words of a question in some texts. `has`: a row for each text, a column for each word; `weights`: of the
-    words, rare ones weigh more, together 1; `df`: chunks of the collection that have each."""
+    """The words of a question in some texts. `has`: a row for each text, a column for each word;
+    `weights`: of the words, rare ones weigh more, together 1; `df`: chunks of the collection that
+    have each."""
 
     has: NDArray[np.bool_]
     weights: Numbers
@@ -67,12 +68,13 @@ class Words:
 def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | None) -> Words:
     """Return which words of the question each text has, and how rare they are.
 
-    A word weighs as in BM25: ln(1 + (N - df + 0.5) / (df + 0.5)) over all chunks of the collection, so one that the
-    collection does not have weighs most. Such a word is taken for a word of the texts that is one slip away.
+    A word weighs as in BM25: ln(1 + (N - df + 0.5) / (df + 0.5)) over all chunks of the collection,
+    so one that the collection does not have weighs most. Such a word is taken for a word of the
+    texts that is one slip away.
 
     Args:
-        match_terms: rag.match_terms of the collection; None: words are compared here, and counted in `texts`.
-    """
+        match_terms: rag.match_terms of the collection; None: words are compared here, and counted
+    in `texts`."""
     match = match_terms or _match_here
     terms = list(match(question, texts))
     mended = _mend(question, terms, texts)
@@ -129,7 +131,8 @@ def _replace_word(question: str, word: str, meant: str) -> str:
 
 
 def is_one_slip(one: str, other: str) -> bool:
-    """Whether two words differ by one letter added, dropped or changed, or two neighbours swapped."""
+    """Whether two words differ by one letter added, dropped or changed, or two neighbours
+    swapped."""
     if abs(len(one) - len(other)) > 1 or min(len(one), len(other)) < SHORTEST_MENDED - 1:
         return False
     at = 0

@@ -37,14 +37,16 @@ NUMBER = 0.1  # it has a number, where the question asks how much
 QUESTION_COST = 0.15  # it asks itself
 FRAGMENT_COST = 0.1  # it is a label, or introduces what does not follow
 
-# A passage's score: its standing in the search (1: the best hit's) plus its best sentence's similarity, and:
+# A passage's score: its standing in the search (1: the best hit's) plus its best sentence's
+# similarity, and:
 WORDS = 0.6  # x the best share of words of a sentence with the headings above
 HEADING = 0.3  # x the similarity of its heading
 HEADING_WORDS = 0.2  # x agreement of the question's words with the last heading's
 CODE = 0.2  # it has code, where the question asks how to do something
 
-# The documents answer when the best similarity of a sentence, COVERAGE x the best share of the question's words in
-# one hit and -UNKNOWN_COST x the share of words that the collection does not have reach ENOUGH.
+# The documents answer when the best similarity of a sentence, COVERAGE x the best share of the
+# question's words in one hit and -UNKNOWN_COST x the share of words that the collection does not
+# have reach ENOUGH.
 COVERAGE = 0.75
 UNKNOWN_COST = 0.25
 NO_NUMBER_COST = 0.25  # how much is asked for, and the best passage has no number
@@ -54,8 +56,8 @@ ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 @dataclass(kw_only=True, slots=True)
 class _Candidate:
-    """A hit with its sentences: displayed text, share of the question's words alone and with headings,
-    similarity (nan: not embedded) and score of each."""
+    """A hit with its sentences: displayed text, share of the question's words alone and with
+    headings, similarity (nan: not embedded) and score of each."""
 
     hit: Hit
     standing: float
@@ -87,7 +89,8 @@ def answer_extractive(
     match_terms: MatchTerms | None = None,
     read_around: ReadAround | None = None,
 ) -> Answer:
-    """Return the passage of `hits` that answers best, from its heading, and up to 2 further sources.
+    """Return the passage of `hits` that answers best, from its heading, and up to 2 further
+    sources.
 
     The answering sentence stands in bold before its [1], of a question for a fact a second one too;
     a list or code block stays whole, residue of Markdown is taken out. Further sources are named
@@ -162,10 +165,10 @@ def _weigh_words(
     for c in candidates:
         head, last, first = at, at + 1, at + 2
         at = first + len(c.shown)
-        places = range(first, at)
-        c.own = np.array([found.coverage(p) for p in places])
-        c.full = np.array([found.coverage(p, head) for p in places])
-        c.coverage = found.coverage(head, *places)
+        positions = range(first, at)
+        c.own = np.array([found.coverage(p) for p in positions])
+        c.full = np.array([found.coverage(p, head) for p in positions])
+        c.coverage = found.coverage(head, *positions)
         c.heading_words = _agreement(found, last, texts[last])
     return found.unknown
 
@@ -191,13 +194,13 @@ def _weigh_meaning(
         c.heading = max(by_text[": ".join(path)], by_text[path[-1] if path else ""])
         c.scores = np.where(np.isnan(c.near), -9.0, c.near + OWN_WORDS * c.own + ALL_WORDS * c.full)
         asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
-        for place in range(1, len(c.shown)):  # a question is answered by what follows it
-            if asking[place - 1] and not asking[place]:
-                c.scores[place] = max(c.scores[place], c.scores[place - 1])
+        for position in range(1, len(c.shown)):  # a question is answered by what follows it
+            if asking[position - 1] and not asking[position]:
+                c.scores[position] = max(c.scores[position], c.scores[position - 1])
         c.scores -= QUESTION_COST * np.array(asking)
-        for place, shown in enumerate(c.shown):
-            c.scores[place] += NUMBER * (kind == "quantity" and has_number(shown))
-            c.scores[place] -= FRAGMENT_COST * _is_fragment(c, place)
+        for position, shown in enumerate(c.shown):
+            c.scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
+            c.scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
         c.score = (
             c.standing
             + float(np.nanmax(c.near))
@@ -210,24 +213,26 @@ def _weigh_meaning(
 
 
 def _agreement(found: Words, text: int, heading: str) -> float:
-    """F1 of the question's words and a heading's, 0 to 1: neither should say what the other does not."""
+    """F1 of the question's words and a heading's, 0 to 1: neither should say what the other does
+    not."""
     both = found.coverage(text)
     matched = int(found.has[text].sum())
     others = max(len(content_words(heading)) - matched, 0) if heading else 0
     return 2 * both / (1 + both + others / max(len(found.weights), 1)) if both else 0.0
 
 
-def _is_fragment(c: _Candidate, place: int) -> bool:
-    shown = c.shown[place]
+def _is_fragment(c: _Candidate, position: int) -> bool:
+    shown = c.shown[position]
     if shown.endswith(OPEN):
-        return not (place + 1 < len(c.sentences) and c.sentences[place + 1].kind == "item")
+        return not (position + 1 < len(c.sentences) and c.sentences[position + 1].kind == "item")
     return len(shown) < 40 and shown[-1:].isalnum()
 
 
 def _found(
     candidates: Sequence[_Candidate], kind: QuestionKind, unknown: float, trusted: bool
 ) -> bool:
-    """Whether the evidence is enough; unknown: the share of words that the collection does not have.
+    """Whether the evidence is enough; unknown: the share of words that the collection does not
+    have.
 
     Where it has none of them the question is in another language, and meaning alone decides.
     """
@@ -288,10 +293,10 @@ def _two_best(
     first = (ranked[0], ranked[0].best)
     enough = SECOND_SHARE * first[0].scores[first[1]]
     rest = [
-        (c, place)
+        (c, position)
         for c in ranked
-        for place in range(len(c.shown))
-        if (c is not first[0] or place != first[1]) and c.scores[place] >= enough
+        for position in range(len(c.shown))
+        if (c is not first[0] or position != first[1]) and c.scores[position] >= enough
     ]
     return first, max(rest, key=lambda r: r[0].score + r[0].scores[r[1]], default=None)
 
@@ -304,24 +309,24 @@ def _show_passage(
     read_around: ReadAround | None,
 ) -> tuple[str, Citation]:
     """Return the passage around the sentence cited[0] with its heading path, and its citation."""
-    page, places = _on_page(c, cited, read_around)
+    page, positions = _on_page(c, cited, read_around)
     how_to = kind == "how_to"
-    section = page.section(places[0])
+    section = page.section(positions[0])
     follow = None
     if how_to and not page.sections[section].code:
         follow = following_code(page, section, question)
     limit = LIMIT if not how_to else HOW_TO_LIMIT if follow is None else HOW_TO_LIMIT // 2
-    span = window(page, places, limit=limit, lead=kind in ("fact", "quantity"))
+    span = window(page, positions, limit=limit, lead=kind in ("fact", "quantity"))
     if follow is not None:
         span = range(span.start, min(span.stop, page.sections[section].last))
-    places = [place for place in places if place in span]
-    shown = page.show(span, cited=places, number=1)
+    positions = [position for position in positions if position in span]
+    shown = page.show(span, cited=positions, number=1)
     if follow is not None:
         begin = page.sections[follow].first
         more = window(page, [begin], limit=HOW_TO_LIMIT - len(shown), lead=True)
         shown += f"\n\n{page.sections[follow].heading}\n\n{page.show(more)}"
     path = " › ".join(_path(c.hit))
-    cited = sorted(cited[: len(places)])
+    cited = sorted(cited[: len(positions)])
     quote = c.hit.content[c.sentences[cited[0]].start : c.sentences[cited[-1]].stop]
     return f"{path}\n\n{shown}" if path else shown, cite(1, c.hit, quote)
 
@@ -336,13 +341,13 @@ def _on_page(
     if around is not None and offset >= 0:
         page = Page.read(around)
         offset -= c.hit.content.index(content)
-        places = [_place(page.sentences, c.sentences[at], offset) for at in cited]
-        if places[0] is not None:
-            return page, [place for place in dict.fromkeys(places) if place is not None]
+        positions = [_position(page.sentences, c.sentences[at], offset) for at in cited]
+        if positions[0] is not None:
+            return page, [position for position in dict.fromkeys(positions) if position is not None]
     return Page.plain(c.hit.content, c.sentences), list(cited)
 
 
-def _place(sentences: Sequence[Sentence], sentence: Sentence, offset: int) -> int | None:
+def _position(sentences: Sequence[Sentence], sentence: Sentence, offset: int) -> int | None:
     """Return which of `sentences` has the most of `sentence`, which stands `offset` later there."""
     start, stop = sentence.start + offset, sentence.stop + offset
     shared = [min(s.stop, stop) - max(s.start, start) for s in sentences]
@@ -355,7 +360,8 @@ def _source(hit: Hit) -> tuple[object, str]:
 
 
 def _excerpt(c: _Candidate) -> tuple[str, str]:
-    """Return the best sentence without its code and the next ones, to EXCERPT characters, and their quote."""
+    """Return the best sentence without its code and the next ones, to EXCERPT characters, and their
+    quote."""
     shown = _prose(c.shown[c.best])
     last = c.best
     while last + 1 < len(c.shown) and c.sentences[last + 1].kind != "code":

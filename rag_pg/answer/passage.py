@@ -1,4 +1,5 @@
-"""The part of a page that is shown: contiguous, in whole sentences, its code and lists kept together."""
+"""The part of a page that is shown: contiguous, in whole sentences, its code and lists kept
+together."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ _INCLUDED_CODE = re.compile(r"(?m)^[ \t]*(?:\{\*.*\*\}|\{!.*!\}|-+8<-+.*)[ \t]*$
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
-    """A heading with the sentences [first, last) before the next heading; level 0 has no heading."""
+    """A heading with the sentences [first, last) before the next heading; level 0 has no
+    heading."""
 
     first: int
     last: int
@@ -74,13 +76,13 @@ class Page:
         section = Section(first=0, last=len(sentences), level=0, heading="", code=has_code(text))
         return cls(text=text, sentences=sentences, sections=[section])
 
-    def section(self, place: int) -> int:
-        """The number of the section that has sentence `place`."""
-        return next(n for n, s in enumerate(self.sections) if s.first <= place < s.last)
+    def section(self, position: int) -> int:
+        """The number of the section that has sentence `position`."""
+        return next(n for n, s in enumerate(self.sections) if s.first <= position < s.last)
 
     def show(self, span: range, *, cited: Sequence[int] = (), number: int = 0) -> str:
         sentences = self.sentences[span.start : span.stop]
-        marked = {place - span.start for place in cited}
+        marked = {position - span.start for position in cited}
         return display_range(self.text, sentences, cited=marked, number=number)
 
 
@@ -89,26 +91,27 @@ def has_code(text: str) -> bool:
     return any(fence in text for fence in FENCES) or bool(_INCLUDED_CODE.search(text))
 
 
-def window(page: Page, places: Sequence[int], *, limit: int, lead: bool) -> range:
-    """Return the sentences of the section that are shown around sentence places[0], to `limit` characters.
+def window(page: Page, positions: Sequence[int], *, limit: int, lead: bool) -> range:
+    """Return the sentences of the section that are shown around sentence positions[0], to `limit`
+    characters.
 
-    With those of the other places that fit.
+    With those of the other positions that fit.
 
-    From the section's beginning where `best` comes in its first half of `limit`, else from `best` on; what is left
-    goes to the sentences before. A list or a code block stays whole, to BEYOND more. A short section takes in
-    its subsections.
+    From the section's beginning where `best` comes in its first half of `limit`, else from `best`
+    on; what is left goes to the sentences before. A list or a code block stays whole, to BEYOND
+    more. A short section takes in its subsections.
 
     Args:
         lead: begin with the best sentence itself.
     """
-    best = places[0]
+    best = positions[0]
     section = page.section(best)
     first, last = page.sections[section].first, page.sections[section].last
     start = first if not lead and _length(page, range(first, best + 1)) <= limit * 0.75 else best
     while start > first and _leans(page, start):
         start -= 1
     stop = best + 1
-    for other in places[1:]:
+    for other in positions[1:]:
         both = range(min(start, other), max(stop, other + 1))
         if first <= other < last and _length(page, both) <= limit + BEYOND / 2:
             start, stop = both.start, both.stop
@@ -130,7 +133,8 @@ def window(page: Page, places: Sequence[int], *, limit: int, lead: bool) -> rang
 
 
 def following_code(page: Page, section: int, question: str) -> int | None:
-    """Return the one of the next NEXT_SECTIONS sections with code whose heading fits the question best, or None."""
+    """Return the one of the next NEXT_SECTIONS sections with code whose heading fits the question
+    best, or None."""
     asked = content_words(question)
     found: list[tuple[int, int]] = []
     for number in range(section + 1, min(section + 1 + NEXT_SECTIONS, len(page.sections))):
@@ -147,9 +151,10 @@ def _length(page: Page, span: range) -> int:
     return len(page.show(span))
 
 
-def _leans(page: Page, place: int) -> bool:
-    """Whether a sentence cannot stand first: code, an item after its list's introduction, an answer after its question."""
-    here, before = page.sentences[place], page.sentences[place - 1]
+def _leans(page: Page, position: int) -> bool:
+    """Whether a sentence cannot stand first: code, an item after its list's introduction, an answer
+    after its question."""
+    here, before = page.sentences[position], page.sentences[position - 1]
     if here.kind == "code" or before.text.endswith(("?", "？", "؟")):
         return True
     return (
@@ -157,15 +162,20 @@ def _leans(page: Page, place: int) -> bool:
     )
 
 
-def _together(page: Page, place: int, last: int, most: int) -> int:
-    """Return the end of sentence `place` with the list or code that it introduces, to `most` characters."""
-    end = place + 1
-    introduces = page.sentences[place].text.rstrip("*_` ").endswith(OPEN)
-    if end < last and page.sentences[end].kind == "code" and page.sentences[place].kind != "code":
-        return end + 1 if _length(page, range(place, end + 1)) <= most else end
+def _together(page: Page, position: int, last: int, most: int) -> int:
+    """Return the end of sentence `position` with the list or code that it introduces, to `most`
+    characters."""
+    end = position + 1
+    introduces = page.sentences[position].text.rstrip("*_` ").endswith(OPEN)
+    if (
+        end < last
+        and page.sentences[end].kind == "code"
+        and page.sentences[position].kind != "code"
+    ):
+        return end + 1 if _length(page, range(position, end + 1)) <= most else end
     if introduces and end < last and page.sentences[end].kind == "item":
         while end < last and page.sentences[end].kind == "item":
-            if _length(page, range(place, end + 1)) > most:
+            if _length(page, range(position, end + 1)) > most:
                 break
             end += 1
     return end

@@ -21,13 +21,13 @@ CountTokens = Callable[[Sequence[str]], Sequence[int]]
 BUDGET_TOKENS = 3000
 MARKER = "NOT_IN_DOCUMENTS"  # a model begins with it when the sources hold no answer
 BY_KEY = """\
-- Each source has a key: six letters and digits. After every statement put the key of the source it \
-comes from in square brackets, such as [0xmpl0], or [0xmpl0][1xmpl1] if several say it. Put nothing \
-else in square brackets: a number in brackets inside a source belongs to its text.
+- Each source has a key: six letters and digits. After every statement put the key of the source \
+it comes from in square brackets, such as [0xmpl0], or [0xmpl0][1xmpl1] if several say it. Put \
+nothing else in square brackets: a number in brackets inside a source belongs to its text.
 """
 BY_ITSELF = """\
-- Cite the search result that a statement comes from. Write no source's name or number into the text.
-"""
+- Cite the search result that a statement comes from. Write no source's name or number into the
+text. """
 RULES = f"""\
 You answer a question from sources, and from nothing else.
 - Use only what the sources say. Add no knowledge of your own; do not guess.

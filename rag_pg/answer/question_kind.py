@@ -13,7 +13,8 @@ _HOW_TO = re.compile(
       (?:and|so|but|please|hi|hello)\W+
     )*(?:
       how\s+(?:do|does|did|can|could|should|would|to|must|is|are|might)\b(?!\s+\w+\s+(?:different|related))
-    | (?:what|which)\s+(?:do|should|must|can)\s+(?:i|we|you)\s+(?:need\s+to\s+|have\s+to\s+)?(?:do|install|run)\b
+    | (?:what|which)\s+(?:do|should|must|can)\s+(?:i|we|you)\s+(?:need\s+to\s+|have\s+to\s+)?
+        (?:do|install|run)\b
     | (?:what(?:'s|’s|\s+is)|is\s+there)\s+(?:the\s+|an?\s+)?(?:best\s+|easiest\s+|right\s+)?way\b
     | wie\s+(?!viel|lang|oft|gro|hoch|alt|hei|weit|spät)
     | cómo\b | como\s+(?!es\b|se\s+llama)
@@ -34,7 +35,8 @@ _QUANTITY = re.compile(
 _NUMBER = re.compile(
     r"""\d|[一二三四五六七八九十百千万]|\b(?:
       one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|hundred|thousand|million
-    | dozen|half|once|twice|single|both|several|unlimited|any\s+number|always|never|daily|hourly|weekly
+    | dozen|half|once|twice|single|both|several|unlimited|any\s+number|always|never|daily|hourly
+    | weekly
     | eine?[nrms]?|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|hundert|tausend
     | une?|deux|trois|quatre|cinq|sept|huit|neuf|dix|cent|mille
     | un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|cien|mil
@@ -58,8 +60,8 @@ _DEFINITION = re.compile(
 
 
 def question_kind(question: str) -> QuestionKind:
-    """Return how_to (steps are wanted), definition (what or who something is), quantity (how much, how long) or
-    fact (anything else).
+    """Return how_to (steps are wanted), definition (what or who something is), quantity (how much,
+    how long) or fact (anything else).
 
     Told by the opening words of the larger European languages, Chinese and Japanese; a question
     that opens otherwise asks for a fact, which is answered by its sentence.
@@ -72,5 +74,6 @@ def question_kind(question: str) -> QuestionKind:
 
 
 def has_number(text: str) -> bool:
-    """Whether a text has a digit or a small number in words (of the larger European languages, Chinese)."""
+    """Whether a text has a digit or a small number in words (of the larger European languages,
+    Chinese)."""
     return _NUMBER.search(text) is not None

@@ -74,7 +74,8 @@ def answer_question(
     strategy: str | Strategy = "auto",
     verify: str | None = None,
 ) -> Answer:
-    """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model does.
+    """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model
+    does.
 
     A key that is refused and a library that is missing are mistakes in the set-up, and errors.
 

@@ -16,8 +16,8 @@ class _Stopped(BaseException):
 def stream_events(ask: Callable[[Callable[[Event], None]], Answer]) -> Generator[Event]:
     """Yield the events of `ask` as they come, then the answer; raises what it raises.
 
-    `ask` runs in a thread, and is called with the listener. Closing the iterator ends it at its next event.
-    """
+    `ask` runs in a thread, and is called with the listener. Closing the iterator ends it at its
+    next event."""
     events: SimpleQueue[Event | BaseException] = SimpleQueue()
     stopped = threading.Event()
 

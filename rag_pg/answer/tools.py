@@ -71,7 +71,8 @@ def describe_tools(tools: Sequence[Tool]) -> str:
 
 
 def parse_call(text: str) -> ToolCall | None:
-    """Return the call that a text is, None where it is none. Raises: InvalidInput for half a call."""
+    """Return the call that a text is, None where it is none. Raises: InvalidInput for half a
+    call."""
     lines = _CALL.findall(text)
     if not lines:
         return None
@@ -89,8 +90,8 @@ def parse_call(text: str) -> ToolCall | None:
 
 @dataclass(slots=True)
 class ToolBox:
-    """The tools over one question's context. `sources` are what they found, numbered from 1; `keys`:
-    by which the model cites them; `fence`: what their results are quoted by."""
+    """The tools over one question's context. `sources` are what they found, numbered from 1;
+    `keys`: by which the model cites them; `fence`: what their results are quoted by."""
 
     context: AnswerContext
     sources: list[Citation] = field(default_factory=list)

@@ -68,9 +68,9 @@ def write_answer(
     number too. Without hits the model is not asked.
 
     Args:
-        findings: what a model answered on the way, shown after the sources. quotes: what a citation of a
-            chunk (by its id) quotes instead of what the model was shown. expand: False shows the
-            hits as they are.
+        findings: what a model answered on the way, shown after the sources. quotes: what a citation
+            of a chunk (by its id) quotes instead of what the model was shown. expand: False shows
+            the hits as they are.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
     prompt = prompt_for(question, hits, context, around=findings, expand=expand)

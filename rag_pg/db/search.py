@@ -147,7 +147,8 @@ class Searches(Statements):
         """Return the terms of a question, how rare each is, and which of the texts have it."""
         return self._rows(
             TermMatch,
-            "SELECT * FROM rag.match_terms(%(collection)s, %(query)s, %(texts)s::pg_catalog.text[])",
+            """SELECT * FROM rag.match_terms(
+                   %(collection)s, %(query)s, %(texts)s::pg_catalog.text[])""",
             collection=collection,
             query=query,
             texts=list(texts),

@@ -70,8 +70,8 @@ class ChatModel:
     ) -> Completion:
         """As `LLM.complete`. A model that thinks first may use more than max_tokens.
 
-        Raises: ProviderAuth, RateLimited, ProviderUnavailable, ProviderTimeout, UnusableReply, ProviderError,
-            ModelUnavailable (no SDK installed).
+        Raises: ProviderAuth, RateLimited, ProviderUnavailable, ProviderTimeout, UnusableReply,
+            ProviderError, ModelUnavailable (no SDK installed).
         """
         request = ChatRequest(
             messages=messages,
@@ -122,8 +122,8 @@ class ChatModel:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text; else the first object or array in it, as in a fence or behind a word of
-    introduction; None where there is none."""
+    """The value of a JSON text; else the first object or array in it, as in a fence or behind a
+    word of introduction; None where there is none."""
     try:
         return json.loads(text)
     except ValueError:

@@ -29,12 +29,12 @@ def complete_json(
 ) -> Completion:
     """Return a completion whose `parsed` fits `schema`, and whose `usage` is that of all calls.
 
-    A model that lacks the capability finds the schema in the prompt. An answer that does not fit is sent
-    back once, with what is wrong with it.
+    A model that lacks the capability finds the schema in the prompt. An answer that does not fit is
+    sent back once, with what is wrong with it.
 
     Raises: InvalidInput (no JSON schema), UnusableReply (the second answer does not fit either),
-        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises; their `usage`
-        is that of the calls answered before.
+        AnswerBlocked, ProviderError (cut by max_tokens) and what `LLM.complete` raises; their
+        `usage` is that of the calls answered before.
     """
     validator = _validator(schema)
     asked = list(messages) if llm.capabilities.schema else _with_schema(messages, schema)
@@ -78,7 +78,8 @@ def _validator(schema: Mapping[str, Any]) -> Validator:
 
 
 def _with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
-    """The messages with the schema at the end of the system's, which is added where there is none."""
+    """The messages with the schema at the end of the system's, which is added where there is
+    none."""
     instruction = INSTRUCTION + json.dumps(schema, ensure_ascii=False)
     if messages and messages[0].role == "system":
         first, *rest = messages
@@ -87,7 +88,8 @@ def _with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list
 
 
 def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) -> tuple[Any, str]:
-    """The value and what is wrong with it, "" if nothing. Raises: AnswerBlocked, ProviderError (cut)."""
+    """The value and what is wrong with it, "" if nothing. Raises: AnswerBlocked, ProviderError
+    (cut)."""
     if got.finish == "blocked":
         raise AnswerBlocked(f"{name} stopped its answer{f' ({got.reason})' if got.reason else ''}")
     parsed = parse_json(got.text) if got.parsed is None else got.parsed

@@ -120,6 +120,6 @@ def test_what_needs_no_proof_is_not_verified(docs: Collection) -> None:
 
 
 def test_the_filter_of_a_question_holds_for_its_answer(docs: Collection) -> None:
-    answer = docs.ask("kind policy: which error says that a certificate expired?", rewrite=["filters"])
+    answer = docs.ask("kind policy: which error says a certificate expired?", rewrite=["filters"])
     assert {citation.uri for citation in answer.citations} == {"rules"}
     assert any("filter from the question" in note for note in answer.notes)

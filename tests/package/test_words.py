@@ -12,8 +12,7 @@ from words import OWN_WORDS, is_own
 from rag_pg.db.schema import share, sql_files
 
 # Where names of Python are still to be changed.
-TO_CHANGE: tuple[str, ...] = (
-)
+TO_CHANGE: tuple[str, ...] = ()
 
 
 def sql_names(text: str) -> set[str]:

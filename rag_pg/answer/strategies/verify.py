@@ -12,9 +12,9 @@ from rag_pg.answer.write import not_found, prompt_for, read_answer
 from rag_pg.types import Answer, Completion, Message
 
 INSTRUCTIONS = """\
-Work in three parts, all in one JSON object. draft: the answer by the rules above. unsupported: each \
-statement of the draft that the source it cites does not say, word for word as in the draft; an \
-empty list if all are supported. final: the draft without these statements, corrected where the \
+Work in three parts, all in one JSON object. draft: the answer by the rules above. unsupported: \
+each statement of the draft that the source it cites does not say, word for word as in the draft; \
+an empty list if all are supported. final: the draft without these statements, corrected where the \
 sources say otherwise, by the same rules."""
 SCHEMA: Mapping[str, Any] = {
     "type": "object",

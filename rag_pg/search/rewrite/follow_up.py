@@ -73,7 +73,9 @@ def needs_history(question: str) -> bool:
         return False
     plain = _EXPLETIVE.sub(" ", question)
     tokens = _tokens(plain)
-    if any(_speaks_of_before(tokens, place) for place in range(len(tokens))) or _THAT.search(plain):
+    if any(_speaks_of_before(tokens, position) for position in range(len(tokens))) or _THAT.search(
+        plain
+    ):
         return True
     if _is_fragment(question, _tokens(question)):
         return True
@@ -82,12 +84,12 @@ def needs_history(question: str) -> bool:
     return len(meaning) <= SHORT and not _DEFINITION.match(question)
 
 
-def _speaks_of_before(tokens: Sequence[str], place: int) -> bool:
+def _speaks_of_before(tokens: Sequence[str], position: int) -> bool:
     """Whether a pronoun's noun is not in the question: a possessive late in it has one there."""
-    if tokens[place] in POSSESSIVES:
-        named = [token for token in tokens[:place] if token not in FUNCTION_WORDS]
+    if tokens[position] in POSSESSIVES:
+        named = [token for token in tokens[:position] if token not in FUNCTION_WORDS]
         return len(named) < NAMED
-    return tokens[place] in PRONOUNS
+    return tokens[position] in PRONOUNS
 
 
 def _is_fragment(question: str, tokens: Sequence[str]) -> bool:

@@ -72,18 +72,20 @@ def conditions_by_words(
 def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
     """The values of a text field that stand in the question: one condition, or one beside a
     negation."""
-    names = list(_places(field.name_words, tokens))
+    names = list(_positions(field.name_words, tokens))
     spans: list[tuple[int, int, Any]] = []
     for value in field.values:
         parts = words(value) if isinstance(value, str) else []
         if 0 < len(parts) <= LONGEST_VALUE:
-            spans += [(start, start + len(parts), value) for start in _places(parts, tokens)]
+            spans += [(start, start + len(parts), value) for start in _positions(parts, tokens)]
     spans = [s for s in spans if not any(_within(s, other) for other in spans)]
     wanted: dict[bool, list[Any]] = {True: [], False: []}
     excluded: list[Any] = []
     for start, stop, value in spans:
-        named = any(-NEAR <= place - stop < NEAR or 0 < start - place <= NEAR for place in names)
-        named = named and not all(start <= place < stop for place in names)
+        named = any(
+            -NEAR <= position - stop < NEAR or 0 < start - position <= NEAR for position in names
+        )
+        named = named and not all(start <= position < stop for position in names)
         negated = not NEGATIONS.isdisjoint(tokens[max(0, start - 2) : start])
         if negated and named:
             excluded.append(value)
@@ -100,11 +102,11 @@ def _values(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
         )
 
 
-def _places(parts: Sequence[str], tokens: Sequence[str]) -> Iterator[int]:
+def _positions(parts: Sequence[str], tokens: Sequence[str]) -> Iterator[int]:
     """Where some words follow each other in the question, the last of them in the plural too."""
     for start in range(len(tokens) - len(parts) + 1 if parts else 0):
-        held = tokens[start : start + len(parts)]
-        if held[:-1] == list(parts[:-1]) and is_form(held[-1], parts[-1]):
+        words = tokens[start : start + len(parts)]
+        if words[:-1] == list(parts[:-1]) and is_form(words[-1], parts[-1]):
             yield start
 
 
@@ -149,8 +151,8 @@ def _numbers(field: Field, question: str) -> Iterator[Condition]:
 
 def _truth(field: Field, tokens: Sequence[str]) -> Iterator[Condition]:
     """A boolean field that the question names: wanted, or not wanted."""
-    for place in _places(field.name_words, tokens):
-        negated = not NEGATIONS.isdisjoint(tokens[max(0, place - 2) : place])
+    for position in _positions(field.name_words, tokens):
+        negated = not NEGATIONS.isdisjoint(tokens[max(0, position - 2) : position])
         source = f"{'not ' if negated else ''}{' '.join(field.name_words)}"
         test = {"$ne": True} if negated else True
         yield Condition(field=field.name, test=test, source=source, explicit=negated)
