@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 MINUTE = 60.0  # seconds between two lines about progress
+_MARKED = re.compile(r"\*\*(?=\S)(.+?)\*\*(?= \[\d)", re.DOTALL)
 MARKS = ("\ue0fe", "\ue0ff")  # of the private use area: no text has them
 
 
@@ -74,7 +76,7 @@ def _beginning(content: str, line_width: int) -> str:
 def print_answer(answer: Answer) -> None:
     """Print an answer, its sources and how it was made."""
     if is_terminal(sys.stdout):
-        write(answer.markdown())
+        write(*_highlight(answer.markdown()))
     else:
         write(answer.text)
         if answer.citations:
@@ -97,8 +99,16 @@ def print_events(events: Iterable[Event]) -> None:
                 rest = rest[len(shown) :]
             elif shown:
                 write("\n\n", ("The answer was changed:", "bold"), "\n")
-            write(rest)
+            write(*_highlight(rest))
             _tell_how(answer)
+
+
+def _highlight(text: str) -> Iterator[Part]:
+    """Yield a text in parts, where **a cited sentence** [1] is bold instead of between asterisks
+    on a terminal with colours."""
+    plain = not is_terminal(sys.stdout) or os.environ.get("NO_COLOR")
+    for number, part in enumerate([text] if plain else _MARKED.split(text)):
+        yield (part, "bold") if number % 2 else part
 
 
 def _tell_how(answer: Answer) -> None:

@@ -35,6 +35,18 @@ class Stream(io.StringIO):
         return self.terminal
 
 
+def test_a_cited_sentence_is_bold_on_a_terminal_with_colours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    marked = "**It is 2**3.** [1] So **it** says."
+    answer = Answer(text=marked, found=True, citations=(), model="m", usage=Usage())
+    for seen, shown in ((True, "\x1b[1mIt is 2**3.\x1b[0m [1]"), (False, "**It is 2**3.** [1]")):
+        monkeypatch.setattr("sys.stdout", stream := Stream(seen))
+        show.print_answer(answer)
+        assert stream.getvalue().startswith(f"{shown} So **it** says.")
+
+
 def printed(action: Callable[..., None], *args: Any, seen: bool = False) -> str:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("FORCE_COLOR", "NO_COLOR"):
