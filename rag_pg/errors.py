@@ -28,7 +28,10 @@ SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these c
 
 from __future__ import annotations
 
-from rag_pg.types import Usage
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rag_pg.types import Usage
 
 __all__ = [
     "AnswerBlocked",
@@ -125,7 +128,7 @@ class ModelUnavailable(RagError):
 class ProviderError(RagError):
     """An embedding or language model provider failed. usage: of calls answered before it did."""
 
-    usage = Usage()
+    usage: Usage | None = None
 
 
 class ProviderAuth(ProviderError):

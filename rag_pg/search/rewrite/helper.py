@@ -64,7 +64,7 @@ class Helper:
                 self._down = exc
             self.notes.append(f"{rewrite} failed: {exc}; {otherwise}")
             if isinstance(exc, ProviderError):
-                self._tell_call(rewrite, started, exc.usage)
+                self._tell_call(rewrite, started, exc.usage or Usage())
             return None
         self._tell_call(rewrite, started, got.usage)
         return got.parsed

@@ -174,10 +174,9 @@ def test_a_cancelled_source_is_told_and_the_others_are_followed(
     states = connection.execute(
         "SELECT source_table, state, last_error FROM rag.list_sources() ORDER BY 1"
     ).fetchall()
-    assert states == [
-        ("public.slow", "broken", "canceling statement due to statement timeout"),
-        ("public.swift", "following", None),
-    ]
+    assert [row[:2] for row in states] == [("public.slow", "broken"), ("public.swift", "following")]
+    assert "canceling statement due to statement timeout" in states[0][2]
+    assert states[1][2] is None
 
 
 def test_an_unknown_step_is_refused(connection: Connection) -> None:

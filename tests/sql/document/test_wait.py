@@ -38,7 +38,8 @@ def until_waited_for(dsn: str) -> None:
         while (
             other.execute(
                 """SELECT FROM pg_stat_activity WHERE datname = current_database()
-               AND pid <> pg_backend_pid() AND query ~ 'wait_until_searchable|pending_documents'"""
+               AND pid <> pg_backend_pid() AND (query ~ 'pending_documents'
+                   OR query ~ 'wait_until_searchable' AND wait_event = 'PgSleep')"""
             ).rowcount
             == 0
         ):
