@@ -35,11 +35,14 @@ def until_waited_for(dsn: str) -> None:
     """Return when a session of the database has asked what is not searchable yet."""
     deadline = time.monotonic() + 60
     with psycopg.connect(dsn, autocommit=True) as other:
+        began = other.execute("SELECT clock_timestamp()").fetchone()
         while (
             other.execute(
                 """SELECT FROM pg_stat_activity WHERE datname = current_database()
-               AND pid <> pg_backend_pid() AND (query ~ 'pending_documents'
-                   OR query ~ 'wait_until_searchable' AND wait_event = 'PgSleep')"""
+                   AND (query ~ 'wait_until_searchable' AND wait_event = 'PgSleep'
+                       OR query ~ 'pending_documents' AND query_start > %s)
+                   AND pid <> pg_backend_pid()""",
+                began,
             ).rowcount
             == 0
         ):
