@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,8 @@ class GoodModel:
     def complete(self, messages: list[Message], **options: Any) -> Completion:
         return Completion(text=self._reply)
 
-    def stream(self, messages: list[Message], **options: Any) -> Any:
-        raise NotImplementedError
+    def stream(self, messages: list[Message], **options: Any) -> Iterator[str | Completion]:
+        yield self.complete(messages)
 
 
 def main() -> None:

@@ -180,6 +180,7 @@ def test_a_waiting_worker_is_woken_by_a_put(rag: Rag, start: Start, connection: 
     for count in (1, 2, 3):
         put(rag, count)
         wait_until(lambda: stored(connection) == count)  # noqa: B023
+    assert stored(connection) == 3
 
 
 def test_a_worker_waits_for_a_database_that_drops_its_connections(
