@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,10 @@ WAITING = {
 # The examples are the same on any day; --hypothesis-profile=default seeks new ones.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.load_profile("same")
+
+# A shell lets what it starts in the background ignore SIGINT, and processes inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _numbers = itertools.count()
 
