@@ -1,0 +1,13 @@
+"""Settings of a collection that are no part of how it is cut or searched."""
+
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+STATEMENTS: tuple[str, ...] = ()
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)

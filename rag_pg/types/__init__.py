@@ -1,0 +1,66 @@
+"""The values that cross rag_pg's boundaries: frozen, and named as the SQL output columns are."""
+
+from rag_pg.types.admin import Finding, StatusLine
+from rag_pg.types.answer import Answer, Citation, Event
+from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
+from rag_pg.types.document import (
+    AddReport,
+    AdoptReport,
+    Document,
+    Facet,
+    Loaded,
+    LoadFailure,
+    Progress,
+    Skipped,
+    Span,
+    SyncReport,
+)
+from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
+from rag_pg.types.job import Job, JobCounts
+from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
+from rag_pg.types.route import MetadataQuery, MetadataResult, Route
+from rag_pg.types.usage import Step, Usage
+from rag_pg.types.vector import Scores, Vectors
+
+__all__ = [
+    "AddReport",
+    "AdoptReport",
+    "Answer",
+    "Capabilities",
+    "Citation",
+    "CollectionInfo",
+    "CollectionStats",
+    "Completion",
+    "Document",
+    "Event",
+    "Facet",
+    "Finding",
+    "Finish",
+    "Hit",
+    "Hits",
+    "Job",
+    "JobCounts",
+    "Leg",
+    "LoadFailure",
+    "Loaded",
+    "Message",
+    "MetadataQuery",
+    "MetadataResult",
+    "Passage",
+    "Progress",
+    "Route",
+    "Scores",
+    "Skipped",
+    "Source",
+    "Space",
+    "SpaceComparison",
+    "Span",
+    "StatusLine",
+    "Step",
+    "SyncReport",
+    "TermMatch",
+    "Tool",
+    "ToolCall",
+    "Usage",
+    "Vectors",
+]

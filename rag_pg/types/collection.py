@@ -1,0 +1,87 @@
+"""Collections and their embedding spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectionInfo:
+    """A collection's settings."""
+
+    collection_id: int
+    name: str
+    model: str
+    dimensions: int
+    distance: str
+    language: str
+    chunking: Mapping[str, Any]
+    fingerprint: str | None
+    space_id: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Space:
+    """An embedding space: state building, active or retired; `embedded` of `chunks` have their
+    vector, `share` of them; `waiting` and `failed` are its embed jobs; index_state is ready,
+    building, missing, invalid or none."""
+
+    space_id: int
+    collection_name: str
+    model: str
+    dimensions: int
+    distance: str
+    state: str
+    embedded: int
+    chunks: int
+    share: float
+    waiting: int
+    failed: int
+    bytes: int
+    index_state: str
+    fingerprint: str | None
+    created_at: datetime
+    activated_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpaceComparison:
+    """What one space finds for a set of queries, on average: `overlap` with the active space's
+    first hits, `rank_difference` of those that both have; `recall` and `ndcg` where queries have
+    judgements. `hits` are the chunk ids by query, in the order asked."""
+
+    space_id: int
+    model: str
+    state: str
+    share: float
+    overlap: float | None
+    rank_difference: float | None
+    recall: float | None
+    ndcg: float | None
+    hits: Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CollectionStats:
+    """Counts of documents and chunks; embedded: chunks with a vector in the active space, which is
+    of `model`; pending: jobs waiting or running, of which so many are `running`, and `delayed`: not
+    due yet; failed: dead jobs; bytes on disk; lag: seconds since the oldest put that is not
+    searchable yet, 0 when all are; rate, eta, reason: as of `JobCounts`."""
+
+    collection: str
+    model: str
+    documents: int
+    chunks: int
+    embedded: int
+    pending: int
+    running: int
+    delayed: int
+    failed: int
+    bytes: int
+    lag: float
+    rate: float
+    eta: float | None
+    reason: str | None

@@ -1,0 +1,107 @@
+"""What a search returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from uuid import UUID
+
+from rag_pg.types.usage import Step, Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hit:
+    """One search result. `score` is larger-is-better, comparable within one call only.
+    Ranks start at 1; a leg that did not find the chunk, or was skipped, has None.
+    rerank_score orders reranked hits, larger is better; None where nothing was reranked."""
+
+    chunk_id: int
+    document_id: UUID
+    uri: str
+    title: str
+    heading: str
+    content: str
+    metadata: Mapping[str, Any]
+    score: float
+    vector_rank: int | None
+    vector_distance: float | None
+    keyword_rank: int | None
+    keyword_score: float | None
+    rerank_score: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Passage:
+    """A stretch of a document around chunks, as rag.expand returns it.
+
+    start_offset, stop_offset: in characters of the document; None where its chunks were brought
+    ready-made. chunk_keys: the chunks in it, in order. rank: which of the chunks asked for is the
+    first in it, from 1.
+    """
+
+    document_id: UUID
+    uri: str
+    title: str
+    heading: str
+    content: str
+    start_offset: int | None
+    stop_offset: int | None
+    chunk_keys: Sequence[int]
+    rank: int
+
+
+Leg = Literal["vector", "rerank"]
+
+
+class Hits(list[Hit]):
+    """Search results, best first.
+
+    skipped: the steps that a provider's failure left out: "vector" (keywords alone answered),
+    "rerank" (the fused order stands). notes: why, for people. method: hybrid, vector or keyword:
+    the legs that searched. seconds: the whole search. question: what was searched for, after it was
+    made to stand alone. steps: how it was rewritten; `usage`: the tokens of that.
+    """
+
+    def __init__(
+        self,
+        hits: Iterable[Hit] = (),
+        notes: Sequence[str] = (),
+        skipped: Iterable[Leg] = (),
+        *,
+        method: Literal["hybrid", "vector", "keyword"] = "hybrid",
+        count_tokens: Callable[[Sequence[str]], Sequence[int]] = lambda texts: [0] * len(texts),
+        seconds: float = 0.0,
+        question: str = "",
+        steps: Sequence[Step] = (),
+    ) -> None:
+        super().__init__(hits)
+        self.notes = tuple(notes)
+        self.skipped: frozenset[Leg] = frozenset(skipped)
+        self.method = method
+        self.seconds = seconds
+        self.question = question
+        self.steps = tuple(steps)
+        self._count_tokens = count_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """The tokens of all contents, estimated."""
+        return sum(self._count_tokens([hit.content for hit in self]))
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of the calls that rewrote the question."""
+        return sum((step.usage for step in self.steps), Usage())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TermMatch:
+    """A term of a question. word: what stands in the question; df: chunks of the collection that
+    contain the term, of chunk_count; found_in: the numbers, from 1, of the given texts that do."""
+
+    word: str
+    term: str
+    df: int
+    chunk_count: int
+    found_in: Sequence[int]

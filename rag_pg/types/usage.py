@@ -1,0 +1,34 @@
+"""What was done with a model, and the tokens it took."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens as the provider counts them; usages add up."""
+
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            answer_tokens=self.answer_tokens + other.answer_tokens,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """What was done for an answer: kind is search, llm, tool, or what a strategy calls it.
+    `detail` is
+    JSON: the query and the hits of a search, the purpose and the end of a model's call.
+    `seconds`: how long it took."""
+
+    kind: str
+    detail: Mapping[str, Any]
+    seconds: float = 0.0
+    usage: Usage = field(default_factory=Usage)
