@@ -1,4 +1,4 @@
-"""The values that cross rag_pg's boundaries: frozen, and named as the SQL output columns are."""
+"""Rows and results -> frozen values, named as the SQL output columns are, for every package."""
 
 from rag_pg.types.admin import Finding, StatusLine
 from rag_pg.types.answer import Answer, Citation, Event
