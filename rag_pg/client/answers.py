@@ -1,0 +1,66 @@
+"""Answers from a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Unpack
+
+from rag_pg.answer import stream_events
+from rag_pg.client.ask import AskOptions, ask
+from rag_pg.client.opened import OpenCollection
+from rag_pg.types import Answer, Event
+
+
+class Answers(OpenCollection):
+    """The methods of `Collection` that answer."""
+
+    def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
+        """Answer from the documents, with citations, or say that they do not answer.
+
+        Args:
+            strategy: how: auto (the default) chooses; extractive, single, verify, self_ask,
+                iterative, evidence, agent, full_context, a name given to `register_strategy`, or a
+                function of a question and an `AnswerContext`. See docs/guides/answers.md.
+            verify: once or strict: take out the statements that their sources do not support, by
+                one call of the helper, or by one for each statement.
+            llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
+                gemini[:<model>], openai:<model>, anthropic:<model>, local, or an object of the
+                protocol `LLM`.
+            rewrite: names of rewrites, see docs/guides/questions.md. history: the turns before the
+                question, each with role and content; a follow-up is made to stand alone.
+            helper_llm: what rewrites, checks and extracts; default: RAG_PG_HELPER_LLM, else llm.
+            expand: window shows the model the chunk before and after each hit as well, section the
+                hit's whole section; hits that stand beside each other are one source in any case.
+            max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
+                with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
+                further step begins, but the answer is still written.
+            options: as of `search`; limit, default 8: how many hits are shown to the model;
+                rerank: llm is the model that answers.
+        Returns: the answer; when the strategy fails that of `single`, when the model fails that of
+            `extractive`, which `notes` say.
+        Raises: as `search`, InvalidInput (unknown strategy or model, no model where one is
+            needed), ProviderAuth (its key is refused), ModelUnavailable (its library is missing).
+        """
+        return self._ask(question, options)
+
+    def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
+        """Yield what happens while a question is answered, and the answer last; see `Event`.
+
+        Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
+        """
+        return stream_events(lambda listener: self._ask(question, options, listener))
+
+    def _ask(
+        self,
+        question: str,
+        options: AskOptions,
+        listener: Callable[[Event], None] | None = None,
+    ) -> Answer:
+        return ask(
+            question,
+            options,
+            searcher=self._searcher,
+            models=self.rag.models,
+            read=lambda uri: self.rag.database.get_document(self.name, uri),
+            listener=listener,
+        )

@@ -1,0 +1,103 @@
+"""The embedding spaces of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_pg.client.opened import OpenCollection
+from rag_pg.ingest import (
+    Query,
+    Report,
+    build_space,
+    compare_spaces,
+    create_space,
+    find_space,
+    rechunk,
+)
+from rag_pg.types import Space, SpaceComparison
+
+
+class Spaces(OpenCollection):
+    """The methods of `Collection` about its embedding spaces."""
+
+    def spaces(self) -> list[Space]:
+        """The collection's embedding spaces, with their progress."""
+        return self.rag.database.list_spaces(self.name)
+
+    def reembed(
+        self,
+        model: str,
+        *,
+        distance: str | None = None,
+        index_options: Mapping[str, Any] | None = None,
+        wait: bool = True,
+        activate: bool = False,
+        progress: Report | None = None,
+    ) -> Space:
+        """Build the vectors of another model in a space beside the active one,
+        which is searched meanwhile.
+
+        Args:
+            distance: as the active space's by default.
+            wait: work the queue until the space is complete; False leaves it to workers.
+            activate: then search with it, see `activate_space`; implies waiting.
+            progress: called with a `Progress`: chunks embedded, of all.
+        Raises: InvalidInput (an unknown model, one that does not read the chunks whole, the active
+            one), NotReady when chunks cannot be embedded.
+        """
+        space_id = create_space(
+            self.rag.database,
+            self.rag.models,
+            self.name,
+            model,
+            distance or self.info.distance,
+            index_options or {},
+        )
+        if wait or activate:
+            build_space(self.rag.database, self.rag.worker, self.name, space_id, progress)
+        if activate:
+            self.activate_space(space_id)
+        return find_space(self.rag.database, self.name, space_id)
+
+    def rechunk(
+        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
+    ) -> int:
+        """Cut the documents anew; unchanged chunks keep their vectors,
+        and all stay searchable meanwhile.
+
+        Returns: how many documents there are, 0 when they are cut like this already.
+        """
+        count = rechunk(
+            self.rag.database, self.rag.models, self.rag.worker, self.name, chunking, wait, progress
+        )
+        self.refresh()
+        return count
+
+    def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
+        """What each embedding space finds for the same queries, by exact vector search.
+
+        Args:
+            queries: texts, or mappings with query and relevant: uris, or grades by uri.
+        """
+        return compare_spaces(self.rag.database, self.rag.models, self.name, queries, limit)
+
+    def activate_space(self, space_id: int, *, forced: bool = False) -> int:
+        """Search with that space from now on; return how many chunks have no vector in it.
+
+        Raises: NotReady while chunks lack vectors, unless `forced`; NotFound.
+        """
+        missing = self.rag.database.activate_space(space_id, forced=forced)
+        self.refresh()
+        return missing
+
+    def rollback_space(self, *, forced: bool = False) -> int:
+        """Search with the space that was active before; return its id.
+        Raises: NotFound, NotReady."""
+        space_id = self.rag.database.rollback_space(self.name, forced=forced)
+        self.refresh()
+        return space_id
+
+    def drop_space(self, space_id: int) -> None:
+        """Remove a space that is not active. Raises: InvalidInput, NotFound."""
+        self.rag.database.drop_space(space_id)
