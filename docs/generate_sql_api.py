@@ -34,6 +34,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "list_collections",
             "get_collection",
             "collection_stats",
+            "alter_collection",
             "set_chunking",
             "drop_collection",
             "drop_vector_index",

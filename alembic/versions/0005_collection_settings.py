@@ -5,7 +5,10 @@ from alembic import op
 revision = "0005"
 down_revision = "0004"
 
-STATEMENTS: tuple[str, ...] = ()
+STATEMENTS: tuple[str, ...] = (
+    "ALTER TABLE rag.collections ADD COLUMN description text NOT NULL DEFAULT ''",
+    "ALTER TYPE rag.collection_info ADD ATTRIBUTE description text",
+)
 
 
 def upgrade() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from rag_pg.cli.collections import adopt, drop, index_field
+from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
@@ -75,7 +75,19 @@ def main() -> None:
 
 
 GROUPS = {
-    "Documents": (add, sync, adopt, documents, show, delete, count, facets, index_field, drop),
+    "Documents": (
+        add,
+        sync,
+        adopt,
+        documents,
+        show,
+        delete,
+        count,
+        facets,
+        describe,
+        index_field,
+        drop,
+    ),
     "Search": (search, ask, demo),
     "Work": (worker, status, jobs, doctor, reembed, rechunk, spaces),
 }

@@ -1,4 +1,4 @@
-"""The commands about a whole collection: `adopt` a table into one, `index-field`, `drop`."""
+"""The commands about a whole collection: `adopt` a table, `describe`, `index-field`, `drop`."""
 
 from __future__ import annotations
 
@@ -77,6 +77,23 @@ def index_field(
     with open_client(dsn) as rag:
         open_collection(rag, collection).index_field(field, type)
     write_result(f"field {field} is indexed as {type}", json_, field=field, type=type)
+
+
+def describe(
+    collection: Annotated[str, typer.Argument(help="Which collection.")],
+    description: Annotated[
+        str | None, typer.Argument(help='What its documents are and what they answer; "": nothing.')
+    ] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Say what a collection holds, for people and for programs that choose among several."""
+    with open_client(dsn) as rag:
+        opened = open_collection(rag, collection)
+        if description is not None:
+            opened.alter(description=description)
+        text = opened.info.description
+    write_result(text, json_, collection=collection, description=text)
 
 
 def drop(

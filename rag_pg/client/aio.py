@@ -165,6 +165,7 @@ class AsyncCollection:
             await self.run(events.close)
 
     refresh = Threaded(Collection.refresh)
+    alter = Threaded(Collection.alter)
     add = Threaded(Collection.add)
     sync = Threaded(Collection.sync)
     add_chunks = Threaded(Collection.add_chunks)

@@ -76,5 +76,12 @@ class Collections(Statements):
             )
         )
 
+    def alter_collection(self, name: str, *, description: str | None) -> None:
+        self._scalar(
+            "SELECT rag.alter_collection(%(name)s, description => %(description)s)",
+            name=name,
+            description=description,
+        )
+
     def drop_collection(self, name: str) -> None:
         self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectionInfo:
-    """A collection's settings."""
+    """A collection's settings. description: what its documents are and what they answer."""
 
     collection_id: int
     name: str
@@ -21,6 +21,7 @@ class CollectionInfo:
     chunking: Mapping[str, Any]
     fingerprint: str | None
     space_id: int
+    description: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,8 @@ chunking  how documents are cut into chunks: method and sizes in tokens
 k1  BM25: how soon further occurrences of a word count less
 b  BM25: how much long chunks are held back, 0 to 1
 dropped_at  when it was dropped; its empty partitions await removal
-created_at  when it was made$$),
+created_at  when it was made
+description  what the documents are and what they answer; '' where nobody said it$$),
 ('spaces',
  'An embedding space: one model''s vectors of one collection.
 It is kept up to date until it is dropped.',
@@ -184,7 +185,8 @@ distance  cosine, l2 or ip
 language  default text search configuration
 chunking  how documents are cut into chunks
 fingerprint  of the first embedder that opened the space; NULL: none yet
-space_id  number of the active space$$),
+space_id  number of the active space
+description  what the documents are and what they answer; '' where nobody said it$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

@@ -17,6 +17,8 @@ BEGIN
      $$SELECT * FROM rag.get_collection('docs')$$),
     ('Collections', 'collection_stats', 'Counts and sizes',
      $$SELECT * FROM rag.collection_stats('docs')$$),
+    ('Collections', 'alter_collection', 'Say what a collection holds',
+     $$SELECT rag.alter_collection('docs', description => 'Manuals of our machines.')$$),
     ('Collections', 'set_chunking', 'Change how documents are cut, and cut them again',
      $$SELECT rag.set_chunking('docs', '{"max_tokens": 128}')$$),
     ('Collections', 'drop_collection', 'Remove a collection and everything in it',

@@ -14,7 +14,9 @@ BEGIN
            || CASE WHEN c.pending > 0 THEN format('; jobs: %s', c.pending) ELSE '' END
            || CASE WHEN c.failed > 0 THEN format('; failed: %s', c.failed) ELSE '' END
            || coalesce('; ' || c.reason, '')
-    FROM rag.collection_stats() AS c;
+           || coalesce('; ' || nullif(i.description, ''), '')
+    FROM rag.collection_stats() AS c
+    LEFT JOIN rag.list_collections() AS i ON i.name = c.collection;
 END
 $$;
 

@@ -139,7 +139,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
-           s.fingerprint, s.space_id
+           s.fingerprint, s.space_id, c.description
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -162,7 +162,7 @@ DECLARE
 BEGIN
     RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
-                 _space.space_id)::rag.collection_info;
+                 _space.space_id, _collection.description)::rag.collection_info;
 END
 $$;
 

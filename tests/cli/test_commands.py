@@ -254,3 +254,15 @@ def test_a_filter_that_is_nested_too_deeply_is_told_in_a_line(run: Run) -> None:
             error = run(*command.split(), "--filter", deep).exception
             assert isinstance(error, InvalidInput), command
             assert len(str(error).splitlines()) == 1 and len(str(error)) < 500
+
+
+def test_a_description_is_written_and_read(run: Run) -> None:
+    assert run("describe", "docs").stdout == "\n"
+    assert run("describe", "docs", "Manuals of pumps.").exit_code == 0
+    assert run("describe", "docs").stdout == "Manuals of pumps.\n"
+    assert told(run("describe", "docs", "--json")) == {
+        "collection": "docs",
+        "description": "Manuals of pumps.",
+    }
+    assert run("describe", "docs", "").stdout == "\n"
+    assert "none" in str(run("describe", "none").exception)

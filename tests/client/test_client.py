@@ -42,6 +42,12 @@ def test_added_documents_are_searchable_when_add_returns(rag: Rag) -> None:
     assert (stats.documents, stats.chunks, stats.embedded, stats.pending) == (2, 2, 2, 0)
 
 
+def test_a_collection_is_told_what_it_holds(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.alter(description="Animals.")
+    assert docs.info.description == rag.info("docs").description == "Animals."
+
+
 def test_adding_again_embeds_nothing(rag: Rag, embedder: HashEmbedder) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(FISH, BIRD)

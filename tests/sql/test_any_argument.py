@@ -58,6 +58,7 @@ WORKS = {
     "uri": "'d1'",
     "uris": "'{d1}'",
     "worker_name": "'w'",
+    "alter_collection.description": "'notes'",
     "attach_source.content": "'{body}'",
     "auto_weight.cosine_lead": "0.1",
     "auto_weight.keyword_lead": "0.2",

@@ -34,6 +34,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_collections": ("rag.list_collections()",),
     "get_collection": ("rag.get_collection('own')",),
     "collection_stats": ("rag.collection_stats('own')",),
+    "alter_collection": ("rag.alter_collection('own', description => 'notes')",),
     "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}')",),
     "drop_collection": ("rag.drop_collection('own')",),
     "drop_vector_index": ("rag.drop_vector_index('own')",),

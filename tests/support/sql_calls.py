@@ -187,6 +187,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "sync_source": ("worker", "CALL rag.sync_source('app.articles')"),
     "maintain": ("worker", "SELECT * FROM rag.maintain()"),
     "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
+    "alter_collection": ("owner", "SELECT rag.alter_collection('docs', description => 'notes')"),
     "set_chunking": ("owner", """SELECT rag.set_chunking('docs', '{"max_tokens": 128}')"""),
     "drop_collection": ("owner", "SELECT rag.drop_collection('docs')"),
     "drop_vector_index": ("owner", "SELECT rag.drop_vector_index('docs')"),
