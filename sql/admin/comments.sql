@@ -342,7 +342,111 @@ result  the answer, once there is one
 error  why there is none
 worker  who took it; NULL: nobody yet
 created_at  when it was asked
-expires_at  until when somebody waits$$)
+expires_at  until when somebody waits$$),
+('eval_sets',
+ 'A set of questions with what is right for them, for any collection.',
+$$set_id  number of the set
+name  as callers write it
+description  where its questions come from
+created_at  when it was made$$),
+('eval_queries',
+ 'A question of a set, and what is expected of its answer.',
+$$set_id  set that it belongs to
+query_id  the caller's name of the question, unique in its set
+question  as a user would ask it
+category  measures are given for each as well; empty: none
+source  who wrote it: human, synthetic (a model), feedback (of users) or log (questions of users)
+unanswerable  whether the documents do not answer it
+answers  right answers, each enough by itself
+expected_terms  texts that the answer, or without one the hits, must hold
+expected_metadata  a filter that the metadata of a hit must pass; {} for none
+min_score  the best hit must reach this score
+created_at  when it was put$$),
+('eval_judgements',
+ 'A document or a passage of it that is relevant to a question. It names no chunk: chunks are found
+anew whenever a run is recorded.',
+$$set_id  set of the question
+query_id  question that is judged
+judgement_number  order of the judgements of a question
+uri  document
+quote  text of the passage; NULL: the whole document, or what the offsets say
+start_offset  where the passage begins, in characters of the document
+stop_offset  where it ends
+grade  how relevant: 1 and more is relevant, 0 or less is not$$),
+('eval_embeddings',
+ 'Vectors of questions, so that SQL alone can run a set again.',
+$$set_id  set of the question
+query_id  question that was embedded
+fingerprint  of the embedder, as a space has it
+question_hash  of the text that was embedded
+embedding  vector of the question$$),
+('eval_runs',
+ 'A set that was run on a collection with certain settings.',
+$$run_id  number of the run
+set_id  set that was run
+collection  name of the collection
+name  label of the caller; may be empty
+kind  search or ask
+settings  options of the search or the answer
+corpus_fingerprint  of the documents (rag.corpus_fingerprint)
+set_fingerprint  of the questions and judgements
+model  model of the space that was searched
+model_fingerprint  of its embedder
+code_version  release of the schema
+baseline  whether others are compared with it
+started_at  when it began
+finished_at  when it ended; NULL: it runs, or was interrupted$$),
+('eval_results',
+ 'What a run found for one question, judged when it was recorded.',
+$$run_id  run that it belongs to
+query_id  question
+category  of the question, as it was then
+unanswerable  whether the documents do not answer it, as it was then
+hits  uri, chunk_id, start, stop, score and grade of each hit, best first
+grades  of the ranked documents, or of the ranked chunks where a passage is judged; 0: not relevant
+judgement_grades  of what is relevant to the question
+judgement_ranks  where each of these was found first, from 1; NULL: not found
+unresolved  judgements that no longer describe the corpus
+confidence  how sure the answer is, larger is surer; what abstention is measured by
+answered  false: it was said that the documents do not answer; NULL: a search
+answer  text of the answer
+answer_contained  whether the answer holds one of the right ones
+answer_f1  the best token F1 with one of the right ones
+statements  of the answer
+supported_statements  those that what they cite supports
+citations  of the answer
+supporting_citations  those that are proven
+assertions  each expectation with whether it was met: terms, metadata, min_score
+seconds  it took
+prompt_tokens  of all calls of models
+answer_tokens  of all calls of models
+cost  US dollars; NULL: not known
+error  why there is no result$$),
+('eval_scores',
+ 'What a judge says of one result of a run.',
+$$run_id  run of the result
+query_id  question of the result
+judge  name of the judge
+judge_version  changes with its prompt and its model
+score  0 to 1, larger is better
+reason  why
+error  why there is no score$$),
+('eval_verdicts',
+ 'Verdicts of judging models, kept so that none is asked twice.',
+$$prompt_hash  SHA-256 of model and prompt
+judge_version  version of the judge
+verdict  score, reason and tokens
+created_at  when it was given$$),
+('eval_judges',
+ 'How well a judge agrees with people, by a labelled sample. A judge without a row is advisory.',
+$$judge  name of the judge
+judge_version  its version
+samples  how many results were labelled
+accuracy  share of them on which both agree
+accuracy_low  lower bound of its 95 % interval (Wilson)
+accuracy_high  upper bound
+kappa  agreement beyond chance (Cohen); NULL where one side gave one label alone
+measured_at  when it was measured$$)
         ), comments AS (
             SELECT w.relation, NULL AS column_name, w.about AS comment FROM written AS w
             UNION ALL
