@@ -212,6 +212,8 @@ def cite(number: int, hit: Hit, quote: str) -> Citation:
         title=hit.title,
         heading=hit.heading,
         quote=quote,
+        document_id=hit.document_id,
+        chunk_ids=tuple(hit.chunk_ids) or (hit.chunk_id,),
     )
 
 

@@ -81,8 +81,10 @@ def print_answer(answer: Answer) -> None:
         write(answer.text)
         if answer.citations:
             write()
-        for c in answer.citations:
-            write(f"  [{c.number}] {c.uri}" + (f" · {c.heading}" if c.heading else ""))
+        for c in answer.sources:
+            page = f"{c.page_kind} {c.page}" if c.page_kind else ""
+            doubt = "" if c.is_proven else c.status or ""
+            write(f"  [{c.number}] " + " · ".join(filter(None, (c.uri, c.heading, page, doubt))))
     _tell_how(answer)
 
 

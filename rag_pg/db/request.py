@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -50,6 +52,8 @@ class Requests(Statements):
 def _storable(value: Any) -> Any:
     if isinstance(value, str):
         return clean_text(value)[0]
+    if isinstance(value, UUID | date):
+        return str(value)
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):

@@ -24,7 +24,9 @@ def join_hits(hits: Sequence[Hit], passages: Sequence[Passage], *, longest: int)
             joined.append(hit)
         elif not any(passage is other for other in shown):
             shown.append(passage)
-            joined.append(replace(hit, content=passage.content))
+            joined.append(
+                replace(hit, content=passage.content, chunk_ids=tuple(passage.chunk_keys))
+            )
     return joined
 
 

@@ -1,7 +1,7 @@
 """Rows and results -> frozen values, named as the SQL output columns are, for every package."""
 
 from rag_pg.types.admin import Finding, StatusLine
-from rag_pg.types.answer import Answer, Citation, Event
+from rag_pg.types.answer import PROVEN, Answer, Citation, CitationStatus, Event, Freshness
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
 from rag_pg.types.document import (
     AddReport,
@@ -23,11 +23,13 @@ from rag_pg.types.usage import Step, Usage
 from rag_pg.types.vector import Scores, Vectors
 
 __all__ = [
+    "PROVEN",
     "AddReport",
     "AdoptReport",
     "Answer",
     "Capabilities",
     "Citation",
+    "CitationStatus",
     "CollectionInfo",
     "CollectionStats",
     "Completion",
@@ -36,6 +38,7 @@ __all__ = [
     "Facet",
     "Finding",
     "Finish",
+    "Freshness",
     "Hit",
     "Hits",
     "Job",

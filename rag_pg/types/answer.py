@@ -5,16 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Literal
+from uuid import UUID
 
 from rag_pg.types.usage import Step, Usage
 
 _MARKUP = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
 
 
+CitationStatus = Literal[
+    "exact", "normalised", "partial", "misattributed", "fabricated", "superseded"
+]
+PROVEN: tuple[CitationStatus, ...] = ("exact", "normalised")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Citation:
-    """Source [number] of an answer: where it is, and the passage that was shown to the model."""
+    """A statement of an answer, and the passage of source [number] that stands behind it.
+
+    All offsets are in characters, from 0, stop exclusive; None where nobody looked.
+
+    quote: the source's own text, unchanged. start, stop: of the statement in `Answer.text`.
+    chunk_id: of the best chunk of the source; chunk_ids: all that were joined in it.
+    chunk_start, chunk_stop: of the quote in the content of chunk_id, None where it reaches beyond
+    it. document_start, document_stop: in the document's text of `version`; None where its chunks
+    were brought ready-made. page: the page, slide or sheet (`page_kind`) on which the quote begins,
+    from 1. status: of rag.check_citation; exact and normalised are proven. similarity: 0 to 1, the
+    share of the quote that stands in the source without a break.
+    """
 
     number: int
     chunk_id: int
@@ -22,6 +41,39 @@ class Citation:
     title: str
     heading: str
     quote: str
+    document_id: UUID | None = None
+    chunk_ids: Sequence[int] = ()
+    start: int | None = None
+    stop: int | None = None
+    chunk_start: int | None = None
+    chunk_stop: int | None = None
+    document_start: int | None = None
+    document_stop: int | None = None
+    version: int | None = None
+    page: int | None = None
+    page_kind: Literal["page", "slide", "sheet"] | None = None
+    status: CitationStatus | None = None
+    similarity: float | None = None
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the quote stands in its source."""
+        return self.status in PROVEN
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Freshness:
+    """How current the sources of an answer are.
+
+    status: current; superseded (a source says that it no longer holds, its text was replaced, or a
+    later edition of it was found); conflicting (sources of different dates state different
+    figures). as_of: the latest date of the cited sources, None where none has one. reasons: what
+    was found, a sentence each, with the dates.
+    """
+
+    status: Literal["current", "superseded", "conflicting"]
+    as_of: date | None = None
+    reasons: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +86,9 @@ class Answer:
     leg that was skipped, a citation that was dropped, a fallback). steps: what was done, in order.
     usage: tokens of all calls.
     cost: US dollars; None where a model's price is not known. seconds: all of it. trace_id: 32
-    hexadecimal digits, as in W3C trace contexts.
+    hexadecimal digits, as in W3C trace contexts. citations: one for each statement and source it
+    cites, in the order of the text; see `sources`. unsupported: the statements, as they were
+    written, that no source supports. freshness: None where nothing is cited.
     """
 
     text: str
@@ -50,21 +104,37 @@ class Answer:
     cost: float | None = None
     seconds: float = 0.0
     trace_id: str = ""
+    unsupported: Sequence[str] = ()
+    freshness: Freshness | None = None
+
+    @property
+    def sources(self) -> Sequence[Citation]:
+        """The first citation of each source, by their numbers."""
+        first: dict[int, Citation] = {}
+        for citation in self.citations:
+            first.setdefault(citation.number, citation)
+        return [first[number] for number in sorted(first)]
 
     def markdown(self) -> str:
         """Return the text, and a section that names its sources by their numbers."""
         if not self.citations:
             return self.text
-        lines = [f"- [{c.number}] {_source_line(c)}" for c in self.citations]
+        lines = [f"- [{c.number}] {_source_line(c)}" for c in self.sources]
         return "\n".join([self.text, "", "## Sources", "", *lines])
 
 
 def _source_line(citation: Citation) -> str:
-    """Return title, heading and uri of a source as a line of Markdown."""
+    """Return title, heading, page and uri of a source as a line of Markdown."""
     title = "" if citation.heading.startswith(citation.title) else citation.title
-    names = [title, citation.heading, citation.uri]
+    page = f"{citation.page_kind} {citation.page}" if citation.page_kind else ""
+    names = [title, citation.heading, page, citation.uri, _doubt(citation)]
     shown = [_MARKUP.sub(r"\\\g<0>", " ".join(name.split())) for name in names]
     return " · ".join(dict.fromkeys(filter(None, shown)))
+
+
+def _doubt(citation: Citation) -> str:
+    """Return the status of a citation that is not proven."""
+    return "" if citation.is_proven else citation.status or ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,8 @@ from rag_pg.types.usage import Step, Usage
 class Hit:
     """One search result. `score` is larger-is-better, comparable within one call only.
     Ranks start at 1; a leg that did not find the chunk, or was skipped, has None.
-    rerank_score orders reranked hits, larger is better; None where nothing was reranked."""
+    rerank_score orders reranked hits, larger is better; None where nothing was reranked.
+    chunk_ids: the chunks whose text was joined in `content`; () where it is that of chunk_id."""
 
     chunk_id: int
     document_id: UUID
@@ -29,6 +30,7 @@ class Hit:
     keyword_rank: int | None
     keyword_score: float | None
     rerank_score: float | None = None
+    chunk_ids: Sequence[int] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
