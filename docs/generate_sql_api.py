@@ -35,6 +35,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "get_collection",
             "collection_stats",
             "alter_collection",
+            "collection_version",
             "set_chunking",
             "drop_collection",
             "drop_vector_index",

@@ -67,6 +67,12 @@ class Collections(Statements):
             CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
         )
 
+    def collection_version(self, collection: str) -> int:
+        """Return a number that changes with what a search, a count or an answer could see."""
+        return int(
+            self._scalar("SELECT rag.collection_version(%(collection)s)", collection=collection)
+        )
+
     def set_chunking(self, collection: str, chunking: Mapping[str, Any]) -> int:
         return int(
             self._scalar(

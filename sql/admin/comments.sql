@@ -41,6 +41,11 @@ Each has indexes on the collection''s partitions.',
 $$collection_id  collection whose metadata it is
 field  dotted path, as rag._field_name writes it
 type  text, numeric, timestamptz or boolean$$),
+('collection_changes',
+ 'What was written to collections, as numbers whose exclusive or is a part of the version.
+Folded into one row per collection now and then.',
+$$collection_id  collection that was changed
+change  a random number, or the exclusive or of several$$),
 ('documents',
  'Documents as they were put.',
 $$collection_id  collection that the document is in

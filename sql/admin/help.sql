@@ -19,6 +19,8 @@ BEGIN
      $$SELECT * FROM rag.collection_stats('docs')$$),
     ('Collections', 'alter_collection', 'Say what a collection holds',
      $$SELECT rag.alter_collection('docs', description => 'Manuals of our machines.')$$),
+    ('Collections', 'collection_version', 'A number that changes with what is in it',
+     $$SELECT rag.collection_version('docs')$$),
     ('Collections', 'set_chunking', 'Change how documents are cut, and cut them again',
      $$SELECT rag.set_chunking('docs', '{"max_tokens": 128}')$$),
     ('Collections', 'drop_collection', 'Remove a collection and everything in it',

@@ -287,6 +287,7 @@ BEGIN
             -- of a put that raced the drop
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;
             DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
+            DELETE FROM rag.collection_changes AS x WHERE x.collection_id = _collection_id;
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
         EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN

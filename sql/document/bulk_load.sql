@@ -92,6 +92,9 @@ BEGIN
         loaded_chunks := loaded_chunks + _stored;
         queued := queued || rag._queue_missing_vectors(_collection.collection_id, _ids);
     END LOOP;
+    IF loaded_documents > 0 THEN
+        PERFORM rag._note_change(_collection.collection_id);
+    END IF;
     PERFORM rag._merge_when_due(_collection.collection_id, loaded_chunks::integer);
     IF _rebuild THEN
         CALL rag._build_index(_space);

@@ -19,6 +19,7 @@ BEGIN
     END LOOP;
     DELETE FROM rag.chunks AS c WHERE c.collection_id = of_collection
         AND c.chunk_id = ANY (chunk_ids);
+    PERFORM rag._note_change(of_collection);
 END
 $$;
 
@@ -54,6 +55,7 @@ DECLARE
     _twins record;
     _ids bigint[];
     _new boolean[];
+    _changed boolean;
     _hashes bytea[];
     _texts text[];
     _languages text[];
@@ -120,6 +122,8 @@ BEGIN
         ORDER BY i.position
     ) AS m;
 
+    _changed := true = ANY (_new)
+        OR EXISTS (SELECT FROM unnest(vectors) AS v (vector) WHERE v.vector IS NOT NULL);
     IF false = ANY (_new) THEN
         UPDATE rag.chunks AS c
         SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
@@ -128,6 +132,7 @@ BEGIN
         WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id AND NOT u.is_new
             AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
                 IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
+        _changed := _changed OR FOUND;
     END IF;
     IF true = ANY (_new) THEN
         INSERT INTO rag.chunks AS c
@@ -187,6 +192,8 @@ BEGIN
     _gone := ARRAY(SELECT o.id FROM unnest(_old.ids) AS o (id) WHERE o.id <> ALL (_ids));
     IF _gone <> '{}' THEN
         PERFORM rag._remove_chunks(of_collection, _gone);
+    ELSIF _changed THEN
+        PERFORM rag._note_change(of_collection);
     END IF;
     RETURN QUERY SELECT u.id, u.is_new FROM unnest(_ids, _new) AS u (id, is_new);
 END
@@ -220,6 +227,7 @@ DECLARE
     _content text;
     _vectors {vector}.halfvec[];
     _id uuid;
+    _saved boolean;
 BEGIN
     IF jsonb_typeof(put_chunks.chunks) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
@@ -233,7 +241,7 @@ BEGIN
     _vectors := rag._parse_embeddings(put_chunks.chunks);
     SELECT string_agg(c.value ->> 'content', E'\n\n' ORDER BY c.ordinality) INTO _content
     FROM jsonb_array_elements(put_chunks.chunks) WITH ORDINALITY AS c;
-    SELECT s.saved_id INTO _id
+    SELECT s.saved_id, s.saved INTO _id, _saved
     FROM rag._save_document(_collection, put_chunks.uri, put_chunks.title, _content,
         put_chunks.metadata,
                            'text/plain', rag._language_name(put_chunks.language), true) AS s;
@@ -252,6 +260,9 @@ BEGIN
     LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
                                a.headings, a.contents, a.extras, _vectors);
     PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
+    IF _saved THEN
+        PERFORM rag._note_change(_collection.collection_id);
+    END IF;
     RETURN _id;
 END
 $$;

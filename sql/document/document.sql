@@ -41,7 +41,8 @@ CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, d
                                              document_content text, document_metadata jsonb,
                                                  document_media_type text,
                                              document_language text, ready_made boolean,
-                                             OUT saved_id uuid, OUT text_changed boolean)
+                                             OUT saved_id uuid, OUT text_changed boolean,
+                                             OUT saved boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -95,7 +96,8 @@ BEGIN
                 _hash, CASE WHEN ready_made THEN 1 ELSE 0 END)
         ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
         text_changed := FOUND;
-        IF text_changed THEN
+        saved := FOUND;
+        IF saved THEN
             RETURN;
         END IF;
         SELECT d.* INTO _before FROM rag.documents AS d
@@ -104,7 +106,8 @@ BEGIN
         EXIT WHEN FOUND;  -- otherwise it was deleted between the two: it is new after all
     END LOOP;
     text_changed := _before.content_hash <> _hash;
-    IF NOT text_changed AND _before.metadata = _metadata THEN
+    saved := text_changed OR _before.metadata <> _metadata;
+    IF NOT saved THEN
         RETURN;
     END IF;
     _version := _before.version + text_changed::integer;
@@ -124,7 +127,8 @@ $$;
 
 COMMENT ON FUNCTION rag._save_document(rag.collections, text, text, text, jsonb, text, text,
     boolean) IS
-$$Insert or update a document row and say whether its text (or title, type, language) changed.
+$$Insert or update a document row and say whether its text (or title, type, language) changed, and
+whether anything was saved, which the caller notes (rag._note_change).
 
 Changed metadata reaches the chunks at once: no work is queued for it. ready_made: the chunks come
 with it.$$;
@@ -146,13 +150,17 @@ DECLARE
     _collection rag.collections := rag._require_collection(put_document.collection);
     _id uuid;
     _changed boolean;
+    _saved boolean;
 BEGIN
-    SELECT s.saved_id, s.text_changed INTO _id, _changed
+    SELECT s.saved_id, s.text_changed, s.saved INTO _id, _changed, _saved
     FROM rag._save_document(_collection, put_document.uri, put_document.title, put_document.content,
                            put_document.metadata, put_document.media_type,
                                rag._language_name(put_document.language), false) AS s;
     IF _changed THEN
         PERFORM rag._queue_job(_collection.collection_id, _id, 'ingest');
+    END IF;
+    IF _saved THEN
+        PERFORM rag._note_change(_collection.collection_id);
     END IF;
     RETURN _id;
 END
@@ -255,6 +263,7 @@ BEGIN
     END IF;
     DELETE FROM rag.jobs AS j
     WHERE j.collection_id = _collection.collection_id AND j.document_id = ANY (_document_ids);
+    PERFORM rag._note_change(_collection.collection_id);
     RETURN cardinality(_document_ids);
 END
 $$;

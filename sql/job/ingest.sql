@@ -235,6 +235,9 @@ BEGIN
             AND c.document_id = _job.document_id
     ) AS k
     WHERE k.ids IS NOT NULL;
+    IF FOUND THEN
+        PERFORM rag._note_change(_job.collection_id);
+    END IF;
     SELECT count(*) INTO _missing
     FROM rag.chunks AS c
     LEFT JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = c.chunk_id

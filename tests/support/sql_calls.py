@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "get_collection": ("reader", "SELECT * FROM rag.get_collection('docs')"),
     "status": ("reader", "SELECT * FROM rag.status()"),
     "collection_stats": ("reader", "SELECT * FROM rag.collection_stats()"),
+    "collection_version": ("reader", "SELECT rag.collection_version('docs')"),
     "index_progress": ("reader", "SELECT * FROM rag.index_progress()"),
     "list_spaces": ("reader", "SELECT * FROM rag.list_spaces('docs')"),
     "compare_spaces": (

@@ -49,7 +49,14 @@ def record_installed(connection: Connection, vector_schema: str, tables: Mapping
     rows = [
         ("file", file_name(path), digest(path.read_text(encoding="utf-8"))) for path in sql_files()
     ]
-    rows += [("function", name, digest) for name, digest in inventory.functions(raw).items()]
+    functions = [("function", name, digest) for name, digest in inventory.functions(raw).items()]
+    before = raw.execute("SELECT kind, name, digest FROM rag.installed WHERE kind = 'function'")
+    if set(before) != set(functions):  # other functions may find something else
+        raw.execute(
+            "INSERT INTO rag.collection_changes (collection_id)"
+            " SELECT c.collection_id FROM rag.collections AS c"
+        )
+    rows += functions
     rows += [("table", name, definition) for name, definition in tables.items()]
     rows += [("pgvector", vector_schema, "")]
     raw.execute("DELETE FROM rag.installed")

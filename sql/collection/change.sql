@@ -1,0 +1,94 @@
+-- Which state a collection is in: rag.collection_version, and what those who write have to call.
+--
+-- Whoever writes documents, chunks or vectors adds a row with a random number to
+-- rag.collection_changes; the version is the exclusive or of those that its reader sees. So a
+-- change counts from the moment that others see it, and one that is rolled back never does. A
+-- counter that is raised before the commit would name, until then, what was there before.
+
+CREATE OR REPLACE FUNCTION rag._fold_changes(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    -- Another isolation level could fail on rows that somebody else folded: leave it to others.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RETURN;
+    END IF;
+    WITH folded AS (
+        DELETE FROM rag.collection_changes AS c
+        WHERE c.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM rag.collection_changes AS x
+            WHERE x.collection_id = of_collection
+            LIMIT 10000
+            FOR UPDATE SKIP LOCKED))
+        RETURNING c.change
+    )
+    INSERT INTO rag.collection_changes (collection_id, change)
+    SELECT of_collection, bit_xor(f.change) FROM folded AS f
+    HAVING count(*) > 0;
+END
+$$;
+
+COMMENT ON FUNCTION rag._fold_changes(integer) IS
+$$Put one row in the place of a collection's changes: the version stays as it is, for whoever sees
+the rows before or the row after. Waits for nobody.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._note_change(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO rag.collection_changes (collection_id) VALUES (of_collection);
+    IF random() < 1 / 64.0 THEN
+        PERFORM rag._fold_changes(of_collection);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._note_change(integer) IS
+$$Give a collection another version when this transaction commits, and for this transaction at once.
+Called by whoever writes documents, chunks or vectors; one call in 64 also folds.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._collection_version(of_collection rag.collections)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT coalesce(bit_xor(c.change), 0) FROM rag.collection_changes AS c
+            WHERE c.collection_id = of_collection.collection_id)
+         # hash_record_extended(of_collection, 0)
+         # (SELECT coalesce(bit_xor(hash_record_extended(s, 0)), 0) FROM rag.spaces AS s
+            WHERE s.collection_id = of_collection.collection_id AND s.state = 'active')
+         # (SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
+            WHERE f.collection_id = of_collection.collection_id);
+END
+$$;
+
+COMMENT ON FUNCTION rag._collection_version(rag.collections) IS
+$$rag.collection_version of a collection's row: its changes, and what its settings, its active space
+and its declared fields say, whoever wrote them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.collection_version(collection text)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._collection_version(rag._require_collection(collection_version.collection));
+END
+$$;
+
+COMMENT ON FUNCTION rag.collection_version(text) IS
+$$A number for the state that the calling statement sees a collection in: documents, chunks,
+vectors, settings, active space and declared fields. Equal numbers mean an equal state.
+
+It tells nothing of order: compare it for equality alone. Read in the same statement as something
+else, it is the version of that. Upkeep of indexes does not change it; rag-pg db upgrade does where
+it changes functions. Who writes rag's tables by hand, past its functions, calls
+rag._note_change.$$;
