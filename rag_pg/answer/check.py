@@ -13,7 +13,7 @@ from rag_pg.answer.prompt import source_block
 from rag_pg.answer.write import not_found
 from rag_pg.errors import InvalidInput
 from rag_pg.text import Fence, split_sentences
-from rag_pg.types import Answer, Citation
+from rag_pg.types import Answer, Citation, ToolResult
 
 Verify = Literal["once", "strict"]
 
@@ -57,13 +57,14 @@ def verify_answer(answer: Answer, context: AnswerContext, verify: Verify) -> Ans
     statements = _statements(answer.text)
     if not answer.found or not statements:
         return answer
-    if not answer.citations:
+    if not answer.citations and not answer.tool_results:
         context.note("not verified: the answer cites no source")
         return replace(answer, sufficient=False)
+    sources: list[Citation | ToolResult] = [*answer.citations, *answer.tool_results]
     numbered = list(enumerate((answer.text[a:b] for a, b in statements), 1))
     groups = [numbered] if verify == "once" else [[one] for one in numbered]
     with ThreadPoolExecutor(AT_ONCE, "rag-pg-check") as threads:
-        verdicts = list(threads.map(lambda g: _check(g, answer.citations, context), groups))
+        verdicts = list(threads.map(lambda g: _check(g, sources, context), groups))
     supported = {number: yes for found in verdicts if found is not None for number, yes in found}
     unchecked = [number for number, _ in numbered if number not in supported]
     wrong = [text for number, text in numbered if not supported.get(number, True)]
@@ -94,24 +95,30 @@ def _statements(text: str) -> list[tuple[int, int]]:
 
 
 def _check(
-    statements: Sequence[tuple[int, str]], citations: Sequence[Citation], context: AnswerContext
+    statements: Sequence[tuple[int, str]],
+    sources: Sequence[Citation | ToolResult],
+    context: AnswerContext,
 ) -> list[tuple[int, bool]] | None:
     if bound := context.used_up():
         context.note(f"stopped checking: {bound} is used up")
         return None
     wanted = {int(n) for _, text in statements for n in re.findall(r"\d+", _cited(text))}
-    shown = [c for c in citations if c.number in wanted] if len(statements) == 1 else []
+    shown = [s for s in sources if s.number in wanted] if len(statements) == 1 else []
     lines = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in statements)
     fence = Fence()
-    blocks = [
-        source_block(citation, str(citation.number), fence) for citation in shown or citations
-    ]
+    blocks = [_block(source, fence) for source in shown or sources]
     text = "\n\n".join([fence.rule, *blocks, fence.quote("statements", lines)])
     found = context.extract(INSTRUCTIONS, text, SCHEMA, purpose="check")
     if found is None:
         return None
     asked = {number for number, _ in statements}
     return [(v["statement"], v["supported"]) for v in found["verdicts"] if v["statement"] in asked]
+
+
+def _block(source: Citation | ToolResult, fence: Fence) -> str:
+    if isinstance(source, Citation):
+        return source_block(source, str(source.number), fence)
+    return fence.quote(f"source [{source.number}]", source.text, header="Result of a tool")
 
 
 def _cited(text: str) -> str:
@@ -134,10 +141,12 @@ def _without(
     text = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<=\S) {2,}", " ", text + answer.text[end:])).strip()
     cited = {int(number) for number in re.findall(r"\d+", _cited(text))}
     kept = [citation for citation in answer.citations if citation.number in cited]
+    results = [result for result in answer.tool_results if result.number in cited]
     return replace(
         answer,
         text=text,
         citations=kept,
+        tool_results=results,
         sufficient=False,
         reason="statements without support were taken out",
     )

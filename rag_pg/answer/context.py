@@ -34,6 +34,7 @@ from rag_pg.types import (
     Route,
     Step,
     Tool,
+    Toolset,
     Usage,
 )
 
@@ -84,12 +85,12 @@ class AnswerContext:
     stand beside each other together, and more around them where the question asks for it. read: a
     document with its content, None where there is none. embedder: opens the collection's.
     match_terms: how rare the terms of a question are, and which texts have them. read_around: the
-    text around a chunk. llm: writes the answer; None: there is none. helper_llm: checks and
-    extracts; None: llm. history: the conversation before the question. route, metadata: how a
-    question is best answered, and what the metadata say; None: by passages. budget_tokens: of the
-    sources in a prompt; fewer where the model's context has no room for them. answer_tokens: of an
-    answer's text. price: of a model's usage in US dollars, None where it is not known. listener: is
-    called with every event."""
+    text around a chunk. tools: what a model may call beside searching and calculating. llm: writes
+    the answer; None: there is none. helper_llm: checks and extracts; None: llm. history: the
+    conversation before the question. route, metadata: how a question is best answered, and what the
+    metadata say; None: by passages. budget_tokens: of the sources in a prompt; fewer where the
+    model's context has no room for them. answer_tokens: of an answer's text. price: of a model's
+    usage in US dollars, None where it is not known. listener: is called with every event."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -99,6 +100,7 @@ class AnswerContext:
     metadata: Callable[[MetadataQuery], MetadataResult] | None = None
     match_terms: MatchTerms | None = None
     read_around: Callable[[int], str | None] | None = None
+    tools: Callable[[], Toolset] = Toolset
     llm: LLM | None = None
     helper_llm: LLM | None = None
     history: Sequence[Message] = ()

@@ -10,7 +10,7 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import SYSTEM, Prompt, build_prompt
 from rag_pg.text import RULE, Fence
-from rag_pg.types import Answer, Citation, Completion, Event, Hit
+from rag_pg.types import Answer, Citation, Completion, Event, Hit, ToolResult
 
 
 def prompt_for(
@@ -94,7 +94,7 @@ def write_answer(
 
 def read_answer(
     complete: Callable[[Callable[[str], None] | None], Completion],
-    sources: Sequence[Citation],
+    sources: Sequence[Citation | ToolResult],
     keys: Sequence[str],
     context: AnswerContext,
 ) -> Answer:
@@ -110,8 +110,10 @@ def read_answer(
         for event in events:
             if isinstance(event, str):
                 context.emit(Event(kind="token", text=event))
+            elif isinstance(source := sources[event - 1], Citation):
+                context.emit(Event(kind="citation", citation=source))
             else:
-                context.emit(Event(kind="citation", citation=sources[event - 1]))
+                context.emit(Event(kind="citation", tool_result=source))
 
     show = None if context.listener is None else lambda piece: tell([*text.feed(piece)])
     got = complete(show)
@@ -127,10 +129,12 @@ def read_answer(
         return not_found(context, "the documents do not answer", text.text)
     if not text.cited:
         context.note("the answer cites no source")
+    cited = [source for source in sources if source.number in text.cited]
     return Answer(
         text=text.text,
         found=True,
-        citations=[source for source in sources if source.number in text.cited],
+        citations=[source for source in cited if isinstance(source, Citation)],
+        tool_results=[source for source in cited if isinstance(source, ToolResult)],
         model=context.llm.name if context.llm else "",
         reason="the answer was cut short" if was_cut else "",
     )

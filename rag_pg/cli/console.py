@@ -79,12 +79,14 @@ def print_answer(answer: Answer) -> None:
         write(*_highlight(answer.markdown()))
     else:
         write(answer.text)
-        if answer.citations:
+        if answer.citations or answer.tool_results:
             write()
         for c in answer.sources:
             page = f"{c.page_kind} {c.page}" if c.page_kind else ""
             doubt = "" if c.is_proven else c.status or ""
             write(f"  [{c.number}] " + " · ".join(filter(None, (c.uri, c.heading, page, doubt))))
+        for result in answer.tool_results:
+            write(f"  [{result.number}] {result.call}")
     _tell_how(answer)
 
 

@@ -19,13 +19,16 @@ from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
+from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import Step, Usage
 from rag_pg.types.vector import Scores, Vectors
 
 __all__ = [
     "PROVEN",
+    "TOOL_SECONDS",
     "AddReport",
     "AdoptReport",
+    "AgentTool",
     "Answer",
     "Capabilities",
     "Citation",
@@ -64,6 +67,8 @@ __all__ = [
     "TermMatch",
     "Tool",
     "ToolCall",
+    "ToolResult",
+    "Toolset",
     "Usage",
     "Vectors",
 ]

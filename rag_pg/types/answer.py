@@ -9,6 +9,7 @@ from datetime import date
 from typing import Literal
 from uuid import UUID
 
+from rag_pg.types.tool import ToolResult
 from rag_pg.types.usage import Step, Usage
 
 _MARKUP = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")  # what Markdown would act on in a name
@@ -89,6 +90,7 @@ class Answer:
     hexadecimal digits, as in W3C trace contexts. citations: one for each statement and source it
     cites, in the order of the text; see `sources`. unsupported: the statements, as they were
     written, that no source supports. freshness: None where nothing is cited.
+    tool_results: results of tools that the text cites, numbered together with the citations.
     """
 
     text: str
@@ -106,6 +108,7 @@ class Answer:
     trace_id: str = ""
     unsupported: Sequence[str] = ()
     freshness: Freshness | None = None
+    tool_results: Sequence[ToolResult] = ()
 
     @property
     def sources(self) -> Sequence[Citation]:
@@ -117,10 +120,12 @@ class Answer:
 
     def markdown(self) -> str:
         """Return the text, and a section that names its sources by their numbers."""
-        if not self.citations:
+        lines = {c.number: _source_line(c) for c in self.sources}
+        lines |= {r.number: _result_line(r) for r in self.tool_results}
+        if not lines:
             return self.text
-        lines = [f"- [{c.number}] {_source_line(c)}" for c in self.sources]
-        return "\n".join([self.text, "", "## Sources", "", *lines])
+        listed = [f"- [{number}] {line}" for number, line in sorted(lines.items())]
+        return "\n".join([self.text, "", "## Sources", "", *listed])
 
 
 def _source_line(citation: Citation) -> str:
@@ -137,17 +142,24 @@ def _doubt(citation: Citation) -> str:
     return "" if citation.is_proven else citation.status or ""
 
 
+def _result_line(result: ToolResult) -> str:
+    """Return a tool's call as a line of Markdown."""
+    return _MARKUP.sub(r"\\\g<0>", result.call)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
     """What happens while a question is answered.
 
     kind: search, tool_call, tool_result and step carry `step`; token a piece of the answer's
-    `text`; citation the `citation` that the text before it has first; answer, the last, the whole
-    `answer`, which replaces the tokens where its text is another: after a fallback or a check.
+    `text`; citation the `citation` or `tool_result` that the text before it has first; answer, the
+    last, the whole `answer`, which replaces the tokens where its text is another: after a fallback
+    or a check.
     """
 
     kind: Literal["search", "step", "tool_call", "tool_result", "token", "citation", "answer"]
     text: str = ""
     step: Step | None = None
     citation: Citation | None = None
+    tool_result: ToolResult | None = None
     answer: Answer | None = None

@@ -11,11 +11,11 @@ from uuid import UUID
 import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
 from passages import hits
+from prompts import quoted
 
 from rag_pg.answer import AnswerContext, Bounds, answer_question, find_strategy, register_strategy
-from rag_pg.answer.calculate import calculate
 from rag_pg.answer.extractive import NOT_FOUND
-from rag_pg.answer.tools import parse_call
+from rag_pg.answer.tools import calculate, parse_calls
 from rag_pg.errors import (
     InvalidInput,
     ModelUnavailable,
@@ -567,7 +567,11 @@ def test_agent_searches_reads_and_calculates() -> None:
     )
     assert answer.text == "4,380 shrimps a year [1]." and answer.citations[0].uri == "fish.md"
     results = [m.content for m in llm.calls[-1].messages if m.role == "tool"]
-    assert "--- source [" in results[0] and "12 shrimps" in results[1] and results[2] == "4380"
+    assert (
+        "--- source [" in results[0]
+        and "12 shrimps" in results[1]
+        and quoted(results[2]) == ["4380"]
+    )
     assert kinds(answer).count("tool_call") == kinds(answer).count("tool_result") == 3
 
 
@@ -587,7 +591,10 @@ def test_agent_keeps_the_number_of_a_source_over_searches() -> None:
         (calls("rm", path="/"), "error: there is no tool rm"),
         (calls("search", query=""), "error: $.query"),
         (calls("search", query="a", limit=1000), "error: $: Additional properties"),
-        (calls("get_document", uri="/etc/passwd"), "error: no source with the uri '/etc/passwd'"),
+        (
+            calls("get_document", uri="/etc/passwd"),
+            "error: there is no document with the uri '/etc/passwd'",
+        ),
         (calls("calculate", expression="__import__('os')"), "error: cannot calculate"),
     ],
 )
@@ -631,14 +638,17 @@ def test_agent_calls_tools_by_text_where_the_model_has_none() -> None:
     assert "TOOL_CALL: name" in llm.calls[0].messages[0].content and not llm.calls[0].tools
     assert llm.prompts[1].startswith("Result of search:\n--- source [")
     assert llm.prompts[2].startswith("error: the arguments of calculate are no JSON object")
-    assert llm.prompts[3] == "Result of calculate:\n24"
+    assert llm.prompts[3].startswith("Result of calculate:\n--- result [")
+    assert quoted(llm.prompts[3]) == ["24"]
 
 
 @pytest.mark.parametrize(
     "text",
     [
         'TOOL_CALL: search({"query": "a"}) and more',
-        'TOOL_CALL: search({"query": "a"})\nTOOL_CALL: search({"query": "b"})',
+        'TOOL_CALL: search({"query": "a"})\nTOOL_CALL: search',
+        'TOOL_CALL: search({"query": "a", "query": "b"})',
+        'TOOL_CALL: search({"limit": NaN})',
         "TOOL_CALL: search(query='a')",
         "TOOL_CALL: search",
         "TOOL_CALL: search([1])",
@@ -646,13 +656,14 @@ def test_agent_calls_tools_by_text_where_the_model_has_none() -> None:
 )
 def test_half_a_call_by_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidInput):
-        parse_call(text)
+        parse_calls(text)
 
 
 def test_a_call_by_text_is_read() -> None:
-    call = parse_call('I look.\n  TOOL_CALL: search({"query": "a (b)"})\n')
-    assert call is not None and (call.name, call.arguments) == ("search", {"query": "a (b)"})
-    assert parse_call("The answer is in TOOL_CALL: no line.") is None
+    text = 'I look.\n  TOOL_CALL: search({"query": "a (b)"})\nTOOL_CALL: get-it()\n'
+    found = [(call.name, call.arguments) for call in parse_calls(text)]
+    assert found == [("search", {"query": "a (b)"}), ("get-it", {})]
+    assert not parse_calls("The answer is in TOOL_CALL: no line.")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 _BLOCK = re.compile(r"^--- (.+) ([0-9a-f]{16})\n(.*?)\n?^--- end of \1 \2$", re.M | re.S)
-_SOURCE = re.compile(r"^--- source \[(\w{6})\] [0-9a-f]{16}$", re.M)
+_SOURCE = re.compile(r"^--- (?:source|result) \[(\w{6})\](?: of \S+)? [0-9a-f]{16}$", re.M)
 _CITED = re.compile(r"\[([1-9]\d?)\]")
 
 

@@ -1,0 +1,147 @@
+"""Tools over passages and documents: search, get_document, expand, compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any
+
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.prompt import source_block
+from rag_pg.answer.tools.numbered import Numbered
+from rag_pg.answer.tools.render import CountTokens, render
+from rag_pg.answer.tools.schema import make_tool
+from rag_pg.errors import InvalidInput
+from rag_pg.text import split_sentences
+from rag_pg.types import AgentTool, Hit
+
+READ_CHARACTERS = 6000  # of a document at once
+_COMPARED = 2000  # sentences of a text
+_MOST_LINES = 60  # that only one of two texts has
+_KEY_OR_URI: dict[str, Any] = {"type": "string", "minLength": 1, "description": "a key or a uri"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A result that is made into a text, with keys, where results are put in order. show: called
+    with the tokens that it may have."""
+
+    show: Callable[[int], str]
+
+
+def passage_tools(
+    context: AnswerContext, numbered: Numbered, count: CountTokens
+) -> list[AgentTool]:
+    """Return the tools that find and show the documents' own text."""
+
+    def search(query: str) -> Shown:
+        hits = context.expand(context.search(query))
+        return Shown(lambda room: _show_hits(hits, numbered, room, count))
+
+    def get_document(uri: str, start: int = 0) -> str | Shown:
+        known = numbered.of_document(uri)
+        source = numbered.passage(uri)
+        if source is not None:
+            known = numbered.of_document(source.uri)
+        document = context.read(known[0][0].uri if known else uri)
+        if document is None:
+            raise InvalidInput(f"there is no document with the uri {uri!r:.300}; search, or select")
+        text = (document.content or "")[start : start + READ_CHARACTERS]
+        rest = len(document.content or "") - start - len(text)
+
+        def show(room: int) -> str:
+            shown = render(text, max_tokens=room, count_tokens=count)
+            more = rest + shown.left_out
+            note = f"\n{more} characters follow." if more else ""
+            if not known:
+                return numbered.add_result("get_document", {"uri": uri}, shown.text) + note
+            keys = "".join(f"[{key}]" for _, key in known)
+            return numbered.fence.quote(f"document of {keys}", shown.text) + note
+
+        return Shown(show)
+
+    def expand(key: str) -> str:
+        source = numbered.passage(key)
+        around = context.read_around(source.chunk_id) if source and context.read_around else None
+        if around is None:
+            raise InvalidInput(f"no source with the key {key!r:.100} was found; search first")
+        return around
+
+    def compare(first: str, second: str) -> str:
+        return compare_texts(_text_of(first), _text_of(second))
+
+    def _text_of(which: str) -> str:
+        source = numbered.passage(which)
+        if source is not None:
+            return source.quote
+        known = numbered.of_document(which)
+        document = context.read(known[0][0].uri if known else which)
+        if document is None:
+            raise InvalidInput(
+                f"{which!r:.300} is neither the key of a source nor a document's uri"
+            )
+        return document.content or ""
+
+    tools = [
+        make_tool(
+            "search",
+            "Search the passages of the documents by keywords and meaning.",
+            search,
+            query={"type": "string", "minLength": 1, "maxLength": 1000},
+        ),
+        make_tool(
+            "get_document",
+            f"Read a document, {READ_CHARACTERS} characters from start.",
+            get_document,
+            uri=_KEY_OR_URI,
+            start={"type": "integer", "minimum": 0, "default": 0},
+        ),
+        make_tool(
+            "compare",
+            "Compare two passages or documents: what only one of them has.",
+            compare,
+            first=_KEY_OR_URI,
+            second=_KEY_OR_URI,
+        ),
+    ]
+    if context.read_around is not None:
+        tools.insert(
+            2,
+            make_tool(
+                "expand",
+                "Read what stands around a passage that was found.",
+                expand,
+                key={"type": "string", "minLength": 1},
+            ),
+        )
+    return tools
+
+
+def _show_hits(hits: Sequence[Hit], numbered: Numbered, room: int, count: CountTokens) -> str:
+    blocks: list[str] = []
+    for hit in hits:
+        source, key = numbered.add_hit(hit)
+        blocks.append(source_block(source, key, numbered.fence, with_uri=True))
+        room -= count([blocks[-1]])[0]
+        if room < 0:
+            break
+    return "\n\n".join(blocks) or "nothing found"
+
+
+def compare_texts(first: str, second: str) -> str:
+    """Return how alike two texts are, 0 to 1 by their sentences, and the sentences of only one."""
+    one, other = _sentences(first), _sentences(second)
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    lines = [f"similarity: {matcher.ratio():.2f}"]
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            lines += [f"only in the first: {text}" for text in one[a:b]]
+            lines += [f"only in the second: {text}" for text in other[c:d]]
+    if len(lines) > _MOST_LINES:
+        lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more differences"]
+    return "\n".join(lines) if len(lines) > 1 else "the two texts are the same"
+
+
+def _sentences(text: str) -> list[str]:
+    return [" ".join(s.text.split()) for s in split_sentences(text)][:_COMPARED]

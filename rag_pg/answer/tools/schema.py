@@ -1,0 +1,86 @@
+"""JSON schemas of tools: made from parameters, checked, and arguments checked by them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jsonschema
+import referencing
+
+from rag_pg.errors import InvalidInput
+from rag_pg.types import TOOL_SECONDS, AgentTool
+
+LARGEST = 20_000  # characters of a schema
+LONGEST_DESCRIPTION = 2_000
+MOST_SECONDS = 600
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NOTHING: Any = referencing.Registry()  # a schema refers to nothing outside itself
+
+
+def make_tool(
+    name: str,
+    description: str,
+    run: Callable[..., Any],
+    *,
+    timeout: float = TOOL_SECONDS,
+    **parameters: Mapping[str, Any],
+) -> AgentTool:
+    """Return a tool that reads; a parameter without a default is required."""
+    required = [key for key, value in parameters.items() if "default" not in value]
+    schema = {
+        "type": "object",
+        "properties": {
+            key: {k: v for k, v in value.items() if k != "default" or v is not None}
+            for key, value in parameters.items()
+        },
+        "required": required,
+        "additionalProperties": False,
+    }
+    return AgentTool(
+        name=name, description=description, parameters=schema, run=run, timeout=timeout
+    )
+
+
+def check_tool(tool: AgentTool) -> AgentTool:
+    """Return the tool. Raises: InvalidInput (a name, schema or time-out that cannot be)."""
+    if not isinstance(tool.name, str) or not _NAME.fullmatch(tool.name):
+        raise InvalidInput(
+            f"{tool.name!r:.100} is no name for a tool; use 1 to 64 of a-z, A-Z, 0-9, _ and -"
+        )
+    if len(tool.description) > LONGEST_DESCRIPTION:
+        raise InvalidInput(
+            f"the description of tool {tool.name} has {len(tool.description)} characters;"
+            f" use at most {LONGEST_DESCRIPTION}"
+        )
+    if not 0 < tool.timeout <= MOST_SECONDS:
+        raise InvalidInput(
+            f"timeout {tool.timeout!r:.100} of tool {tool.name} is out of range;"
+            f" use seconds above 0, up to {MOST_SECONDS}"
+        )
+    try:
+        size = len(json.dumps(tool.parameters))
+        jsonschema.Draft202012Validator.check_schema(tool.parameters)
+        fits = tool.parameters.get("type") == "object"
+    except (TypeError, ValueError, AttributeError, jsonschema.SchemaError) as exc:
+        reason = getattr(exc, "message", str(exc))
+        raise InvalidInput(f"parameters of tool {tool.name} are no JSON schema: {reason}") from exc
+    if not fits or size > LARGEST:
+        raise InvalidInput(
+            f"parameters of tool {tool.name} are no JSON schema of type object with at most"
+            f" {LARGEST} characters"
+        )
+    return tool
+
+
+def check_arguments(tool: AgentTool, arguments: Mapping[str, Any]) -> None:
+    """Raises: InvalidInput telling what of a call's arguments does not fit the tool's schema."""
+    validator = jsonschema.Draft202012Validator(tool.parameters, registry=_NOTHING)
+    try:
+        wrong = next(validator.iter_errors(dict(arguments)), None)
+    except (referencing.exceptions.Unresolvable, RecursionError) as exc:
+        raise InvalidInput(f"the schema of {tool.name} refers to what it does not hold") from exc
+    if wrong is not None:
+        raise InvalidInput(f"{wrong.json_path}: {wrong.message:.300}")

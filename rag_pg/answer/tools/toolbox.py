@@ -1,0 +1,212 @@
+"""The tools of one question, and their calls: side by side, bounded in time and size."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.tools.calculate import calculate
+from rag_pg.answer.tools.numbered import Numbered
+from rag_pg.answer.tools.passages import Shown, passage_tools
+from rag_pg.answer.tools.render import RESULT_TOKENS, render
+from rag_pg.answer.tools.schema import check_arguments, make_tool
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.text import neutralise
+from rag_pg.tracing import span
+from rag_pg.types import AgentTool, Tool, ToolCall
+
+AT_ONCE = 4
+MOST_CALLS = 8  # of one completion
+AUXILIARY = frozenset({"calculate", "dates"})  # they tell nothing of the documents
+_ERROR_LENGTH = 1000
+_TOLD = 500  # characters of a result in a step
+
+
+class ToolBox:
+    """The tools over one question's context.
+
+    `numbered`: what they found, by the keys that the model cites. `answered`: how often a tool gave
+    a result that is more than a calculation. `texts`: of all results.
+    """
+
+    def __init__(self, context: AnswerContext) -> None:
+        self.context = context
+        self.numbered = Numbered()
+        self.answered = 0
+        self.texts: list[str] = []
+        self.result_tokens = RESULT_TOKENS
+        self._count = context.counter().count
+        toolset = context.tools()
+        self.fields = toolset.fields
+        for note in toolset.notes:
+            context.note(note)
+        own = [
+            *passage_tools(context, self.numbered, self._count),
+            *toolset.tools,
+            make_tool(
+                "calculate",
+                "Calculate with numbers: + - * / // % **, parentheses, abs, max, min, round, sqrt.",
+                lambda expression: f"{calculate(expression):.12g}",
+                expression={"type": "string", "minLength": 1},
+            ),
+        ]
+        self._tools = {tool.name: tool for tool in own}
+        self._remembered: dict[str, str] = {}
+        self._hanging: set[str] = set()
+
+    def offered(self) -> list[Tool]:
+        """Return what a model is told of the tools."""
+        return [
+            Tool(name=t.name, description=self._description(t), parameters=t.parameters)
+            for t in self._tools.values()
+        ]
+
+    def leave_out(self, name: str) -> None:
+        """Offer a tool no more."""
+        del self._tools[name]
+
+    def _description(self, tool: AgentTool) -> str:
+        if tool.trusted:
+            return tool.description
+        return self.numbered.fence.quote(f"description of {tool.name}", tool.description)
+
+    def call(self, calls: Sequence[ToolCall]) -> list[str]:
+        """Return the results of calls as texts, in their order; what is wrong with one is a result.
+
+        Those that only read run side by side; one that writes runs alone, after those before it.
+        """
+        results: list[str] = []
+        for group in self._groups(calls[:MOST_CALLS]):
+            results += self._call_group(group)
+        late = f"error: at most {MOST_CALLS} calls are answered at once"
+        return results + [late] * (len(calls) - len(results))
+
+    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[ToolCall]]:
+        group: list[ToolCall] = []
+        for call in calls:
+            tool = self._tools.get(call.name)
+            writes = tool is not None and not tool.read_only
+            if group and (writes or len(group) == AT_ONCE):
+                yield group
+                group = []
+            group.append(call)
+            if writes:
+                yield group
+                group = []
+        if group:
+            yield group
+
+    def _call_group(self, calls: Sequence[ToolCall]) -> list[str]:
+        running: list[_Running | str | InvalidInput] = []
+        for call in calls:
+            self.context.step("tool_call", name=call.name, arguments=dict(call.arguments))
+            running.append(self._start(call))
+        return [self._finish(call, run) for call, run in zip(calls, running, strict=True)]
+
+    def _start(self, call: ToolCall) -> _Running | str | InvalidInput:
+        """Return a call that runs, what it gave before, or what is wrong with it."""
+        tool = self._tools.get(call.name)
+        try:
+            if tool is None:
+                raise InvalidInput(
+                    f"there is no tool {call.name:.100}; use {', '.join(self._tools)}"
+                )
+            check_arguments(tool, call.arguments)
+            if (known := self._remembered.get(_same(call))) is not None:
+                return known
+            if tool.name in self._hanging:
+                raise InvalidInput(f"{tool.name} did not end before; it is not called again")
+        except InvalidInput as exc:
+            return exc
+        return _Running(tool, dict(call.arguments))
+
+    def _finish(self, call: ToolCall, run: _Running | str | InvalidInput) -> str:
+        seconds, failed = 0.0, True
+        if isinstance(run, str):
+            text, failed = f"the same call as before gave:\n{run}", False
+        elif isinstance(run, InvalidInput):
+            text = _error(run)
+        else:
+            if not run.wait():
+                self._hanging.add(call.name)
+                run.error = TimeoutError(f"no result within {run.tool.timeout:g} s")
+            seconds = run.seconds
+            if run.error is not None and not isinstance(run.error, Exception):
+                raise run.error  # nobody waits for the answer any more
+            if run.error is None:
+                try:
+                    text, failed = self._show(call, run), False
+                except (RagError, ValueError, TypeError) as exc:  # a value that is no JSON
+                    run.error = exc
+            if run.error is not None:
+                text = _error(run.error)
+                if not run.tool.trusted:
+                    text = self.numbered.fence.quote(f"error of {call.name}", text)
+        self.context.step(
+            "tool_result", seconds=seconds, name=call.name, result=text[:_TOLD], error=failed
+        )
+        return text
+
+    def _show(self, call: ToolCall, run: _Running) -> str:
+        value = run.value
+        if isinstance(value, Shown):
+            text = value.show(self.result_tokens)
+        else:
+            shown = render(value, max_tokens=self.result_tokens, count_tokens=self._count)
+            text = self.numbered.add_result(call.name, call.arguments, shown.text)
+        if call.name not in AUXILIARY:
+            self.answered += 1
+        if not run.tool.read_only:
+            self._remembered.clear()  # what was read before may be another now
+        self._remembered[_same(call)] = text
+        self.texts.append(text)
+        return text
+
+
+class _Running:
+    """A call in a thread of its own, which nobody waits for when it takes too long."""
+
+    def __init__(self, tool: AgentTool, arguments: Mapping[str, Any]) -> None:
+        self.tool = tool
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.seconds = 0.0
+        self._arguments = arguments
+        self._ended = threading.Event()
+        self._started = time.monotonic()
+        # Spans of the thread belong to that of the question.
+        inherited = contextvars.copy_context()
+        threading.Thread(
+            target=inherited.run, args=(self._run,), name=f"rag-pg-{tool.name}", daemon=True
+        ).start()
+
+    def _run(self) -> None:
+        name = self.tool.name
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        try:
+            with span(f"execute_tool {name}", attributes):
+                self.value = self.tool.run(**self._arguments)
+        except BaseException as exc:
+            self.error = exc
+        self._ended.set()
+
+    def wait(self) -> bool:
+        """Wait until it ends. False: it did not in its time."""
+        left = self._started + self.tool.timeout - time.monotonic()
+        ended = self._ended.wait(max(0.0, left))
+        self.seconds = time.monotonic() - self._started
+        return ended
+
+
+def _same(call: ToolCall) -> str:
+    return f"{call.name} {json.dumps(dict(call.arguments), sort_keys=True, default=str)}"
+
+
+def _error(error: BaseException) -> str:
+    told = str(error) if isinstance(error, RagError) else f"{type(error).__name__}: {error}"
+    return f"error: {neutralise(told)[:_ERROR_LENGTH]}"
