@@ -35,7 +35,7 @@ def agent(question: str, context: AnswerContext) -> Answer:
     messages, tools = _begin(question, context, box, by_itself)
     got: Completion | None = None
     for _ in range(context.bounds.max_steps):
-        if bound := context.used_up() or _room(context, box, messages):
+        if bound := context.used_up() or _context_left(context, box, messages):
             context.note(f"stopped calling tools: {bound} is used up")
             break
         got = context.complete(messages, purpose="agent", tools=tools if by_itself else ())
@@ -88,7 +88,7 @@ def _begin(
     return [Message(role="system", content=text), asked], tools
 
 
-def _room(context: AnswerContext, box: ToolBox, messages: list[Message]) -> str:
+def _context_left(context: AnswerContext, box: ToolBox, messages: list[Message]) -> str:
     """Let results have half of what is left of the model's context; return what is used up, or
     ""."""
     limit = prompt_budget(context.llm, max_tokens=context.answer_tokens) if context.llm else None

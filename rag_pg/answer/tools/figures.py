@@ -30,6 +30,6 @@ def _value(written: str) -> Decimal:
 def _is_known(value: Decimal, values: set[Decimal]) -> bool:
     if value in values:
         return True
-    places = value.as_tuple().exponent
-    step = Decimal(1).scaleb(places if isinstance(places, int) else 0)
+    exponent = value.as_tuple().exponent
+    step = Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
     return any(abs(other - value) * 2 <= step for other in values)

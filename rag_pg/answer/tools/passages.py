@@ -37,7 +37,7 @@ def passage_tools(
 
     def search(query: str) -> Shown:
         hits = context.expand(context.search(query))
-        return Shown(lambda room: _show_hits(hits, numbered, room, count))
+        return Shown(lambda max_tokens: _show_hits(hits, numbered, max_tokens, count))
 
     def get_document(uri: str, start: int = 0) -> str | Shown:
         known = numbered.of_document(uri)
@@ -50,8 +50,8 @@ def passage_tools(
         text = (document.content or "")[start : start + READ_CHARACTERS]
         rest = len(document.content or "") - start - len(text)
 
-        def show(room: int) -> str:
-            shown = render(text, max_tokens=room, count_tokens=count)
+        def show(max_tokens: int) -> str:
+            shown = render(text, max_tokens=max_tokens, count_tokens=count)
             more = rest + shown.left_out
             note = f"\n{more} characters follow." if more else ""
             if not known:
@@ -118,13 +118,13 @@ def passage_tools(
     return tools
 
 
-def _show_hits(hits: Sequence[Hit], numbered: Numbered, room: int, count: CountTokens) -> str:
+def _show_hits(hits: Sequence[Hit], numbered: Numbered, max_tokens: int, count: CountTokens) -> str:
     blocks: list[str] = []
     for hit in hits:
         source, key = numbered.add_hit(hit)
         blocks.append(source_block(source, key, numbered.fence, with_uri=True))
-        room -= count([blocks[-1]])[0]
-        if room < 0:
+        max_tokens -= count([blocks[-1]])[0]
+        if max_tokens < 0:
             break
     return "\n\n".join(blocks) or "nothing found"
 

@@ -51,11 +51,11 @@ def _fitting(
     head: str, lines: Sequence[str], max_tokens: int, count_tokens: CountTokens
 ) -> Rendered:
     kept = [head] if head else []
-    room = max_tokens - _REST - sum(count_tokens(kept))
+    left = max_tokens - _REST - sum(count_tokens(kept))
     shown = 0
     for line, tokens in zip(lines, count_tokens(lines), strict=True):
-        room -= tokens + 1
-        if room < 0:
+        left -= tokens + 1
+        if left < 0:
             break
         kept.append(line)
         shown += 1
