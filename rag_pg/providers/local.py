@@ -23,7 +23,7 @@ from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.providers.chat import Chat, ChatModel
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
 from rag_pg.providers.limits import find_model
-from rag_pg.providers.minilm.embedder import usable_cpus
+from rag_pg.providers.onnx.encoder import usable_cpus
 from rag_pg.providers.openai import OpenAIChat
 from rag_pg.types import Capabilities
 

@@ -25,8 +25,8 @@ import rag_pg.providers.checks
 import rag_pg.providers.minilm.embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
-from rag_pg.providers.minilm import onnx_bert
 from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.providers.onnx import bert, encoder
 from rag_pg.providers.registry import open_embedder
 from rag_pg.providers.sentence_transformers import SentenceTransformers
 
@@ -185,7 +185,7 @@ def test_the_cut_is_that_of_the_tokenizers_library(minilm: MiniLM) -> None:
     tokenizer.enable_truncation(256)
     whole = [encoding.ids for encoding in minilm._encode(TEXTS)]
     expected = [encoding.ids for encoding in tokenizer.encode_batch(TEXTS)]
-    assert [rag_pg.providers.minilm.embedder._cut(ids, 256) for ids in whole] == expected
+    assert [encoder.cut(ids, 256) for ids in whole] == expected
 
 
 def test_no_texts_give_no_rows_and_load_nothing(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_vectors_that_are_not_finite_are_refused() -> None:
 @pytest.mark.parametrize("budget", [1, 7, 50, 1024])
 def test_batches_cover_every_text_within_the_budget(budget: int) -> None:
     lengths = [3, 256, 1, 40, 40, 2, 256, 7, 7, 7, 100]
-    batches = list(rag_pg.providers.minilm.embedder._batches(lengths, budget))
+    batches = list(encoder._batches(lengths, budget))
     assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
         padded = len(batch) * max(lengths[index] for index in batch)
@@ -230,7 +230,7 @@ def test_first_use_by_many_threads_gives_equal_vectors(cache_dir: Path) -> None:
 
 def test_converted_model_needs_no_weights_afterwards(minilm: MiniLM, cache_dir: Path) -> None:
     minilm.embed_query("convert")
-    stem = f"{WEIGHTS_SHA}-v{onnx_bert.CONVERTER_VERSION}"
+    stem = f"{WEIGHTS_SHA}-v{bert.CONVERTER_VERSION}"
     assert {f"{stem}.onnx", f"{stem}.tokenizer.json"} <= {path.name for path in cache_dir.iterdir()}
     code = f"""
 import sys, pathlib
@@ -328,7 +328,7 @@ print(MiniLM(cache_dir=pathlib.Path({str(tmp_path / "new" / "cache")!r})).embed_
     assert len({process.stdout for process in done}) == 1
     names = sorted(path.name for path in (tmp_path / "new" / "cache").iterdir())
     assert [name for name in names if name.endswith((".onnx", ".tmp"))] == [
-        f"{WEIGHTS_SHA}-v{onnx_bert.CONVERTER_VERSION}.onnx"
+        f"{WEIGHTS_SHA}-v{bert.CONVERTER_VERSION}.onnx"
     ]
 
 
@@ -339,7 +339,7 @@ def test_unwritable_cache_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def test_damaged_graph_is_named(tmp_path: Path) -> None:
-    stem = f"{WEIGHTS_SHA}-v{onnx_bert.CONVERTER_VERSION}"
+    stem = f"{WEIGHTS_SHA}-v{bert.CONVERTER_VERSION}"
     (tmp_path / f"{stem}.onnx").write_bytes(b"damaged")
     shutil.copyfile(MODEL_DIR / "tokenizer.json", tmp_path / f"{stem}.tokenizer.json")
     with pytest.raises(ModelUnavailable, match=rf"{stem}\.onnx.*delete the file"):
@@ -426,8 +426,8 @@ def plain_bert(tensors: dict[str, NDArray[np.float32]], ids: list[int]) -> NDArr
 
 def test_graph_equals_a_plain_bert_whatever_the_padding(tmp_path: Path) -> None:
     tensors = write_tiny_bert(tmp_path)
-    graph = onnx_bert.build(tmp_path)
-    assert graph == onnx_bert.build(tmp_path)
+    graph = bert.build(tmp_path)
+    assert graph == bert.build(tmp_path)
     session = onnxruntime.InferenceSession(graph, providers=["CPUExecutionProvider"])
     texts = [[1, 2], [3, 49, 7, 7, 0, 12, 30, 4, 9, 41, 2, 5], [11], [8, 6, 4, 2]]
     ids, mask = np.zeros((2, 4, 12), dtype=np.int32)
@@ -448,16 +448,16 @@ def test_graph_equals_a_plain_bert_whatever_the_padding(tmp_path: Path) -> None:
 def test_other_architectures_are_refused(tmp_path: Path, key: str, value: str) -> None:
     write_tiny_bert(tmp_path, **{key: value})
     with pytest.raises(ModelUnavailable, match=f"{key} '{value}', only"):
-        onnx_bert.build(tmp_path)
+        bert.build(tmp_path)
 
 
 def test_missing_tensors_and_other_files_are_refused(tmp_path: Path) -> None:
     write_tiny_bert(tmp_path, num_hidden_layers=3)
     with pytest.raises(ModelUnavailable, match=r"no tensor 'encoder\.layer\.2\."):
-        onnx_bert.build(tmp_path)
+        bert.build(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"not a checkpoint")
     with pytest.raises(ModelUnavailable, match="not a safetensors file"):
-        onnx_bert.build(tmp_path)
+        bert.build(tmp_path)
 
 
 # --- sentence-transformers -----------------------------------------------------------------------

@@ -11,23 +11,18 @@ opening minilm, which is loaded at the first use; sentence-transformers models l
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from rag_pg.errors import ModelUnavailable, ProviderError
-from rag_pg.providers.checks import check_finite, check_texts
+from rag_pg.providers.checks import check_texts
 from rag_pg.providers.minilm.weights import FILES, converted
+from rag_pg.providers.onnx.encoder import Encoder, cut
 from rag_pg.types import Vectors
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
-
-_BATCH_TOKENS = 1024  # padded tokens per run; more is slower on a CPU, and takes more memory
 
 
 class MiniLM:
@@ -53,21 +48,21 @@ class MiniLM:
     ) -> None:
         self._cache_dir = cache_dir
         self._weights = weights
-        self._threads = threads
         self._lock = threading.Lock()
         self._tokenizer: Tokenizer | None = None
-        self._session: Any = None
+        self._encoder = Encoder(
+            self.name,
+            lambda: converted(cache_dir, weights)[0],
+            dimensions=self.dimensions,
+            threads=threads,
+        )
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return float32 (len(texts), 384), in the order of `texts`.
 
         Raises: ModelUnavailable, InvalidInput (a text is not valid Unicode), ProviderError.
         """
-        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
-        ids = [_cut(encoding.ids, self.max_tokens) for encoding in self._encode(texts)]
-        for batch in _batches([len(row) for row in ids], _BATCH_TOKENS):
-            vectors[batch] = self._run([ids[index] for index in batch])
-        return check_finite(vectors, self.name)
+        return self._encoder.encode([cut(row.ids, self.max_tokens) for row in self._encode(texts)])
 
     def embed_query(self, text: str) -> Vectors:
         """Return float32 (384,). Raises as `embed_documents`."""
@@ -85,20 +80,6 @@ class MiniLM:
     def _encode(self, texts: Sequence[str]) -> Sequence[Any]:
         return self._get_tokenizer().encode_batch_fast(check_texts(texts)) if texts else ()
 
-    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
-        mask = np.zeros_like(ids)
-        for number, row in enumerate(rows):
-            ids[number, : len(row)] = row
-            mask[number, : len(row)] = 1
-        session = self._get_session()
-        try:
-            (vectors,) = session.run(None, {"input_ids": ids, "attention_mask": mask})
-        except Exception as exc:  # onnxruntime's errors have no common base of their own
-            raise ProviderError(f"{self.name} failed on a batch of {ids.shape}: {exc}") from exc
-        result: Vectors = vectors
-        return result
-
     def _get_tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
@@ -110,48 +91,3 @@ class MiniLM:
                 tokenizer.no_padding()  # and pads to 128
                 self._tokenizer = tokenizer
             return self._tokenizer
-
-    def _get_session(self) -> Any:
-        with self._lock:
-            if self._session is None:
-                graph, _ = converted(self._cache_dir, self._weights)
-                self._session = _open_session(graph, self._threads)
-            return self._session
-
-
-def _cut(ids: list[int], limit: int) -> list[int]:
-    """Drop what is over `limit` before the last token, which is [SEP]."""
-    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
-
-
-def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield the indices of `lengths`, longest first, in groups of at most `budget` once padded."""
-    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
-    start = 0
-    while start < len(order):
-        size = max(1, budget // lengths[order[start]])
-        yield order[start : start + size]
-        start += size
-
-
-def _open_session(graph: Path, threads: int | None) -> Any:
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    # By default onnxruntime counts the machine's CPUs, not this process's, and its threads spin
-    # between runs, which takes CPU time from the PostgreSQL server beside it.
-    options.intra_op_num_threads = threads or usable_cpus()
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-    except Exception as exc:  # onnxruntime's errors have no common base of their own
-        raise ModelUnavailable(
-            f"onnxruntime cannot load {graph}: {exc}; delete the file, it will be written again"
-        ) from exc
-
-
-def usable_cpus() -> int:
-    """How many CPUs this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

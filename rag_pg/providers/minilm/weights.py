@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-import os
 from contextlib import suppress
 from pathlib import Path
-from uuid import uuid4
 
 from rag_pg.errors import ModelUnavailable
-from rag_pg.providers.minilm import onnx_bert
+from rag_pg.providers.onnx import bert
+from rag_pg.providers.onnx.files import identity, sha256, write_whole
 
 REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 FILES = {  # SHA-256 of the published files: other weights would silently give other vectors
@@ -26,22 +24,22 @@ def converted(cache_dir: Path, weights: Path | None) -> tuple[Path, Path]:
     The names carry the weights' checksum, so what is there needs no weights and no hashing.
     Weights the caller points at are hashed once for each (path, size, modification time).
     """
-    stem = f"{FILES['model.safetensors']}-v{onnx_bert.CONVERTER_VERSION}"
+    stem = f"{FILES['model.safetensors']}-v{bert.CONVERTER_VERSION}"
     graph, tokenizer = cache_dir / f"{stem}.onnx", cache_dir / f"{stem}.tokenizer.json"
     ready = graph.exists() and tokenizer.exists()
     if ready and weights is None:
         return graph, tokenizer
     folder = _find_weights(weights)
     try:
-        seen = cache_dir / f"verified-{_identity(folder / 'model.safetensors')}"
+        seen = cache_dir / f"verified-{identity(folder / 'model.safetensors')}"
         if ready and seen.exists():
             return graph, tokenizer
         for name in FILES:
             _verify(folder / name)
         cache_dir.mkdir(parents=True, exist_ok=True)
         if not ready:
-            _write(tokenizer, (folder / "tokenizer.json").read_bytes())
-            _write(graph, onnx_bert.build(folder))
+            write_whole(tokenizer, (folder / "tokenizer.json").read_bytes())
+            write_whole(graph, bert.build(folder))
         with suppress(OSError):  # a read-only cache that is complete will do
             seen.touch()
     except OSError as exc:
@@ -83,31 +81,11 @@ def _download() -> Path:
     return Path(str(paths[0])).parent
 
 
-def _identity(path: Path) -> str:
-    status = path.stat()
-    identity = f"{path.resolve()}|{status.st_size}|{status.st_mtime_ns}"
-    return hashlib.sha256(identity.encode()).hexdigest()[:32]
-
-
 def _verify(path: Path) -> None:
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256(path)
     if found != FILES[path.name]:
         raise ModelUnavailable(
             f"{path} is not the published file of {REPOSITORY}: its SHA-256 is {found}, not "
             f"{FILES[path.name]}; a changed or re-saved copy can be used as the model "
             f'"sentence-transformers:{path.parent}"'
         )
-
-
-def _write(target: Path, content: bytes) -> None:
-    """Write `target` whole or not at all, also when several processes do so at once."""
-    temporary = target.with_name(f"{target.name}.{uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)

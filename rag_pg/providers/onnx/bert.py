@@ -13,22 +13,17 @@ Exporting through torch would need torch, and onnxruntime does not fuse what its
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable
+from rag_pg.providers.onnx.graph import FUSED, Graph
 
 CONVERTER_VERSION = 1
 """Part of a converted file's name: raise it whenever this module would write another graph."""
-
-_FUSED = "com.microsoft"
-_OPSETS = (("", 17), (_FUSED, 1))
-_IR_VERSION = 8  # the one of operator set 17: `onnx` may default to one too new for onnxruntime
 
 Weights = dict[str, NDArray[np.float32]]  # emptied tensor by tensor, so that memory peaks lower
 
@@ -64,39 +59,6 @@ class BertConfig:
         )
 
 
-class _Graph:
-    """A model under construction; `constant` and `add` return the name of what they added."""
-
-    def __init__(self) -> None:
-        import onnx.helper
-        import onnx.numpy_helper
-
-        self._onnx = onnx
-        self.model = onnx.helper.make_model(
-            onnx.helper.make_graph([], "bert-sentence-embedding", [], []),
-            ir_version=_IR_VERSION,
-            opset_imports=[onnx.helper.make_opsetid(*opset) for opset in _OPSETS],
-            producer_name="rag_pg",
-            producer_version=str(CONVERTER_VERSION),
-        )
-        self.int32 = onnx.TensorProto.INT32
-        self.float32 = onnx.TensorProto.FLOAT
-
-    def value(self, name: str, kind: int, *shape: str | int) -> Any:
-        """Return the declaration of an input or output."""
-        return self._onnx.helper.make_tensor_value_info(name, kind, shape)
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        tensor = self._onnx.numpy_helper.from_array(np.ascontiguousarray(values), name)
-        self.model.graph.initializer.append(tensor)
-        return name
-
-    def add(self, operator: str, inputs: Sequence[str], *outputs: str, **attributes: Any) -> str:
-        node = self._onnx.helper.make_node(operator, inputs, outputs, **attributes)
-        self.model.graph.node.append(node)
-        return outputs[0]
-
-
 def build(model_dir: Path) -> bytes:
     """Return the ONNX file for `model_dir`/model.safetensors and config.json.
 
@@ -106,21 +68,17 @@ def build(model_dir: Path) -> bytes:
     """
     config = BertConfig.read(model_dir / "config.json")
     weights = _read_weights(model_dir / "model.safetensors")
-    graph = _Graph()
-    inputs = ("input_ids", "attention_mask")
-    for name in inputs:
-        graph.model.graph.input.append(graph.value(name, graph.int32, "batch", "tokens"))
+    graph = Graph(opset=17, ir_version=8, version=CONVERTER_VERSION)
     try:
-        states, lengths = _embeddings(graph, weights, config, *inputs)
+        states, lengths = _embeddings(graph, weights, config, graph.ids, graph.mask)
         for index in range(config.layers):
             states = _encoder_layer(graph, weights, config, index, states, lengths)
     except KeyError as missing:
         raise ModelUnavailable(
             f"{model_dir / 'model.safetensors'} has no tensor {missing}: not a BERT encoder"
         ) from None
-    output = _mean_pooling(graph, states, inputs[1])
-    graph.model.graph.output.append(graph.value(output, graph.float32, "batch", config.hidden))
-    return graph.model.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+    graph.pool(states, config.hidden)
+    return graph.serialise()
 
 
 def _read_weights(path: Path) -> Weights:
@@ -140,7 +98,7 @@ def _read_weights(path: Path) -> Weights:
 
 
 def _embeddings(
-    graph: _Graph, weights: Weights, config: BertConfig, ids: str, mask: str
+    graph: Graph, weights: Weights, config: BertConfig, ids: str, mask: str
 ) -> tuple[str, str]:
     """Add word + position + segment embeddings and their layer norm.
 
@@ -156,14 +114,14 @@ def _embeddings(
         "EmbedLayerNormalization",
         [ids, segments, *constants, mask],
         *outputs,
-        domain=_FUSED,
+        domain=FUSED,
         epsilon=config.epsilon,
     )
     return outputs
 
 
 def _encoder_layer(
-    graph: _Graph, weights: Weights, config: BertConfig, index: int, states: str, lengths: str
+    graph: Graph, weights: Weights, config: BertConfig, index: int, states: str, lengths: str
 ) -> str:
     """Add transformer layer `index`; returns the name of its states, (batch, tokens, hidden).
 
@@ -192,7 +150,7 @@ def _encoder_layer(
             "SkipLayerNormalization",
             [projected, residual, *map(constant, vectors)],
             f"{prefix}{block}.states",
-            domain=_FUSED,
+            domain=FUSED,
             epsilon=config.epsilon,
         )
 
@@ -200,7 +158,7 @@ def _encoder_layer(
         "Attention",
         [states, joined("weight"), joined("bias"), lengths],
         f"{prefix}attended",
-        domain=_FUSED,
+        domain=FUSED,
         num_heads=config.heads,
     )
     projected = multiply("attention.output", attended)
@@ -209,21 +167,6 @@ def _encoder_layer(
         "BiasGelu",
         [multiply("intermediate", attention), constant("intermediate.dense.bias")],
         f"{prefix}gelu",
-        domain=_FUSED,
+        domain=FUSED,
     )
     return add_and_normalise("output", multiply("output", activated), attention)
-
-
-def _mean_pooling(graph: _Graph, states: str, mask: str) -> str:
-    """Add the mean over unpadded tokens and L2 normalisation; returns the output's name.
-
-    The sum over tokens is a product, (1, tokens) x (tokens, hidden): the mask drops the padding.
-    """
-    axis = graph.constant("axis", np.array([1], dtype=np.int64))
-    weight = graph.add("Cast", [mask], "mask", to=graph.float32)
-    row = graph.add("Unsqueeze", [weight, axis], "mask_row")
-    summed = graph.add("MatMul", [row, states], "sum_row")
-    total = graph.add("Squeeze", [summed, axis], "sum")
-    count = graph.add("ReduceSum", [weight, axis], "count", keepdims=1)
-    mean = graph.add("Div", [total, count], "mean")
-    return graph.add("LpNormalization", [mean], "embedding", axis=1, p=2)

@@ -1,0 +1,111 @@
+"""Runs a graph that maps token ids to sentence embeddings, in batches of a bounded size."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rag_pg.errors import ModelUnavailable, ProviderError
+from rag_pg.providers.checks import check_finite
+from rag_pg.types import Vectors
+
+BATCH_TOKENS = 1024  # padded tokens per run; more is slower on a CPU, and takes more memory
+
+
+class Encoder:
+    """A graph with the inputs input_ids and attention_mask, int32 (batch, tokens), padded on the
+    right, and one output, float32 (batch, dimensions). It is opened at the first use, once; safe to
+    share between threads.
+
+    Args:
+        name: of the model, for errors. graph: returns the ONNX file.
+        threads: of one run; None: every CPU that this process may use.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        graph: Callable[[], Path],
+        *,
+        dimensions: int,
+        threads: int | None = None,
+    ) -> None:
+        self._name = name
+        self._graph = graph
+        self._dimensions = dimensions
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._session: Any = None
+
+    def encode(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        """Return float32 (len(rows), dimensions) for rows of token ids, in their order.
+
+        Raises: ModelUnavailable, ProviderError, UnusableReply (not finite).
+        """
+        vectors = np.empty((len(rows), self._dimensions), dtype=np.float32)
+        for batch in _batches([len(row) for row in rows], BATCH_TOKENS):
+            vectors[batch] = self._run([rows[index] for index in batch])
+        return check_finite(vectors, self._name)
+
+    def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
+        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
+        mask = np.zeros_like(ids)
+        for number, row in enumerate(rows):
+            ids[number, : len(row)] = row
+            mask[number, : len(row)] = 1
+        session = self._get_session()
+        try:
+            (vectors,) = session.run(None, {"input_ids": ids, "attention_mask": mask})
+        except Exception as exc:  # onnxruntime's errors have no common base of their own
+            raise ProviderError(f"{self._name} failed on a batch of {ids.shape}: {exc}") from exc
+        result: Vectors = vectors
+        return result
+
+    def _get_session(self) -> Any:
+        with self._lock:
+            if self._session is None:
+                self._session = _open_session(self._graph(), self._threads)
+            return self._session
+
+
+def cut(ids: Sequence[int], limit: int) -> Sequence[int]:
+    """Drop what is over `limit` before the last token, which ends the text."""
+    return ids if len(ids) <= limit else [*ids[: limit - 1], ids[-1]]
+
+
+def usable_cpus() -> int:
+    """How many CPUs this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Yield the indices of `lengths`, longest first, in groups of at most `budget` once padded."""
+    order = sorted(range(len(lengths)), key=lambda index: -lengths[index])
+    start = 0
+    while start < len(order):
+        size = max(1, budget // lengths[order[start]])
+        yield order[start : start + size]
+        start += size
+
+
+def _open_session(graph: Path, threads: int | None) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    # By default onnxruntime counts the machine's CPUs, not this process's, and its threads spin
+    # between runs, which takes CPU time from the PostgreSQL server beside it.
+    options.intra_op_num_threads = threads or usable_cpus()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except Exception as exc:  # onnxruntime's errors have no common base of their own
+        raise ModelUnavailable(
+            f"onnxruntime cannot load {graph}: {exc}; delete the file, it will be written again"
+        ) from exc
