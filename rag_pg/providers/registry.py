@@ -11,11 +11,14 @@ from rag_pg.config import Settings
 from rag_pg.errors import CollectionMismatch, InvalidInput
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.providers.anthropic import AnthropicLLM
+from rag_pg.providers.e5.embedder import E5
+from rag_pg.providers.e5.weights import is_here
 from rag_pg.providers.gemini.embedder import open_embedder as open_gemini_embedder
 from rag_pg.providers.gemini.llm import GeminiLLM
 from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.local import open_local
 from rag_pg.providers.minilm.embedder import MiniLM
+from rag_pg.providers.onnx.embedder import OnnxModel
 from rag_pg.providers.openai import OpenAILLM
 from rag_pg.providers.openai import open_embedder as open_openai_embedder
 from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
@@ -81,13 +84,14 @@ def open_embedder(
     *,
     cache_dir: Path,
     weights: Path | None = None,
+    e5_weights: Path | None = None,
     extra: Mapping[str, Callable[[str], Embedder]] | None = None,
 ) -> Embedder:
     """Return the embedder called `name`.
 
     Args:
-        cache_dir: where minilm keeps its converted graph (87 MB).
-        weights: folder with minilm's weights; other embedders do not use it.
+        cache_dir: where minilm and e5 keep their converted graphs (87 and 73 MB).
+        weights: folder with minilm's weights. e5_weights: e5's data file, or its folder.
         extra: more embedders, prefix -> factory. {"hash": f} makes "hash:32" call f("hash:32").
     Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers), ProviderError
         (a model behind OpenAI's protocol whose dimensions are not known is asked for them).
@@ -103,13 +107,17 @@ def open_embedder(
         return opened
     if name == MiniLM.name:
         return MiniLM(cache_dir=cache_dir, weights=weights)
+    if name == E5.name:
+        return E5(cache_dir=cache_dir, weights=e5_weights)
+    if prefix == "onnx" and model:
+        return OnnxModel(model)
     if prefix == "sentence-transformers" and model:
         return SentenceTransformers(model)
     if prefix == "gemini" and model:
         return open_gemini_embedder(name)
     if prefix == "openai" and model:
         return open_openai_embedder(name)
-    supported = ["minilm", "sentence-transformers:<model>"]
+    supported = ["minilm", "e5", "onnx:<model>", "sentence-transformers:<model>"]
     supported += [f"{provider}:<model>[:<dimensions>]" for provider in ("gemini", "openai")]
     supported += [f"{key}:…" for key in sorted(extra or ())]
     raise InvalidInput(f"unknown embedding model {name!r}; supported: {', '.join(supported)}")
@@ -142,9 +150,14 @@ class Models:
                 name,
                 cache_dir=self._settings.home / "models",
                 weights=self._settings.minilm_path,
+                e5_weights=self._settings.e5_path,
                 extra=self._extra,
             )
         return self._embedders[name]
+
+    def has_e5(self) -> bool:
+        """Whether the weights of model e5 are on this machine."""
+        return is_here(self._settings.home / "models", self._settings.e5_path)
 
     def embedder_of(
         self, database: Database, collection: str, space_id: int | None = None

@@ -1,6 +1,8 @@
 """Embedding models: text in, L2-normalised float32 vectors out.
 
     minilm                            all-MiniLM-L6-v2 on onnxruntime, without torch
+    e5                                multilingual-e5-small in 4 bit, the same way
+    onnx:<model>                      any BERT-like model with an ONNX file, the same way
     sentence-transformers:<model>     any model of that library: a hub name or a local folder
     gemini:<model>[:<dimensions>]     rag_pg.providers.gemini.embedder
     openai:<model>[:<dimensions>]     rag_pg.providers.openai

@@ -9,22 +9,28 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.providers.checks import check_finite
 from rag_pg.types import Vectors
 
+_INTEGERS = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
 BATCH_TOKENS = 1024  # padded tokens per run; more is slower on a CPU, and takes more memory
 
 
+Pool = Callable[[NDArray[Any], NDArray[np.int64]], Vectors]
+
+
 class Encoder:
-    """A graph with the inputs input_ids and attention_mask, int32 (batch, tokens), padded on the
-    right, and one output, float32 (batch, dimensions). It is opened at the first use, once; safe to
-    share between threads.
+    """A graph from input_ids and attention_mask, (batch, tokens) padded on the right, to float32
+    (batch, dimensions). It is opened at the first use, once; safe to share between threads.
 
     Args:
         name: of the model, for errors. graph: returns the ONNX file.
         threads: of one run; None: every CPU that this process may use.
+        padding: the id beside the text. pool: makes the embeddings of the first output and the
+            mask; None: the output is the embeddings.
     """
 
     def __init__(
@@ -34,8 +40,12 @@ class Encoder:
         *,
         dimensions: int,
         threads: int | None = None,
+        padding: int = 0,
+        pool: Pool | None = None,
     ) -> None:
         self._name = name
+        self._padding = padding
+        self._pool = pool
         self._graph = graph
         self._dimensions = dimensions
         self._threads = threads
@@ -53,18 +63,24 @@ class Encoder:
         return check_finite(vectors, self._name)
 
     def _run(self, rows: Sequence[Sequence[int]]) -> Vectors:
-        ids = np.zeros((len(rows), max(map(len, rows))), dtype=np.int32)
-        mask = np.zeros_like(ids)
+        shape = len(rows), max(map(len, rows))
+        ids = np.full(shape, self._padding, dtype=np.int64)
+        mask = np.zeros(shape, dtype=np.int64)
         for number, row in enumerate(rows):
             ids[number, : len(row)] = row
             mask[number, : len(row)] = 1
+        known = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         session = self._get_session()
         try:
-            (vectors,) = session.run(None, {"input_ids": ids, "attention_mask": mask})
+            inputs = {
+                declared.name: known[declared.name].astype(_INTEGERS[declared.type])
+                for declared in session.get_inputs()
+            }
+            output = session.run(None, inputs)[0]
         except Exception as exc:  # onnxruntime's errors have no common base of their own
-            raise ProviderError(f"{self._name} failed on a batch of {ids.shape}: {exc}") from exc
-        result: Vectors = vectors
-        return result
+            raise ProviderError(f"{self._name} failed on a batch of {shape}: {exc}") from exc
+        pooled: Vectors = output if self._pool is None else self._pool(output, mask)
+        return pooled
 
     def _get_session(self) -> Any:
         with self._lock:
