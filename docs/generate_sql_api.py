@@ -102,7 +102,14 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Counts, facets and order": (
         "Questions that the metadata of documents answers, with the filters of a search.",
-        ("count_documents", "facets", "select_documents"),
+        (
+            "count_documents",
+            "facets",
+            "select_documents",
+            "describe_metadata",
+            "aggregate_documents",
+            "find_values",
+        ),
     ),
     "Filters": (
         (

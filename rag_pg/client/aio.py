@@ -190,5 +190,8 @@ class AsyncCollection:
     count = Threaded(Collection.count)
     facets = Threaded(Collection.facets)
     select = Threaded(Collection.select)
+    describe_metadata = Threaded(Collection.describe_metadata)
+    aggregate_documents = Threaded(Collection.aggregate_documents)
+    find_values = Threaded(Collection.find_values)
     document = Threaded(Collection.document)
     stats = Threaded(Collection.stats)

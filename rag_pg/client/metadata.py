@@ -1,12 +1,12 @@
-"""The metadata of a collection's documents: fields, counts, facets."""
+"""The metadata of a collection's documents: fields, counts, facets, aggregates."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.client.opened import OpenCollection
-from rag_pg.types import Document, Facet
+from rag_pg.types import Document, Facet, MetadataField, ValueMatch
 
 
 class Metadata(OpenCollection):
@@ -73,3 +73,61 @@ class Metadata(OpenCollection):
             limit=limit,
             offset=offset,
         )
+
+    def describe_metadata(
+        self, *, filter: Mapping[str, Any] | None = None, examples: int = 5
+    ) -> list[MetadataField]:
+        """The metadata fields of the documents: types, ranges, examples; the most frequent first.
+
+        Args:
+            examples: 0 to 100 values of each field.
+        Returns: at most 500 fields.
+        """
+        return self.rag.database.describe_metadata(
+            self.name, metadata_filter=filter or {}, examples=examples
+        )
+
+    def aggregate_documents(
+        self,
+        aggregates: Mapping[str, Mapping[str, str]],
+        *,
+        group_by: Sequence[str] = (),
+        filter: Mapping[str, Any] | None = None,
+        having: Mapping[str, Any] | None = None,
+        order_by: Sequence[str] = (),
+        limit: int = 100,
+    ) -> list[dict[str, Any]]:
+        """Counts, sums, averages and extremes over the metadata of documents.
+
+        Args:
+            aggregates: by their names in the result, e.g. {"total": {"sum": "amount"}}; count,
+                count_distinct, sum, avg, min or max of a field, and {"count": "*"}.
+            group_by: fields, $columns, or parts of their dates: "kind", "month(signed)"
+                (year, quarter, month, week, day, hour, weekday; in UTC).
+            having: a filter over the names of the aggregates, e.g. {"total": {"$gte": 100}}.
+            order_by: names of groups or aggregates; "-total" descends.
+            limit: 1 to 1000 groups.
+        Returns: a mapping per group, of the names of groups and aggregates; one without groups.
+        Raises: InvalidQuery, naming what is wrong.
+        """
+        return self.rag.database.aggregate_documents(
+            self.name,
+            aggregates,
+            group_by=group_by,
+            metadata_filter=filter or {},
+            having=having or {},
+            order_by=order_by,
+            limit=limit,
+        )
+
+    def find_values(self, field: str, query: str, *, limit: int = 10) -> list[ValueMatch]:
+        """The values of a metadata field that a text may mean, the most alike first.
+
+        For names that are misspelt, in part, or written in another way. Several values of similar
+        `similarity` mean that the text is ambiguous.
+
+        Args:
+            query: 1 to 200 characters.
+            limit: 1 to 1000 values.
+        """
+        return self.rag.database.find_values(self.name, field, query, limit=limit)

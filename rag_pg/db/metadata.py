@@ -1,15 +1,15 @@
-"""Statements that ask for counts, facets and selections of documents."""
+"""Statements that ask for counts, facets, selections and aggregates of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
-from rag_pg.types import Document, Facet
+from rag_pg.types import Document, Facet, MetadataField, ValueMatch
 
 
 class Metadata(Statements):
@@ -57,4 +57,50 @@ class Metadata(Statements):
             descending=descending,
             limit=limit,
             offset=offset,
+        )
+
+    def describe_metadata(
+        self, collection: str, *, metadata_filter: Mapping[str, Any], examples: int
+    ) -> list[MetadataField]:
+        return self._rows(
+            MetadataField,
+            "SELECT * FROM rag.describe_metadata(%(collection)s, %(filter)s, %(examples)s)",
+            collection=collection,
+            filter=Jsonb(plain_filter(metadata_filter)),
+            examples=examples,
+        )
+
+    def aggregate_documents(
+        self,
+        collection: str,
+        aggregates: Mapping[str, Mapping[str, str]],
+        *,
+        group_by: Sequence[str],
+        metadata_filter: Mapping[str, Any],
+        having: Mapping[str, Any],
+        order_by: Sequence[str],
+        limit: int,
+    ) -> list[dict[str, Any]]:
+        return self._scalars(
+            """SELECT rag.aggregate_documents(%(collection)s, %(aggregates)s, %(group_by)s,
+               %(filter)s, %(having)s, %(order_by)s, %(limit)s)""",
+            collection=collection,
+            aggregates=Jsonb(plain_filter(aggregates)),
+            group_by=list(group_by),
+            filter=Jsonb(plain_filter(metadata_filter)),
+            having=Jsonb(plain_filter(having)),
+            order_by=list(order_by),
+            limit=limit,
+        )
+
+    def find_values(
+        self, collection: str, field: str, query: str, *, limit: int
+    ) -> list[ValueMatch]:
+        return self._rows(
+            ValueMatch,
+            "SELECT * FROM rag.find_values(%(collection)s, %(field)s, %(query)s, %(limit)s)",
+            collection=collection,
+            field=field,
+            query=query,
+            limit=limit,
         )

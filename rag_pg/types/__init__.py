@@ -18,6 +18,7 @@ from rag_pg.types.document import (
 from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
+from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import Step, Usage
@@ -50,6 +51,7 @@ __all__ = [
     "LoadFailure",
     "Loaded",
     "Message",
+    "MetadataField",
     "MetadataQuery",
     "MetadataResult",
     "Passage",
@@ -70,5 +72,6 @@ __all__ = [
     "ToolResult",
     "Toolset",
     "Usage",
+    "ValueMatch",
     "Vectors",
 ]

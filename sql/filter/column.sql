@@ -12,7 +12,7 @@ AS $$
 BEGIN
     type := CASE WHEN field IN ('$uri', '$title', '$media_type', '$language') THEN 'text'
                  WHEN field IN ('$created_at', '$updated_at') THEN 'timestamptz' END;
-    IF type IS NULL THEN
+    IF type IS NULL OR collection_key IS NULL THEN
         RAISE EXCEPTION 'unknown operator or column %', quote_literal(left(field, 100))
             USING ERRCODE = 'RG004',
         HINT = E'a document has $uri, $title, $media_type, $language, $created_at and $updated_at; '
@@ -34,7 +34,7 @@ $$The SQL expression of a document's column, e.g. of $title, and its type: text 
 Never NULL.
 
 $language: the document's, or the collection's where it has none of its own. Error RG004 for an
-unknown name.$$;
+unknown name, and for any where there is no collection (NULL).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_column_operator(

@@ -17,6 +17,7 @@ import sql_calls
 # Values that work, as SQL, by the argument's name,
 # or by function and argument where the name is not enough.
 WORKS = {
+    "aggregates": """'{"n": {"count": "*"}}'""",
     "answer": "NULL",
     "chunk_id": sql_calls.CHUNK,
     "chunk_ids": f"ARRAY[{sql_calls.CHUNK}]",
@@ -42,6 +43,7 @@ WORKS = {
     "of_source": "1",
     "provider": "'gemini'",
     "queries": """'[{"query": "fish", "embeddings": {"1": [1, 0, 0]}}]'""",
+    "query": "'fish'",
     "query_embedding": sql_calls.VECTOR,
     "query_text": "'word7 fish'",
     "question": "'fish?'",

@@ -90,6 +90,12 @@ CALLS: dict[str, tuple[str, str]] = {
     "auto_weight": ("reader", "SELECT rag.auto_weight(0.1, 0.2)"),
     "count_documents": ("reader", f"SELECT rag.count_documents('docs', {FILTER})"),
     "facets": ("reader", "SELECT * FROM rag.facets('docs', 'tag')"),
+    "describe_metadata": ("reader", f"SELECT * FROM rag.describe_metadata('docs', {FILTER})"),
+    "aggregate_documents": (
+        "reader",
+        """SELECT rag.aggregate_documents('docs', '{"n": {"count": "*"}}', '{month(day)}')""",
+    ),
+    "find_values": ("reader", "SELECT * FROM rag.find_values('docs', 'tag', 'A')"),
     "select_documents": ("reader", "SELECT * FROM rag.select_documents('docs', order_by => 'n')"),
     "list_fields": ("reader", "SELECT * FROM rag.list_fields('docs')"),
     "field_index_statement": (
