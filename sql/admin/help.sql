@@ -71,6 +71,8 @@ BEGIN
      $$SELECT uri FROM rag.search_vector('docs', '[1, 0, 0]')$$),
     ('Search', 'search_variants', 'Several wordings of a question',
      $$SELECT uri FROM rag.search_variants('docs', '{fish, red bird}')$$),
+    ('Search', 'check_citation', 'Whether a chunk says what is quoted from it, and where',
+     $$SELECT * FROM rag.check_citation('docs', 1, 'The office opens at nine.')$$),
     ('Search', 'more_like', 'Neighbours of a chunk',
      $$SELECT uri FROM rag.more_like('docs', 1)$$),
     ('Search', 'expand', 'The text around chunks',

@@ -65,6 +65,7 @@ WORKS = {
     "auto_weight.cosine_lead": "0.1",
     "auto_weight.keyword_lead": "0.2",
     "block_provider.seconds": "1",
+    "check_citation.quote": "'a quotation of fish'",
     "boost.boosts": """'[{"filter": {"n": 2}, "multiply": 2}]'""",
     "compile_filter.metadata_filter": sql_calls.FILTER,
     "create_collection.name": "'more'",

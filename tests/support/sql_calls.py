@@ -36,6 +36,10 @@ CALLS: dict[str, tuple[str, str]] = {
             jsonb_build_array(jsonb_build_object('query', 'fish',
             'embeddings', jsonb_build_object({ACTIVE}::text, '[1, 0, 0]'::jsonb))))""",
     ),
+    "check_citation": (
+        "reader",
+        f"SELECT * FROM rag.check_citation('docs', {CHUNK}, 'a quotation of fish')",
+    ),
     "assert_active_space": ("reader", f"SELECT rag.assert_active_space('docs', {ACTIVE})"),
     "wait_until_searchable": (
         "reader",

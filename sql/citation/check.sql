@@ -1,0 +1,135 @@
+-- Whether a source says what is quoted from it.
+
+CREATE OR REPLACE FUNCTION rag._document_versions(
+    collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+RETURNS TABLE (version integer, content text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN;  -- no earlier text is kept
+END
+$$;
+
+COMMENT ON FUNCTION rag._document_versions(integer, uuid, integer) IS
+$$The earlier texts of a document that are kept, the newest first; of_version: that one alone.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._may_hold(original text, quote text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _probe text;
+BEGIN
+    IF strpos(original, quote) > 0 THEN
+        RETURN true;
+    END IF;
+    SELECT left(w.word[1], 12) INTO _probe
+    FROM regexp_matches(left(lower(quote), 2000), '[^\x01-\x40\x5B-\x60]+', 'g') AS w (word)
+    ORDER BY length(w.word[1]) DESC LIMIT 1;
+    RETURN strpos(lower(original), _probe) > 0;
+END
+$$;
+
+COMMENT ON FUNCTION rag._may_hold(text, text) IS
+$$Whether it is worth while to look for a quotation in a text: it has its longest word.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.check_citation(
+    collection text,
+    chunk_id bigint,
+    quote text,
+    version integer DEFAULT NULL,
+    others bigint[] DEFAULT '{}',
+    OUT status text, OUT start integer, OUT stop integer, OUT similarity double precision,
+    OUT found_in bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _collection_id integer := (rag._require_collection(check_citation.collection)).collection_id;
+    _chunk record;
+    _found record;
+    _other record;
+BEGIN
+    IF quote IS NULL THEN
+        RAISE EXCEPTION 'the quote is NULL' USING ERRCODE = 'RG001', HINT = 'pass a text';
+    END IF;
+    SELECT c.document_id, c.ordinal, c.content INTO _chunk
+    FROM rag.chunks AS c
+    WHERE c.collection_id = _collection_id AND c.chunk_id = check_citation.chunk_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'collection ''%'' has no chunk %', check_citation.collection,
+            coalesce(check_citation.chunk_id::text, 'NULL')
+        USING ERRCODE = 'RG002',
+            HINT = 'chunks get new ids when their text changes; search again';
+    END IF;
+    SELECT l.* INTO _found FROM rag._locate_quote(_chunk.content, check_citation.quote) AS l;
+    status := _found.status;
+    start := _found.start;
+    stop := _found.stop;
+    similarity := _found.similarity;
+    found_in := CASE WHEN start IS NOT NULL THEN check_citation.chunk_id END;
+    IF status IN ('exact', 'normalised') OR octet_length(quote) NOT BETWEEN 12 AND 100000 THEN
+        RETURN;
+    END IF;
+    FOR _other IN
+        SELECT v.content FROM rag._document_versions(_collection_id, _chunk.document_id,
+            check_citation.version) AS v
+        LIMIT 10
+    LOOP
+        SELECT l.* INTO _found FROM rag._locate_quote(_other.content, check_citation.quote) AS l;
+        IF _found.status IN ('exact', 'normalised') THEN
+            status := 'superseded';
+            start := NULL;
+            stop := NULL;
+            similarity := 1;
+            found_in := NULL;
+            RETURN;
+        END IF;
+    END LOOP;
+    FOR _other IN
+        SELECT o.chunk_id, o.content
+        FROM (
+            SELECT c.chunk_id, c.content, -1 AS distance
+            FROM rag.chunks AS c
+            WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (others[:50])
+            UNION ALL
+            (SELECT c.chunk_id, c.content, abs(c.ordinal - _chunk.ordinal)
+            FROM rag.chunks AS c
+            WHERE c.collection_id = _collection_id AND c.document_id = _chunk.document_id
+                AND c.ordinal BETWEEN _chunk.ordinal - 4 AND _chunk.ordinal + 4)
+        ) AS o
+        WHERE o.chunk_id <> check_citation.chunk_id
+        ORDER BY o.distance, o.chunk_id
+    LOOP
+        CONTINUE WHEN NOT rag._may_hold(_other.content, check_citation.quote);
+        SELECT l.* INTO _found FROM rag._locate_quote(_other.content, check_citation.quote) AS l;
+        IF _found.status IN ('exact', 'normalised') THEN
+            status := 'misattributed';
+            start := _found.start;
+            stop := _found.stop;
+            similarity := 1;
+            found_in := _other.chunk_id;
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_citation(text, bigint, text, integer, bigint[]) IS
+$$Whether a chunk says what is quoted from it, and where.
+
+status: exact; normalised (the same but for white space, dashes, quotation marks, words divided at
+the end of a line, case, ligatures, emphasis of Markdown, invisible characters); partial (at least
+85 % of the quote stands there in one run, or all of it with another space, hyphen or sign, or cut
+out of a word or a number, or it has under 12 characters); misattributed (it stands in another chunk:
+of others, those that were retrieved with it, or of the 4 before and after it); superseded (it stood
+in an earlier text of the document; version: that one alone); fabricated. Only exact and normalised
+are a proof. A quote with a part left out is none: check its parts.
+
+start, stop: the run in the content of chunk found_in, characters from 0, stop exclusive; NULL for
+fabricated and superseded. similarity: 0 to 1, the share of the quote in that run.$$;
