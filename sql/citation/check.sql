@@ -27,7 +27,7 @@ BEGIN
         RETURN true;
     END IF;
     SELECT left(w.word[1], 12) INTO _probe
-    FROM regexp_matches(left(lower(quote), 2000), '[^\x01-\x40\x5B-\x60]+', 'g') AS w (word)
+    FROM regexp_matches(left(lower(quote), 2000), E'[^\\x01-\\x40\\x5B-\\x60]+', 'g') AS w (word)
     ORDER BY length(w.word[1]) DESC LIMIT 1;
     RETURN strpos(lower(original), _probe) > 0;
 END
@@ -126,10 +126,10 @@ $$Whether a chunk says what is quoted from it, and where.
 status: exact; normalised (the same but for white space, dashes, quotation marks, words divided at
 the end of a line, case, ligatures, emphasis of Markdown, invisible characters); partial (at least
 85 % of the quote stands there in one run, or all of it with another space, hyphen or sign, or cut
-out of a word or a number, or it has under 12 characters); misattributed (it stands in another chunk:
-of others, those that were retrieved with it, or of the 4 before and after it); superseded (it stood
-in an earlier text of the document; version: that one alone); fabricated. Only exact and normalised
-are a proof. A quote with a part left out is none: check its parts.
+out of a word or a number, or it has under 12 characters); misattributed (it stands in another
+chunk: of others, those that were retrieved with it, or of the 4 before and after it); superseded
+(it stood in an earlier text of the document; version: that one alone); fabricated. Only exact and
+normalised are a proof. A quote with a part left out is none: check its parts.
 
 start, stop: the run in the content of chunk found_in, characters from 0, stop exclusive; NULL for
 fabricated and superseded. similarity: 0 to 1, the share of the quote in that run.$$;

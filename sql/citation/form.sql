@@ -1,5 +1,4 @@
--- How a quotation and its source are compared: what printing, copying and a model change is put
--- aside, what changes the meaning is not.
+-- How a quotation and its source are compared, whatever printing and copying change.
 
 CREATE OR REPLACE FUNCTION rag._word_character()
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -19,7 +18,8 @@ CREATE OR REPLACE FUNCTION rag._quote_skeleton(original text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN octet_length(original) = length(original)
-    THEN lower(regexp_replace(replace(replace(original, ' ', ''), E'\n', ''), '[\x01-\x20*_`-]+', '', 'g'))
+    THEN lower(regexp_replace(replace(replace(original, ' ', ''), E'\n', ''),
+        '[\x01-\x20*_`-]+', '', 'g'))
     ELSE translate(lower(normalize(regexp_replace(regexp_replace(regexp_replace(
         replace(original, ' ', ''),
         '[\x01-\x20*_`\u007F-\u00A0\u00AD\u034F\u058A\u05BE\u061C\u115F\u1160\u1680\u17B4\u17B5'
@@ -53,43 +53,51 @@ DECLARE
 BEGIN
     IF octet_length(_text) > length(_text) THEN
         _text := regexp_replace(normalize(_text, NFC),
-            '[\u007F-\u0084\u0086-\u009F\u00AD\u034F\u061C\u115F\u1160\u17B4\u17B5\u180B-\u180F'
-            '\u200B-\u200F\u202A-\u202E\u2060-\u206F\u3164\uFE00-\uFE0F\uFEFF\uFFA0'
-            '\U000E0000-\U000E0FFF]+', '', 'g');
+            E'[\\u007F-\\u0084\\u0086-\\u009F\\u00AD\\u034F\\u061C\\u115F\\u1160\\u17B4\\u17B5'
+            '\\u180B-\\u180F'
+            '\\u200B-\\u200F\\u202A-\\u202E\\u2060-\\u206F\\u3164\\uFE00-\\uFE0F\\uFEFF\\uFFA0'
+            '\\U000E0000-\\U000E0FFF]+', '', 'g');
         _text := regexp_replace(_text,
-            '[\u058A\u05BE\u1806\u2010-\u2015\u2043\u2212\u2E3A\u2E3B\uFE31\uFE32\uFE58\uFE63'
-            '\uFF0D]', '-', 'g');
+            E'[\\u058A\\u05BE\\u1806\\u2010-\\u2015\\u2043\\u2212\\u2E3A\\u2E3B\\uFE31\\uFE32'
+            '\\uFE58\\uFE63'
+            '\\uFF0D]', '-', 'g');
         _text := regexp_replace(_text,
-            '[\u0085\u00A0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000]', ' ', 'g');
-        _text := regexp_replace(_text, '[\u00AB\u00BB\u201C-\u201F\u2033\u2036\u301D-\u301F\uFF02]',
+            E'[\\u0085\\u00A0\\u1680\\u2000-\\u200A\\u2028\\u2029\\u202F\\u205F\\u3000]', ' ', 'g');
+        _text := regexp_replace(_text, E'[\\u00AB\\u00BB\\u201C-\\u201F\\u2033\\u2036'
+            '\\u301D-\\u301F\\uFF02]',
             '"', 'g');
-        _text := regexp_replace(_text, '[\u00B4\u02BC\u2018-\u201B\u2032\u2035\u2039\u203A\uFF07]',
+        _text := regexp_replace(_text, E'[\\u00B4\\u02BC\\u2018-\\u201B\\u2032\\u2035\\u2039'
+            '\\u203A\\uFF07]',
             '''', 'g');
     END IF;
     IF _text ~ '[*_`]' THEN
         _text := replace(_text, '`', '');
         -- not 2*3, nor file_size, nor 15*
-        _text := regexp_replace(_text, '(^|(?!' || _word || ')[^*_])(\*{2,3}|_{2,3}|[*_](?![0-9]))'
-            '(?=[^\x09-\x20*_])', '\1', 'g');
-        _text := regexp_replace(_text, '(?<=[^\x09-\x20*_])(\*{2,3}|_{2,3}|(?<![0-9])[*_])'
+        _text := regexp_replace(_text, '(^|(?!' || _word || E')[^*_])('
+            '\\*{2,3}|_{2,3}|[*_](?![0-9]))'
+            '(?=[^\\x09-\\x20*_])', E'\\1', 'g');
+        _text := regexp_replace(_text, E'(?<=[^\\x09-\\x20*_])(\\*{2,3}|_{2,3}|(?<![0-9])[*_])'
             '(?=$|(?!' || _word || ')[^*_])', '', 'g');
     END IF;
     -- a word divided at the end of a line
     _text := regexp_replace(_text,
-        '(?<=[^\x01-\x40\x5B-\x60])-[\x09-\x20]+(?=[^\x01-\x40\x5B-\x60])', E'\x02', 'g');
+        E'(?<=[^\\x01-\\x40\\x5B-\\x60])-[\\x09-\\x20]+(?=[^\\x01-\\x40'
+        '\\x5B-\\x60])', E'\x02', 'g');
     IF octet_length(_text) > length(_text) THEN
         -- 10² is not 102, 1½ not 11/2
         _text := regexp_replace(_text,
-            '([\u00B2\u00B3\u00B9\u00BC-\u00BE\u2070-\u209C\u2150-\u215F\u2189\u2460-\u249B'
-            '\u24EA-\u24FF\u2776-\u2793]+)', E'\x01\\1\x01', 'g');
+            E'([\\u00B2\\u00B3\\u00B9\\u00BC-\\u00BE\\u2070-\\u209C\\u2150-\\u215F\\u2189'
+            '\\u2460-\\u249B'
+            '\\u24EA-\\u24FF\\u2776-\\u2793]+)', E'\x01\\1\x01', 'g');
         _text := regexp_replace(_text,
-            '(?<=' || _unspaced || ')[\x09-\x20]+|[\x09-\x20]+(?=' || _unspaced || ')', '', 'g');
+            '(?<=' || _unspaced || E')[\\x09-\\x20]+|['
+            '\\x09-\\x20]+(?=' || _unspaced || ')', '', 'g');
         _text := translate(lower(normalize(_text, NFKD)), 'ς', 'σ');
     ELSE
         _text := lower(_text);
     END IF;
-    _text := regexp_replace(_text, '[\x09-\x20]+', ' ', 'g');
-    _text := regexp_replace(_text, ' (?=[%;:!?)\]])| (?=[.,]([^0-9]|$))|(?<=[(\[]) ', '', 'g');
+    _text := regexp_replace(_text, E'[\\x09-\\x20]+', ' ', 'g');
+    _text := regexp_replace(_text, E' (?=[%;:!?)\\]])| (?=[.,]([^0-9]|$))|(?<=[(\\[]) ', '', 'g');
     RETURN btrim(regexp_replace(_text, ' ?" ?', '"', 'g'));
 END
 $$;

@@ -10,19 +10,21 @@ DECLARE
     _first CONSTANT text := left(quoted, 1);
     _last CONSTANT text := right(quoted, 1);
 BEGIN
-    IF _first ~ _word AND before ~ (_word || '[_\u2010\u2011-]?$') THEN
+    IF _first ~ _word AND before ~ (_word || E'[_\\u2010\\u2011-]?$') THEN
         RETURN true;
-    ELSIF _last ~ _word AND after ~ ('^([''’_\u2010\u2011-]?' || _word || '|[\u0300-\u036F])') THEN
+    ELSIF _last ~ _word AND after ~ (E'^([''’_\\u2010\\u2011-]?' || _word || E'|['
+        '\\u0300-\\u036F])') THEN
         RETURN true;
     ELSIF _first ~ '[0-9]' AND before ~ (
-        '([+\u00B1\u2010-\u2015\u2212-]|[<>~≈≤≥±][\x20\u00A0]?|[0-9][.,:/]|(^|[\x09-\x20])[.,])$') THEN
+        E'([+\\u00B1\\u2010-\\u2015\\u2212-]|[<>~≈≤≥±][\\x20\\u00A0]?|[0-9][.,:/]|(^|['
+        '\\x09-\\x20])[.,])$') THEN
         RETURN true;
-    ELSIF _first ~ '[0-9]' AND before ~ '[0-9][\x20\u00A0\u2009\u202F]$'
+    ELSIF _first ~ '[0-9]' AND before ~ E'[0-9][\\x20\\u00A0\\u2009\\u202F]$'
         AND quoted ~ '^[0-9]{3}([^0-9]|$)' THEN
         RETURN true;
     ELSIF _last ~ '[0-9]' AND after ~ (
-        '^([.,:/\u2010-\u2015\u2212-][0-9]|[\x20\u00A0\u2009\u202F]?[%\u2030\u00B0]'
-        '|[\x20\u00A0\u2009\u202F][0-9]{3}([^0-9]|$))') THEN
+        E'^([.,:/\\u2010-\\u2015\\u2212-][0-9]|[\\x20\\u00A0\\u2009\\u202F]?[%\\u2030\\u00B0]'
+        '|[\\x20\\u00A0\\u2009\\u202F][0-9]{3}([^0-9]|$))') THEN
         RETURN true;
     END IF;
     RETURN false;
@@ -50,7 +52,8 @@ COMMENT ON FUNCTION rag._skeleton_blocks(text) IS
 $$The skeletons of a text's blocks of 1,000 characters, in order.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._skeleton_offset(original text, blocks text[], skeleton_offset integer)
+CREATE OR REPLACE FUNCTION rag._skeleton_offset(
+    original text, blocks text[], skeleton_offset integer)
 RETURNS integer
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
@@ -205,9 +208,9 @@ BEGIN
     _quote := btrim(quote, E' \t\r\n\f\v');
     IF strpos(_original, _quote) = 0 THEN
         _quote := regexp_replace(_quote,
-            '^["''\x01-\x20\u00A0\u00AB\u00BB\u2018-\u201F\u2026]+', '');
+            E'^["''\\x01-\\x20\\u00A0\\u00AB\\u00BB\\u2018-\\u201F\\u2026]+', '');
         _quote := regexp_replace(_quote,
-            '["''\x01-\x20\u00A0\u00AB\u00BB\u2018-\u201F\u2026]+$', '');
+            E'["''\\x01-\\x20\\u00A0\\u00AB\\u00BB\\u2018-\\u201F\\u2026]+$', '');
     END IF;
     -- As it stands: the untouched quotation, or what is between its quotation marks.
     _from := 0;
@@ -281,7 +284,8 @@ ellipses around the quotation are put aside, and a full stop or comma that ends 
 CREATE OR REPLACE FUNCTION rag._is_divided(divided text, whole text)
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN strpos(divided, E'\x02') > 0 AND length(divided) - length(replace(divided, E'\x02', '')) <= 100
+RETURN strpos(divided, E'\x02') > 0
+    AND length(divided) - length(replace(divided, E'\x02', '')) <= 100
     AND whole LIKE replace(replace(replace(replace(divided, '\', '\\'), '%', '\%'), '_', '\_'),
         E'\x02', '%');
 
