@@ -87,6 +87,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "search_keyword",
             "search_vector",
             "search_variants",
+            "check_citation",
             "more_like",
             "expand",
             "snippet",
