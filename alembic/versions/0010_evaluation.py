@@ -74,6 +74,7 @@ STATEMENTS: tuple[str, ...] = (
         model_fingerprint text,
         code_version text NOT NULL,
         baseline boolean NOT NULL DEFAULT false,
+        notes text[] NOT NULL DEFAULT '{}',
         started_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         finished_at timestamptz,
         CONSTRAINT eval_runs_pkey PRIMARY KEY (run_id),

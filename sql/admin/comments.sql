@@ -377,7 +377,7 @@ uri  document
 quote  text of the passage; NULL: the whole document, or what the offsets say
 start_offset  where the passage begins, in characters of the document
 stop_offset  where it ends
-grade  how relevant: 1 and more is relevant, 0 or less is not$$),
+grade  how relevant: above 0 is relevant$$),
 ('eval_embeddings',
  'Vectors of questions, so that SQL alone can run a set again.',
 $$set_id  set of the question
@@ -399,6 +399,7 @@ model  model of the space that was searched
 model_fingerprint  of its embedder
 code_version  release of the schema
 baseline  whether others are compared with it
+notes  what was degraded, e.g. questions that were searched for by keywords alone
 started_at  when it began
 finished_at  when it ended; NULL: it runs, or was interrupted$$),
 ('eval_results',

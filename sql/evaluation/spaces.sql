@@ -8,7 +8,8 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _best double precision;
+    _grades double precision[];
+    _ranks integer[];
 BEGIN
     IF relevant IS NULL THEN
         RETURN;
@@ -17,25 +18,19 @@ BEGIN
         relevant := (SELECT jsonb_object_agg(r.uri, 1)
             FROM jsonb_array_elements_text(relevant) AS r (uri));
     END IF;
-    SELECT sum(i.grade / (ln(i.rank + 1) / ln(2.0)))
-    INTO _best
-    FROM (SELECT g.value::double precision AS grade,
-        row_number() OVER (ORDER BY g.value::double precision DESC) AS rank
-          FROM jsonb_each_text(relevant) AS g) AS i
-    WHERE i.rank <= depth;
-    SELECT count(*) FILTER (WHERE f.grade > 0)::double precision
-               / nullif((SELECT count(*) FROM jsonb_each_text(relevant) AS g
-                   WHERE g.value::double precision > 0), 0),
-           coalesce(sum(f.grade / (ln(f.rank + 1) / ln(2.0))), 0) / nullif(_best, 0)
-    INTO recall, ndcg
-    FROM (
-        SELECT coalesce((relevant ->> d.uri)::double precision, 0) AS grade,
-               row_number() OVER (ORDER BY min(h.rank)) AS rank
+    SELECT array_agg(g.value::double precision ORDER BY g.key),
+        array_agg(f.rank ORDER BY g.key)
+    INTO _grades, _ranks
+    FROM jsonb_each_text(relevant) AS g
+    LEFT JOIN (
+        SELECT d.uri, (row_number() OVER (ORDER BY min(h.rank)))::integer AS rank
         FROM unnest(chunk_keys) WITH ORDINALITY AS h (id, rank)
         JOIN rag.chunks AS c ON c.collection_id = of_collection AND c.chunk_id = h.id
         JOIN rag.documents AS d ON d.collection_id = of_collection AND d.document_id = c.document_id
         GROUP BY d.uri
-    ) AS f;
+    ) AS f ON f.uri = g.key;
+    recall := rag._recall(_grades, _ranks, depth);
+    ndcg := rag._ndcg(_grades, _ranks, depth);
 END
 $$;
 
@@ -43,8 +38,8 @@ COMMENT ON FUNCTION rag._ranking_metrics(integer, bigint[], jsonb, integer) IS
 $$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document
 counts where its first chunk stands.
 
-relevant: an array of uris, or an object of grades by uri. Gain is the grade, discount log2(rank +
-1). Source: Järvelin, Kekäläinen, TOIS 2002.$$;
+relevant: an array of uris, or an object of grades by uri. The measures are rag._recall and
+rag._ndcg.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.compare_spaces(collection text, queries jsonb,

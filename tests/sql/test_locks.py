@@ -196,6 +196,42 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()",
     ),
     "space_settings": ("rag.space_settings('own')",),
+    "put_eval_set": ("rag.put_eval_set('faq', 'what users ask')",),
+    "add_eval_query": ("""rag.add_eval_query('faq', 'fish?', relevant => '["d1"]')""",),
+    "put_eval_queries": ("""rag.put_eval_queries('faq', '[{"question": "a"}]')""",),
+    "put_eval_embeddings": ("""rag.put_eval_embeddings('faq', 'f/1', '{q1}', '{"[1,0,0]"}')""",),
+    "list_eval_sets": ("rag.list_eval_sets()",),
+    "list_eval_queries": ("rag.list_eval_queries('faq')",),
+    "delete_eval_queries": ("rag.delete_eval_queries('faq', '{q1}')",),
+    "drop_eval_set": ("rag.drop_eval_set('faq')",),
+    "eval_drift": ("rag.eval_drift('faq', 'own')",),
+    "corpus_fingerprint": ("rag.corpus_fingerprint('own')",),
+    "evaluate_search": ("rag.evaluate_search('faq', 'own')",),
+    "start_eval_run": ("rag.start_eval_run('faq', 'own')",),
+    "put_eval_results": ("""rag.put_eval_results(1, '[{"query_id": "q1"}]')""",),
+    "finish_eval_run": ("rag.finish_eval_run(1)",),
+    "list_eval_runs": ("rag.list_eval_runs('faq')",),
+    "set_eval_baseline": ("rag.set_eval_baseline(1)",),
+    "drop_eval_run": ("rag.drop_eval_run(1)",),
+    "eval_metrics": ("rag.eval_metrics(1)",),
+    "query_metrics": ("rag.query_metrics(1)",),
+    "ndcg": ("rag.ndcg(1, 10)",),
+    "recall": ("rag.recall(1, 10)",),
+    "precision_at": ("rag.precision_at(1, 10)",),
+    "hit_rate": ("rag.hit_rate(1, 10)",),
+    "mrr": ("rag.mrr(1, 10)",),
+    "average_precision": ("rag.average_precision(1, 10)",),
+    "risk_coverage": ("rag.risk_coverage(1)",),
+    "token_f1": ("rag.token_f1('the red fish', '{a fish}')",),
+    "contains_answer": ("rag.contains_answer('it is Rome', '{Rome}')",),
+    "compare_runs": ("rag.compare_runs(1, 2)",),
+    "compare_queries": ("rag.compare_queries(1, 2, 'ndcg')",),
+    "adjust_p_values": ("rag.adjust_p_values('{0.01, 0.04}', 'holm')",),
+    "put_eval_scores": (
+        """rag.put_eval_scores(1, 'human', '1', '[{"query_id": "q1", "score": 1}]')""",
+    ),
+    "score_answers": ("rag.score_answers(1, 'public.judge')",),
+    "measure_judge": ("rag.measure_judge('faithfulness', '1')",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),
@@ -290,6 +326,21 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         connection.execute("SELECT rag.put_chunks('own', 'bare', '[{\"content\": \"no vector\"}]')")
         connection.execute("SELECT rag.put_document('own', 'queued', 'some text')")
         connection.execute("SELECT rag.index_field('own', 'number', 'numeric')")
+        connection.execute(
+            """SELECT rag.put_eval_queries('faq', '[
+                   {"id": "q1", "question": "alpha", "relevant": [{"uri": "d1", "quote": "w1"}],
+                    "expected_terms": ["w1"], "expected_metadata": {"half": 1}}]')"""
+        )
+        for _ in range(2):
+            connection.execute("SELECT rag.evaluate_search('faq', 'own')")
+        connection.execute(
+            """SELECT rag.put_eval_scores(1, judge, '1', '[{"query_id": "q1", "score": 1}]')
+               FROM unnest('{human,faithfulness}'::text[]) AS j (judge)"""
+        )
+        connection.execute(
+            """CREATE FUNCTION public.judge(text, text, text[], text[]) RETURNS float8
+               LANGUAGE sql RETURN 1"""
+        )
         connection.execute("CREATE TABLE followed (id integer PRIMARY KEY, content text)")
         connection.execute("CREATE TABLE another_table (id integer PRIMARY KEY, content text)")
         connection.execute("INSERT INTO followed VALUES (1, 'one'), (2, 'two')")

@@ -197,6 +197,57 @@ CALLS: dict[str, tuple[str, str]] = {
     "follow_sources": ("worker", "SELECT rag.follow_sources()"),
     "sync_source": ("worker", "CALL rag.sync_source('app.articles')"),
     "maintain": ("worker", "SELECT * FROM rag.maintain()"),
+    "put_eval_set": ("writer", "SELECT rag.put_eval_set('faq', 'what users ask')"),
+    "add_eval_query": (
+        "writer",
+        """SELECT rag.add_eval_query('faq', 'fish?', relevant => '["d1"]')""",
+    ),
+    "put_eval_queries": (
+        "writer",
+        """SELECT * FROM rag.put_eval_queries('faq', '[{"question": "a"}]')""",
+    ),
+    "put_eval_embeddings": (
+        "writer",
+        """SELECT rag.put_eval_embeddings('faq', 'f/1', '{q1}', '{"[1,0,0]"}')""",
+    ),
+    "list_eval_sets": ("reader", "SELECT * FROM rag.list_eval_sets()"),
+    "list_eval_queries": ("reader", "SELECT * FROM rag.list_eval_queries('faq')"),
+    "delete_eval_queries": ("writer", "SELECT rag.delete_eval_queries('faq', '{q1}')"),
+    "drop_eval_set": ("writer", "SELECT rag.drop_eval_set('faq')"),
+    "eval_drift": ("reader", "SELECT * FROM rag.eval_drift('faq', 'docs')"),
+    "corpus_fingerprint": ("reader", "SELECT rag.corpus_fingerprint('docs')"),
+    "evaluate_search": ("writer", "SELECT rag.evaluate_search('faq', 'docs')"),
+    "start_eval_run": ("writer", "SELECT rag.start_eval_run('faq', 'docs')"),
+    "put_eval_results": ("writer", """SELECT rag.put_eval_results(1, '[{"query_id": "q1"}]')"""),
+    "finish_eval_run": ("writer", "SELECT rag.finish_eval_run(1)"),
+    "list_eval_runs": ("reader", "SELECT * FROM rag.list_eval_runs('faq')"),
+    "set_eval_baseline": ("writer", "SELECT rag.set_eval_baseline(1)"),
+    "drop_eval_run": ("writer", "SELECT rag.drop_eval_run(1)"),
+    "eval_metrics": ("reader", "SELECT * FROM rag.eval_metrics(1)"),
+    "query_metrics": ("reader", "SELECT * FROM rag.query_metrics(1)"),
+    "ndcg": ("reader", "SELECT rag.ndcg(1, 10)"),
+    "recall": ("reader", "SELECT rag.recall(1, 10)"),
+    "precision_at": ("reader", "SELECT rag.precision_at(1, 10)"),
+    "hit_rate": ("reader", "SELECT rag.hit_rate(1, 10)"),
+    "mrr": ("reader", "SELECT rag.mrr(1, 10)"),
+    "average_precision": ("reader", "SELECT rag.average_precision(1, 10)"),
+    "risk_coverage": ("reader", "SELECT * FROM rag.risk_coverage(1)"),
+    "token_f1": ("reader", "SELECT rag.token_f1('the red fish', '{a fish}')"),
+    "contains_answer": ("reader", "SELECT rag.contains_answer('it is Rome', '{Rome}')"),
+    "compare_runs": ("reader", "SELECT * FROM rag.compare_runs(1, 2)"),
+    "compare_queries": ("reader", "SELECT * FROM rag.compare_queries(1, 2, 'ndcg')"),
+    "adjust_p_values": ("reader", "SELECT rag.adjust_p_values('{0.01, 0.04}', 'holm')"),
+    "put_eval_scores": (
+        "writer",
+        """SELECT rag.put_eval_scores(1, 'human', '1',
+       '[{"query_id": "q1", "score": 1}]')""",
+    ),
+    "score_answers": (
+        "writer",
+        """CREATE FUNCTION pg_temp.judge(text, text, text[], text[]) RETURNS float8
+           LANGUAGE sql RETURN 1; SELECT rag.score_answers(1, 'pg_temp.judge')""",
+    ),
+    "measure_judge": ("writer", "SELECT * FROM rag.measure_judge('faithfulness', '1')"),
     "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
     "alter_collection": ("owner", "SELECT rag.alter_collection('docs', description => 'notes')"),
     "set_chunking": ("owner", """SELECT rag.set_chunking('docs', '{"max_tokens": 128}')"""),
@@ -264,6 +315,18 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{ingest}')")
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
+    run(
+        """SELECT rag.put_eval_queries('faq', '[
+               {"id": "q1", "question": "blue fish", "relevant": [{"uri": "d1", "quote": "word1"}],
+                "category": "fish", "answers": ["fish"]},
+               {"id": "q2", "question": "a bird", "unanswerable": true}]')"""
+    )
+    run("SELECT rag.evaluate_search('faq', 'docs', options => '{\"vector_weight\": 0}')")
+    run("SELECT rag.evaluate_search('faq', 'docs', 3, options => '{\"vector_weight\": 0}')")
+    run(
+        """SELECT rag.put_eval_scores(1, judge, '1', '[{"query_id": "q1", "score": 1}]')
+           FROM unnest('{human,faithfulness}'::text[]) AS j (judge)"""
+    )
     run("CREATE SCHEMA app; CREATE TABLE app.articles (id bigint PRIMARY KEY, day date, body text)")
     run(
         "INSERT INTO app.articles SELECT g, '2024-01-01', 'article ' || g FROM generate_series(1,"

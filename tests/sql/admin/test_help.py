@@ -12,7 +12,12 @@ from sql_calls import fill, public_names
 STAGED = """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title text, heading text,
             content text, metadata jsonb, embedding public.halfvec) ON COMMIT DROP"""
 # What has to be there before: a table that the caller fills, another space that was active.
-BEFORE = {"load_staged": STAGED, "rollback_space": "SELECT rag.activate_space(2, forced => true)"}
+BEFORE = {
+    "load_staged": STAGED,
+    "rollback_space": "SELECT rag.activate_space(2, forced => true)",
+    "score_answers": """CREATE FUNCTION pg_temp.judge(text, text, text[], text[]) RETURNS float8
+        LANGUAGE sql RETURN 1""",
+}
 
 
 def help_rows(connection: psycopg.Connection[Any], about: str | None = None) -> list[Any]:

@@ -1,0 +1,192 @@
+-- Judges of answers: their scores, and how well each agrees with people.
+
+CREATE OR REPLACE FUNCTION rag.put_eval_scores(run_id bigint, judge text, judge_version text,
+    scores jsonb)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(put_eval_scores.run_id);
+    _count integer;
+BEGIN
+    IF coalesce(put_eval_scores.judge, '') !~ '^[^[:space:]]{1,200}$'
+        OR coalesce(length(put_eval_scores.judge_version), 0) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'judge % of version % has no usable name',
+            coalesce(quote_literal(left(put_eval_scores.judge, 100)), 'NULL'),
+            coalesce(quote_literal(left(put_eval_scores.judge_version, 100)), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 200 characters, no spaces in the name';
+    END IF;
+    IF jsonb_typeof(scores) IS DISTINCT FROM 'array' OR jsonb_path_exists(scores,
+        'strict $[*] ? (@.type() != "object")') OR jsonb_path_exists(scores,
+        'lax $[*].score ? (@ != null && (@.type() != "number" || @ < 0 || @ > 1))') THEN
+        RAISE EXCEPTION 'the scores are no JSON array of objects' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"query_id": "…", "score": 0.5, "reason": "…"}, …], scores from 0 to 1';
+    END IF;
+    INSERT INTO rag.eval_scores AS s (run_id, query_id, judge, judge_version, score, reason, error)
+    SELECT DISTINCT ON (e.query_id) _run.run_id, e.query_id, put_eval_scores.judge,
+        put_eval_scores.judge_version, (g.value ->> 'score')::double precision,
+        left(g.value ->> 'reason', 2000), left(g.value ->> 'error', 1000)
+    FROM jsonb_array_elements(scores) AS g
+    JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = g.value ->> 'query_id'
+    ON CONFLICT (run_id, query_id, judge, judge_version) DO UPDATE
+    SET score = excluded.score, reason = excluded.reason, error = excluded.error;
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    RETURN _count;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_eval_scores(bigint, text, text, jsonb) IS
+$$Record what a judge says of a run's answers; return how many. Questions that the run has not are
+left out.
+
+judge: a name; human for labels of people. scores: [{"query_id": text, "score": 0 to 1, "reason":
+text, "error": text}, …].$$;
+
+
+CREATE OR REPLACE FUNCTION rag._answers_to_judge(of_run bigint)
+RETURNS TABLE (query_id text, question text, answer text, contexts text[], answers text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(of_run);
+    _collection integer := (rag._require_collection(_run.collection)).collection_id;
+BEGIN
+    RETURN QUERY
+    SELECT e.query_id, q.question, e.answer, ARRAY(
+               SELECT c.content
+               FROM jsonb_array_elements(e.hits) WITH ORDINALITY AS h (value, n)
+               JOIN rag.chunks AS c ON c.collection_id = _collection
+                   AND c.chunk_id = (h.value ->> 'chunk_id')::bigint
+               ORDER BY h.n), q.answers
+    FROM rag.eval_results AS e
+    JOIN rag.eval_queries AS q ON q.set_id = _run.set_id AND q.query_id = e.query_id
+    WHERE e.run_id = _run.run_id AND e.error IS NULL
+    ORDER BY e.query_id COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION rag._answers_to_judge(bigint) IS
+$$What a judge of a run's results is shown: question, answer (NULL for a search), the texts of the
+hits that are still there, best first, and the right answers.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.score_answers(run_id bigint, judge_function text)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(score_answers.run_id);
+    _function regprocedure;
+    _result record;
+    _score double precision;
+    _error text;
+    _scores jsonb := '[]';
+BEGIN
+    BEGIN
+        _function := to_regprocedure(judge_function || '(text, text, text[], text[])');
+    EXCEPTION WHEN syntax_error OR invalid_name OR undefined_object THEN
+        _function := NULL;
+    END;
+    IF _function IS NULL OR NOT EXISTS (SELECT FROM pg_proc AS p WHERE p.oid = _function
+        AND p.prokind = 'f' AND NOT p.proretset
+        AND p.prorettype IN ('float8'::regtype, 'float4'::regtype, 'numeric'::regtype)) THEN
+        RAISE EXCEPTION 'there is no judge %', coalesce(quote_literal(left(judge_function, 200)),
+            'NULL')
+        USING ERRCODE = 'RG002', HINT = 'name a function of schema.name(question text, answer text,'
+            ' contexts text[], answers text[]) that returns a number from 0 to 1';
+    END IF;
+    FOR _result IN SELECT j.* FROM rag._answers_to_judge(_run.run_id) AS j LOOP
+        _score := NULL;
+        _error := NULL;
+        BEGIN
+            EXECUTE format('SELECT %s($1, $2, $3, $4)::double precision',
+                split_part(_function::oid::regproc::text, '(', 1))
+            INTO _score
+            USING _result.question, _result.answer, _result.contexts, _result.answers;
+            IF NOT _score BETWEEN 0 AND 1 THEN
+                _error := format('the score is %s, not 0 to 1', _score);
+                _score := NULL;
+            END IF;
+        EXCEPTION WHEN OTHERS THEN
+            _error := SQLERRM;
+        END;
+        _scores := _scores || jsonb_build_object('query_id', _result.query_id, 'score', _score,
+            'error', _error);
+    END LOOP;
+    RETURN rag.put_eval_scores(_run.run_id, split_part(_function::regprocedure::text, '(', 1),
+        left(encode(rag.content_hash(pg_get_functiondef(_function)), 'hex'), 12), _scores);
+END
+$$;
+
+COMMENT ON FUNCTION rag.score_answers(bigint, text) IS
+$$Have a SQL function judge the results of a run, with the caller's rights; return how many.
+
+judge_function: its name, with its schema. It is given question text, answer text (NULL for a
+search), contexts text[] and the right answers text[], and returns a number from 0 to 1, or NULL. An
+error is recorded, and the others are judged all the same. A hash of its definition is its
+version.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.measure_judge(judge text, judge_version text,
+    reference_judge text DEFAULT 'human')
+RETURNS TABLE (samples integer, accuracy double precision, accuracy_low double precision,
+    accuracy_high double precision, kappa double precision)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    z CONSTANT double precision := 1.959964;
+    _yes double precision;
+    _reference_yes double precision;
+    _chance double precision;
+    _margin double precision;
+BEGIN
+    SELECT count(*)::integer, avg(((s.score >= 0.5) = (r.score >= 0.5))::integer),
+           avg((s.score >= 0.5)::integer), avg((r.score >= 0.5)::integer)
+    INTO samples, accuracy, _yes, _reference_yes
+    FROM rag.eval_scores AS s
+    JOIN rag.eval_scores AS r ON r.run_id = s.run_id AND r.query_id = s.query_id
+        AND r.judge = measure_judge.reference_judge
+    WHERE s.judge = measure_judge.judge AND s.judge_version = measure_judge.judge_version
+        AND s.score IS NOT NULL AND r.score IS NOT NULL;
+    IF samples = 0 THEN
+        RAISE EXCEPTION 'no result has a score both of judge % (version %) and of %',
+            coalesce(quote_literal(measure_judge.judge), 'NULL'),
+            coalesce(quote_literal(measure_judge.judge_version), 'NULL'),
+            coalesce(quote_literal(measure_judge.reference_judge), 'NULL')
+        USING ERRCODE = 'RG002', HINT = 'record labels with rag.put_eval_scores(run_id, ''human'','
+            ' ''1'', …)';
+    END IF;
+    _chance := _yes * _reference_yes + (1 - _yes) * (1 - _reference_yes);
+    kappa := (accuracy - _chance) / nullif(1 - _chance, 0);
+    _margin := z * sqrt(accuracy * (1 - accuracy) / samples + z * z / (4.0 * samples * samples));
+    accuracy_low := greatest(0, (accuracy + z * z / (2 * samples) - _margin)
+        / (1 + z * z / samples));
+    accuracy_high := least(1, (accuracy + z * z / (2 * samples) + _margin)
+        / (1 + z * z / samples));
+    INSERT INTO rag.eval_judges AS j (judge, judge_version, samples, accuracy, accuracy_low,
+        accuracy_high, kappa)
+    VALUES (measure_judge.judge, measure_judge.judge_version, samples, accuracy, accuracy_low,
+        accuracy_high, kappa)
+    ON CONFLICT (judge, judge_version) DO UPDATE
+    SET samples = excluded.samples, accuracy = excluded.accuracy,
+        accuracy_low = excluded.accuracy_low, accuracy_high = excluded.accuracy_high,
+        kappa = excluded.kappa, measured_at = now();
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION rag.measure_judge(text, text, text) IS
+$$Compare a judge's scores with those of people on the results that both have, and keep the result:
+from then on its metrics are not advisory.
+
+Scores from 0.5 count as yes. accuracy with its 95 % interval (Wilson); kappa: agreement beyond
+chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
+defined. reference_judge: whose scores are right.$$;

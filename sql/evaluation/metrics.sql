@@ -1,0 +1,325 @@
+-- Metrics of runs: of each question, and their means with intervals, for all and by category.
+
+CREATE OR REPLACE FUNCTION rag.query_metrics(run_id bigint, k integer DEFAULT 10)
+RETURNS TABLE (query_id text, category text, metric text, value double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(query_metrics.run_id);
+BEGIN
+    IF k IS NULL OR k NOT BETWEEN 1 AND 10000 THEN
+        RAISE EXCEPTION 'k is %', coalesce(k::text, 'NULL') USING ERRCODE = 'RG004',
+        HINT = 'use 1 to 10000: of how many hits a metric is';
+    END IF;
+    RETURN QUERY
+    SELECT e.query_id, e.category, m.metric, m.value
+    FROM rag.eval_results AS e,
+        LATERAL (SELECT rag._relevant_count(e.judgement_grades) > 0 AS relevant) AS j,
+        LATERAL (VALUES
+            ('recall', CASE WHEN j.relevant
+                THEN rag._recall(e.judgement_grades, e.judgement_ranks, k) END),
+            ('precision', CASE WHEN j.relevant THEN rag._precision(e.grades, k) END),
+            ('hit_rate', CASE WHEN j.relevant
+                THEN (rag._recall(e.judgement_grades, e.judgement_ranks, k) > 0)::integer END),
+            ('mrr', rag._reciprocal_rank(e.judgement_grades, e.judgement_ranks, k)),
+            ('map', rag._average_precision(e.judgement_grades, e.judgement_ranks, e.grades, k)),
+            ('ndcg', rag._ndcg(e.judgement_grades, e.judgement_ranks, k)),
+            ('context_precision', CASE WHEN j.relevant
+                THEN rag._context_precision(e.grades, k) END),
+            ('context_recall', CASE WHEN j.relevant THEN rag._recall(e.judgement_grades,
+                e.judgement_ranks, greatest(cardinality(e.grades), 1)) END),
+            ('assertion_pass_rate', (SELECT avg((a.value::boolean)::integer)
+                FROM jsonb_each_text(e.assertions) AS a)),
+            ('citation_recall', e.supported_statements::double precision
+                / nullif(e.statements, 0)),
+            ('citation_precision', e.supporting_citations::double precision
+                / nullif(e.citations, 0)),
+            ('answer_contained', e.answer_contained::integer),
+            ('answer_f1', e.answer_f1),
+            ('abstention', CASE WHEN e.answered IS NOT NULL
+                THEN (e.answered <> e.unanswerable)::integer END),
+            ('seconds', e.seconds),
+            ('tokens', e.prompt_tokens + e.answer_tokens),
+            ('cost', e.cost)) AS m (metric, value)
+    WHERE e.run_id = _run.run_id AND m.value IS NOT NULL
+    UNION ALL
+    SELECT s.query_id, e.category, 'judge:' || s.judge, avg(s.score)
+    FROM rag.eval_scores AS s
+    JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = s.query_id
+    WHERE s.run_id = _run.run_id AND s.score IS NOT NULL
+    GROUP BY s.query_id, e.category, s.judge;
+END
+$$;
+
+COMMENT ON FUNCTION rag.query_metrics(bigint, integer) IS
+$$Every metric of each question of a run, where it applies.
+
+Ranking, of questions with something relevant: recall, precision, hit_rate, mrr, map and ndcg of the
+first k (documents, or chunks where passages are judged), context_precision (of the first k) and
+context_recall (of all hits). Answers: answer_contained, answer_f1 (0 where an answer was refused),
+citation_recall and citation_precision (the shares of statements that are supported and of citations
+that are proven: Gao et al., ALCE, EMNLP 2023, with rag.check_citation in place of entailment),
+abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
+seconds, tokens, cost in US dollars, judge:<name> (0 to 1).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._auroc(scores double precision[], positive boolean[])
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT CASE WHEN count(*) FILTER (WHERE r.positive) > 0 AND count(*) FILTER (
+            WHERE NOT r.positive) > 0
+        THEN (sum(r.rank) FILTER (WHERE r.positive)
+              - count(*) FILTER (WHERE r.positive) * (count(*) FILTER (WHERE r.positive) + 1) / 2.0)
+             / (count(*) FILTER (WHERE r.positive) * count(*) FILTER (WHERE NOT r.positive)) END
+    FROM (
+        SELECT x.positive, rank() OVER (ORDER BY x.score)
+            + (count(*) OVER (PARTITION BY x.score) - 1) / 2.0 AS rank
+        FROM unnest(scores, positive) AS x (score, positive) WHERE x.score IS NOT NULL
+    ) AS r);
+
+COMMENT ON FUNCTION rag._auroc(double precision[], boolean[]) IS
+$$The probability that a positive has a higher score than a negative, ties counting half; NULL
+without both. Source: Mann, Whitney, 1947; Hanley, McNeil, Radiology 1982.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.risk_coverage(run_id bigint)
+RETURNS TABLE (coverage double precision, risk double precision, threshold double precision,
+    answered bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(risk_coverage.run_id);
+BEGIN
+    RETURN QUERY
+    SELECT c.answered::double precision / c.total, c.wrong::double precision / c.answered,
+           c.confidence, c.answered
+    FROM (
+        SELECT e.confidence, sum(count(*)) OVER (ORDER BY e.confidence DESC)::bigint AS answered,
+               sum(count(*) FILTER (WHERE NOT e.correct)) OVER (ORDER BY e.confidence DESC)
+                   AS wrong,
+               sum(count(*)) OVER () AS total
+        FROM rag._confident_results(_run.run_id) AS e
+        GROUP BY e.confidence
+    ) AS c
+    ORDER BY c.answered;
+END
+$$;
+
+COMMENT ON FUNCTION rag.risk_coverage(bigint) IS
+$$What abstaining below each confidence would give: coverage, the share of questions that is
+answered, and risk, the share of those whose answer is wrong. A row for each confidence, surest
+first.
+
+An answer is right when it holds a right one; where there are none to compare with, or nothing was
+written, when something relevant is among the first 10 hits. An unanswerable question is answered
+wrong. Source: El-Yaniv, Wiener, JMLR 2010.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._confident_results(of_run bigint)
+RETURNS TABLE (query_id text, category text, unanswerable boolean, confidence double precision,
+    correct boolean)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT e.query_id, e.category, e.unanswerable, e.confidence,
+           NOT e.unanswerable AND coalesce(e.answer_contained,
+               rag._recall(e.judgement_grades, e.judgement_ranks, 10) > 0, false)
+    FROM rag.eval_results AS e
+    WHERE e.run_id = of_run AND e.confidence IS NOT NULL AND e.error IS NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag._confident_results(bigint) IS
+$$The results of a run that have a confidence, and whether each is right; see rag.risk_coverage.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.eval_metrics(run_id bigint, k integer DEFAULT 10)
+RETURNS TABLE (category text, metric text, value double precision, low double precision,
+    high double precision, queries bigint, advisory boolean)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(eval_metrics.run_id);
+BEGIN
+    RETURN QUERY
+    WITH figures AS MATERIALIZED (
+        SELECT q.* FROM rag.query_metrics(_run.run_id, k) AS q
+    ), grouped AS (
+        SELECT CASE WHEN grouping(f.category) = 0 THEN f.category END AS category, f.metric,
+               avg(f.value) AS mean, 1.959964 * stddev_samp(f.value) / sqrt(count(*)) AS margin,
+               count(*) AS queries, min(f.value) AS smallest, max(f.value) AS largest,
+               percentile_cont(0.5) WITHIN GROUP (ORDER BY f.value) AS median,
+               percentile_cont(0.95) WITHIN GROUP (ORDER BY f.value) AS p95, sum(f.value) AS total
+        FROM figures AS f
+        GROUP BY GROUPING SETS ((f.metric), (f.metric, f.category))
+        HAVING grouping(f.category) = 1 OR f.category <> ''
+    ), confident AS MATERIALIZED (
+        SELECT c.* FROM rag._confident_results(_run.run_id) AS c
+    ), figure_rows AS (
+        SELECT g.category, g.metric, g.mean AS value,
+               greatest(g.mean - g.margin, least(0, g.smallest)) AS low,
+               least(g.mean + g.margin, greatest(1, g.largest)) AS high, g.queries
+        FROM grouped AS g WHERE g.metric NOT IN ('seconds', 'tokens', 'cost')
+        UNION ALL
+        SELECT g.category, x.metric, x.value, NULL, NULL, g.queries
+        FROM grouped AS g, LATERAL (VALUES
+            ('latency_p50', CASE WHEN g.metric = 'seconds' THEN g.median END),
+            ('latency_p95', CASE WHEN g.metric = 'seconds' THEN g.p95 END),
+            ('tokens', CASE WHEN g.metric = 'tokens' THEN g.total END),
+            ('cost', CASE WHEN g.metric = 'cost' THEN g.total END)) AS x (metric, value)
+        WHERE x.value IS NOT NULL
+        UNION ALL
+        SELECT NULL, 'auroc', rag._auroc(array_agg(c.confidence), array_agg(NOT c.unanswerable)),
+               NULL, NULL, count(*)
+        FROM confident AS c
+        HAVING bool_or(c.unanswerable) AND bool_or(NOT c.unanswerable)
+        UNION ALL
+        SELECT NULL, 'aurc', avg(r.risk), NULL, NULL, max(r.answered)
+        FROM rag.risk_coverage(_run.run_id) AS r
+        HAVING count(*) > 0
+        UNION ALL
+        SELECT NULL, x.metric, x.value, NULL, NULL, x.queries
+        FROM (SELECT count(e.error)::double precision AS errors,
+                     sum(e.unresolved)::double precision AS unresolved, count(*) AS queries
+              FROM rag.eval_results AS e WHERE e.run_id = _run.run_id) AS n,
+            LATERAL (VALUES ('errors', n.errors, n.queries), ('unresolved', n.unresolved,
+                n.queries)) AS x (metric, value, queries)
+        WHERE x.value > 0
+    )
+    SELECT f.category, f.metric, f.value, f.low, f.high, f.queries,
+           starts_with(f.metric, 'judge:') AND EXISTS (
+               SELECT FROM rag.eval_scores AS s
+               WHERE s.run_id = _run.run_id AND 'judge:' || s.judge = f.metric
+                   AND s.judge <> 'human' AND NOT EXISTS (
+                       SELECT FROM rag.eval_judges AS j
+                       WHERE j.judge = s.judge AND j.judge_version = s.judge_version))
+    FROM figure_rows AS f
+    ORDER BY f.category COLLATE "C" NULLS FIRST, f.metric COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION rag.eval_metrics(bigint, integer) IS
+$$The metrics of a run over all its questions (category NULL) and by category.
+
+Means of rag.query_metrics with their 95 % interval (normal) and how many questions have the metric;
+latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
+against unanswerable questions), aurc (mean risk over the curve of rag.risk_coverage, smaller is
+better); errors, and unresolved: judgements that no longer describe the corpus (rag.eval_drift).
+advisory: a judge whose agreement with people is not measured (rag.measure_judge).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._mean_metric(run_id bigint, metric text, k integer, category text)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT avg(q.value) FROM rag.query_metrics(_mean_metric.run_id, _mean_metric.k) AS q
+            WHERE q.metric = _mean_metric.metric
+                AND (_mean_metric.category IS NULL OR q.category = _mean_metric.category));
+END
+$$;
+
+COMMENT ON FUNCTION rag._mean_metric(bigint, text, integer, text) IS
+$$The mean of a metric over the questions of a run that have it.$$;
+
+CREATE OR REPLACE FUNCTION rag.recall(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(recall.run_id, 'recall', recall.k, recall.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.recall(bigint, integer, text) IS
+$$The share of what is relevant that stands among the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+
+CREATE OR REPLACE FUNCTION rag.precision_at(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(precision_at.run_id, 'precision', precision_at.k,
+        precision_at.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.precision_at(bigint, integer, text) IS
+$$The share of the first k that is relevant,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+
+CREATE OR REPLACE FUNCTION rag.hit_rate(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(hit_rate.run_id, 'hit_rate', hit_rate.k, hit_rate.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.hit_rate(bigint, integer, text) IS
+$$The share of questions with something relevant among the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+
+CREATE OR REPLACE FUNCTION rag.mrr(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(mrr.run_id, 'mrr', mrr.k, mrr.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.mrr(bigint, integer, text) IS
+$$The mean of 1 / the first relevant rank, 0 beyond k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+
+CREATE OR REPLACE FUNCTION rag.average_precision(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(average_precision.run_id, 'map', average_precision.k,
+        average_precision.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.average_precision(bigint, integer, text) IS
+$$Mean average precision (MAP) of the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+
+CREATE OR REPLACE FUNCTION rag.ndcg(run_id bigint, k integer DEFAULT 10,
+    category text DEFAULT NULL)
+RETURNS double precision
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN rag._mean_metric(ndcg.run_id, 'ndcg', ndcg.k, ndcg.category);
+END
+$$;
+
+COMMENT ON FUNCTION rag.ndcg(bigint, integer, text) IS
+$$Normalised discounted cumulative gain of the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.$$;

@@ -1,0 +1,290 @@
+-- Runs: a set that was asked of a collection, what was found, judged as it is recorded.
+
+CREATE OR REPLACE FUNCTION rag._require_eval_run(wanted bigint)
+RETURNS rag.eval_runs
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _found rag.eval_runs;
+BEGIN
+    SELECT r.* INTO _found FROM rag.eval_runs AS r WHERE r.run_id = wanted;
+    IF _found.run_id IS NULL THEN
+        RAISE EXCEPTION 'there is no evaluation run %', coalesce(wanted::text, 'NULL')
+        USING ERRCODE = 'RG002', HINT = 'rag.list_eval_runs() names those that there are';
+    END IF;
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_eval_run(bigint) IS
+$$The run of that number, or error RG002.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.start_eval_run(
+    set_name text,
+    collection text,
+    kind text DEFAULT 'search',
+    settings jsonb DEFAULT '{}',
+    run_name text DEFAULT '')
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _set integer := (rag._require_eval_set(set_name)).set_id;
+    _space rag.spaces := rag._active_space(
+        (rag._require_collection(start_eval_run.collection)).collection_id);
+    _id bigint;
+BEGIN
+    IF start_eval_run.kind IS NULL OR start_eval_run.kind NOT IN ('search', 'ask')
+        OR jsonb_typeof(start_eval_run.settings) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'a run is of kind % with settings of type %',
+            coalesce(quote_literal(left(start_eval_run.kind, 100)), 'NULL'),
+            coalesce(jsonb_typeof(start_eval_run.settings), 'null')
+        USING ERRCODE = 'RG001', HINT = 'use search or ask, and a JSON object';
+    END IF;
+    INSERT INTO rag.eval_runs AS r (set_id, collection, name, kind, settings, corpus_fingerprint,
+        set_fingerprint, model, model_fingerprint, code_version)
+    VALUES (_set, start_eval_run.collection, coalesce(run_name, ''), start_eval_run.kind,
+        start_eval_run.settings, rag.corpus_fingerprint(start_eval_run.collection),
+        rag._set_fingerprint(_set), _space.model, _space.fingerprint, rag.version())
+    RETURNING r.run_id INTO _id;
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.start_eval_run(text, text, text, jsonb, text) IS
+$$Begin a run of a set on a collection; return its number. What it finds is recorded by
+rag.put_eval_results, and rag.finish_eval_run ends it.
+
+kind: search or ask. settings: the options, for people and for comparing. run_name: a label.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_assertions(of_collection integer, query rag.eval_queries,
+    result jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _chunks bigint[] := ARRAY(
+        SELECT (h.value ->> 'chunk_id')::bigint FROM jsonb_array_elements(
+            coalesce(nullif(result -> 'hits', 'null'), '[]')) AS h);
+    _found jsonb := '{}';
+    _text text := result ->> 'answer';
+    _condition text;
+    _passes boolean;
+BEGIN
+    IF query.expected_terms <> '{}' THEN
+        IF _text IS NULL THEN
+            EXECUTE 'SELECT string_agg(c.content, chr(10)) FROM rag.chunks AS c '
+                'WHERE c.collection_id = $1 AND c.chunk_id = ANY ($2)'
+            INTO _text USING of_collection, _chunks;
+        END IF;
+        _found := _found || jsonb_build_object('terms', NOT EXISTS (
+            SELECT FROM unnest(query.expected_terms) AS t (term)
+            WHERE strpos(lower(coalesce(_text, '')), lower(t.term)) = 0));
+    END IF;
+    IF query.expected_metadata <> '{}' THEN
+        SELECT f.condition INTO _condition
+        FROM rag.compile_filter(of_collection, query.expected_metadata) AS f;
+        EXECUTE 'SELECT EXISTS (SELECT FROM rag.chunks AS c WHERE c.collection_id = $1 '
+            'AND c.chunk_id = ANY ($2) AND (' || coalesce(_condition, 'true') || '))'
+        INTO _passes USING of_collection, _chunks;
+        _found := _found || jsonb_build_object('metadata', _passes);
+    END IF;
+    IF query.min_score IS NOT NULL THEN
+        _found := _found || jsonb_build_object('min_score', coalesce(
+            (SELECT max((h.value ->> 'score')::double precision) >= query.min_score
+             FROM jsonb_array_elements(coalesce(nullif(result -> 'hits', 'null'), '[]')) AS h),
+            false));
+    END IF;
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_assertions(integer, rag.eval_queries, jsonb) IS
+$$The expectations of a question with whether a result meets them: terms (all stand in the answer,
+or without one in the hits), metadata (of a hit passes the filter), min_score (the best hit reaches
+it).$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_eval_results(run_id bigint, results jsonb)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(put_eval_results.run_id);
+    _collection integer := (rag._require_collection(_run.collection)).collection_id;
+    _unknown text;
+    _count integer;
+BEGIN
+    IF jsonb_typeof(results) IS DISTINCT FROM 'array'
+        OR jsonb_path_exists(results, 'strict $[*] ? (@.type() != "object")')
+        OR jsonb_path_exists(results, 'lax $[*].hits ? (@.type() != "object" '
+            '|| !exists(@.chunk_id) || @.chunk_id.type() != "number")') THEN
+        RAISE EXCEPTION 'the results are no JSON array of objects' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"query_id": "…", "hits": [{"chunk_id": 1, "score": 0.5}, …]}, …]';
+    END IF;
+    SELECT min(coalesce(r.value ->> 'query_id', 'null')) INTO _unknown
+    FROM jsonb_array_elements(results) AS r
+    WHERE NOT EXISTS (SELECT FROM rag.eval_queries AS q WHERE q.set_id = _run.set_id
+        AND q.query_id = r.value ->> 'query_id');
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'the set of run % has no question %', put_eval_results.run_id,
+            quote_literal(left(_unknown, 200))
+        USING ERRCODE = 'RG002', HINT = 'rag.list_eval_queries names those that there are';
+    END IF;
+    INSERT INTO rag.eval_results AS e (run_id, query_id, category, unanswerable, hits, grades,
+        judgement_grades, judgement_ranks, unresolved, confidence, answered, answer,
+        answer_contained, answer_f1, statements, supported_statements, citations,
+        supporting_citations, assertions, seconds, prompt_tokens, answer_tokens, cost, error)
+    SELECT _run.run_id, q.query_id, q.category, q.unanswerable, j.described_hits, j.grades,
+           j.judgement_grades, j.judgement_ranks, j.unresolved, x.confidence, x.answered, x.answer,
+           CASE WHEN x.answer IS NOT NULL AND q.answers <> '{}' THEN x.answered IS NOT FALSE
+               AND rag.contains_answer(x.answer, q.answers) END,
+           CASE WHEN x.answered IS FALSE AND q.answers <> '{}' THEN 0
+                WHEN x.answer IS NOT NULL THEN rag.token_f1(x.answer, q.answers) END,
+           x.statements, x.supported_statements, x.citations, x.supporting_citations,
+           rag._check_assertions(_collection, q, r.value), x.seconds, x.prompt_tokens,
+           x.answer_tokens, x.cost, left(x.error, 1000)
+    FROM jsonb_array_elements(results) AS r
+    CROSS JOIN LATERAL jsonb_to_record(r.value) AS x (query_id text, confidence double precision,
+        answered boolean, answer text, statements integer, supported_statements integer,
+        citations integer, supporting_citations integer, seconds double precision,
+        prompt_tokens bigint, answer_tokens bigint, cost double precision, error text)
+    JOIN rag.eval_queries AS q ON q.set_id = _run.set_id AND q.query_id = x.query_id
+    JOIN rag._judge_hits(_collection, _run.set_id,
+        ARRAY(SELECT g.value ->> 'query_id' FROM jsonb_array_elements(results) AS g),
+        ARRAY(SELECT coalesce(nullif(g.value -> 'hits', 'null'), '[]')
+              FROM jsonb_array_elements(results) AS g)) AS j ON j.query_id = q.query_id
+    ON CONFLICT (run_id, query_id) DO UPDATE
+    SET category = excluded.category, unanswerable = excluded.unanswerable, hits = excluded.hits,
+        grades = excluded.grades, judgement_grades = excluded.judgement_grades,
+        judgement_ranks = excluded.judgement_ranks, unresolved = excluded.unresolved,
+        confidence = excluded.confidence, answered = excluded.answered, answer = excluded.answer,
+        answer_contained = excluded.answer_contained, answer_f1 = excluded.answer_f1,
+        statements = excluded.statements, supported_statements = excluded.supported_statements,
+        citations = excluded.citations, supporting_citations = excluded.supporting_citations,
+        assertions = excluded.assertions, seconds = excluded.seconds,
+        prompt_tokens = excluded.prompt_tokens, answer_tokens = excluded.answer_tokens,
+        cost = excluded.cost, error = excluded.error;
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    RETURN _count;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_eval_results(bigint, jsonb) IS
+$$Record what a run found, judged by the documents as they are now; return how many questions. A
+question that was recorded before is replaced.
+
+results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first], "confidence":
+number (larger is surer), "answered": boolean, "answer": text, "statements", "supported_statements",
+"citations", "supporting_citations": counts, "seconds": number, "prompt_tokens", "answer_tokens":
+counts, "cost": US dollars, "error": text}, …]; only query_id is needed.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.finish_eval_run(run_id bigint, notes text[] DEFAULT '{}')
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(finish_eval_run.run_id);
+BEGIN
+    UPDATE rag.eval_runs AS r
+    SET finished_at = clock_timestamp(), notes = coalesce(finish_eval_run.notes, '{}')
+    WHERE r.run_id = _run.run_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.finish_eval_run(bigint, text[]) IS
+$$End a run. notes: what was degraded.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.set_eval_baseline(run_id bigint, baseline boolean DEFAULT true)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(set_eval_baseline.run_id);
+BEGIN
+    IF set_eval_baseline.baseline AND _run.finished_at IS NULL THEN
+        RAISE EXCEPTION 'run % is not finished', _run.run_id USING ERRCODE = 'RG007',
+        HINT = 'wait for it, or run the set again';
+    END IF;
+    UPDATE rag.eval_runs AS r SET baseline = false
+    WHERE r.set_id = _run.set_id AND r.collection = _run.collection AND r.kind = _run.kind
+        AND r.baseline;
+    UPDATE rag.eval_runs AS r SET baseline = set_eval_baseline.baseline
+    WHERE r.run_id = _run.run_id AND set_eval_baseline.baseline;
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_eval_baseline(bigint, boolean) IS
+$$Make a run the one that others of its set, collection and kind are compared with, in place of the
+one before; with false there is none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.drop_eval_run(run_id bigint)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(drop_eval_run.run_id);
+BEGIN
+    DELETE FROM rag.eval_scores AS s WHERE s.run_id = _run.run_id;
+    DELETE FROM rag.eval_results AS e WHERE e.run_id = _run.run_id;
+    DELETE FROM rag.eval_runs AS r WHERE r.run_id = _run.run_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.drop_eval_run(bigint) IS
+$$Remove a run with what it found.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_eval_runs(set_name text DEFAULT NULL,
+    result_limit integer DEFAULT 100)
+RETURNS TABLE (run_id bigint, eval_set text, collection text, name text, kind text,
+    settings jsonb, corpus_fingerprint text, set_fingerprint text, model text,
+    model_fingerprint text, code_version text, baseline boolean, notes text[],
+    started_at timestamptz, finished_at timestamptz, queries bigint, errors bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _set integer;
+BEGIN
+    IF set_name IS NOT NULL THEN
+        _set := (rag._require_eval_set(set_name)).set_id;
+    END IF;
+    IF result_limit IS NULL OR result_limit < 1 THEN
+        RAISE EXCEPTION 'limit % is out of range', coalesce(result_limit::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 1 or more';
+    END IF;
+    RETURN QUERY
+    SELECT r.run_id, s.name, r.collection, r.name, r.kind, r.settings, r.corpus_fingerprint,
+           r.set_fingerprint, r.model, r.model_fingerprint, r.code_version, r.baseline, r.notes,
+           r.started_at, r.finished_at, e.queries, e.errors
+    FROM (
+        SELECT x.* FROM rag.eval_runs AS x WHERE _set IS NULL OR x.set_id = _set
+        ORDER BY x.run_id DESC LIMIT result_limit
+    ) AS r
+    JOIN rag.eval_sets AS s ON s.set_id = r.set_id,
+    LATERAL (
+        SELECT count(*) AS queries, count(y.error) AS errors
+        FROM rag.eval_results AS y WHERE y.run_id = r.run_id
+    ) AS e
+    ORDER BY r.run_id DESC;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_eval_runs(text, integer) IS
+$$The latest runs, of one set or of all: settings, fingerprints, and how many questions are
+recorded. finished_at is NULL while a run goes on, and when it was interrupted.$$;

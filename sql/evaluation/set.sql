@@ -1,0 +1,464 @@
+-- Sets of questions with what is right for them: put, listed, removed.
+
+CREATE OR REPLACE FUNCTION rag._require_eval_set(wanted text)
+RETURNS rag.eval_sets
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _found rag.eval_sets;
+BEGIN
+    SELECT s.* INTO _found FROM rag.eval_sets AS s WHERE s.name = wanted;
+    IF _found.set_id IS NULL THEN
+        RAISE EXCEPTION 'there is no evaluation set %', coalesce(quote_literal(wanted), 'NULL')
+        USING ERRCODE = 'RG002', HINT = coalesce(
+            (SELECT 'sets here: ' || string_agg(n.name, ', ' ORDER BY n.name)
+             FROM (SELECT s.name FROM rag.eval_sets AS s ORDER BY s.name LIMIT 10) AS n),
+            'make one with rag.put_eval_set(name)');
+    END IF;
+    RETURN _found;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_eval_set(text) IS
+$$The evaluation set of that name, or error RG002 naming those that exist.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_eval_set(set_name text, description text DEFAULT NULL)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer;
+BEGIN
+    IF coalesce(set_name, '') !~ '^[^[:space:]/]{1,100}$' THEN
+        RAISE EXCEPTION 'name % of an evaluation set is not usable',
+            coalesce(quote_literal(left(set_name, 200)), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
+    END IF;
+    INSERT INTO rag.eval_sets AS s (name, description)
+    VALUES (set_name, coalesce(put_eval_set.description, ''))
+    ON CONFLICT (name) DO NOTHING;
+    UPDATE rag.eval_sets AS s SET description = put_eval_set.description
+    WHERE s.name = set_name AND s.description <> put_eval_set.description;
+    SELECT s.set_id INTO STRICT _id FROM rag.eval_sets AS s WHERE s.name = set_name;
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_eval_set(text, text) IS
+$$Make an evaluation set, or give one another description. Returns its id.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._read_judgements(relevant jsonb)
+RETURNS TABLE (uri text, quote text, start_offset integer, stop_offset integer,
+    grade double precision)
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _entry jsonb;
+    _grade jsonb;
+    _span text;
+BEGIN
+    IF jsonb_typeof(relevant) = 'object' AND NOT relevant ? 'uri' THEN
+        relevant := (SELECT jsonb_agg(jsonb_build_object('uri', o.key, 'grade', o.value)
+            ORDER BY o.key) FROM jsonb_each(relevant) AS o);
+    ELSIF jsonb_typeof(relevant) IN ('string', 'object') THEN
+        relevant := jsonb_build_array(relevant);
+    END IF;
+    IF jsonb_typeof(coalesce(relevant, '[]')) NOT IN ('array', 'null') THEN
+        RAISE EXCEPTION 'relevant is a JSON %', jsonb_typeof(relevant) USING ERRCODE = 'RG001',
+        HINT = 'use ["uri", …], {"uri": grade, …} or [{"uri": "…", "quote": "…", "grade": 1}, …]';
+    END IF;
+    FOR _entry IN SELECT e.value FROM jsonb_array_elements(
+        CASE jsonb_typeof(relevant) WHEN 'array' THEN relevant ELSE '[]' END) AS e
+    LOOP
+        IF jsonb_typeof(_entry) = 'string' THEN
+            _entry := jsonb_build_object('uri', _entry);
+        END IF;
+        _grade := coalesce(nullif(_entry -> 'grade', 'null'), '1');
+        SELECT string_agg(k.name, ', ') INTO _span
+        FROM jsonb_object_keys(CASE jsonb_typeof(_entry) WHEN 'object' THEN _entry ELSE '{}' END)
+            AS k (name)
+        WHERE k.name NOT IN ('uri', 'quote', 'start', 'stop', 'grade');
+        IF jsonb_typeof(_entry) <> 'object' OR jsonb_typeof(_entry -> 'uri') IS DISTINCT FROM
+            'string' OR _entry ->> 'uri' = '' OR _span IS NOT NULL THEN
+            RAISE EXCEPTION 'a judgement is %', left(_entry::text, 200)
+            USING ERRCODE = 'RG001',
+            HINT = 'a judgement is a uri, or an object of uri and perhaps quote, start and stop, '
+                'grade';
+        END IF;
+        IF jsonb_typeof(_grade) <> 'number' OR NOT _grade::text::numeric BETWEEN -1000000
+            AND 1000000 THEN
+            RAISE EXCEPTION 'a grade is %', left(_grade::text, 100) USING ERRCODE = 'RG001',
+            HINT = 'use a number, -1000000 to 1000000; above 0 is relevant';
+        END IF;
+        IF (nullif(_entry -> 'start', 'null') IS NULL) <> (nullif(_entry -> 'stop', 'null') IS NULL)
+            OR coalesce(_entry ->> 'start', '0') !~ '^[0-9]{1,9}$'
+            OR coalesce(_entry ->> 'stop', '1') !~ '^[0-9]{1,9}$'
+            OR (_entry ->> 'start')::integer >= (_entry ->> 'stop')::integer THEN
+            RAISE EXCEPTION 'a passage goes from % to %', left(coalesce(_entry ->> 'start',
+                'nowhere'), 100), left(coalesce(_entry ->> 'stop', 'nowhere'), 100)
+            USING ERRCODE = 'RG001',
+            HINT = 'start and stop are characters of the document, from 0, start before stop';
+        END IF;
+        IF jsonb_typeof(coalesce(_entry -> 'quote', 'null')) NOT IN ('string', 'null')
+            OR btrim(_entry ->> 'quote') = '' THEN
+            RAISE EXCEPTION 'a quote is %', left(_entry ->> 'quote', 100) USING ERRCODE = 'RG001',
+            HINT = 'use a text that stands in the document, or leave it out';
+        END IF;
+        uri := _entry ->> 'uri';
+        quote := _entry ->> 'quote';
+        start_offset := _entry ->> 'start';
+        stop_offset := _entry ->> 'stop';
+        grade := _grade::text;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._read_judgements(jsonb) IS
+$$The judgements of a question as rows; error RG001 for what is none.
+
+relevant: a uri, an array of uris and of objects (uri, quote, start, stop, grade), or grades by
+uri.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._read_texts(given jsonb, field text)
+RETURNS text[]
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF jsonb_typeof(given) = 'string' THEN
+        RETURN ARRAY[given #>> '{}'];
+    ELSIF coalesce(jsonb_typeof(given), 'null') = 'null' THEN
+        RETURN '{}';
+    ELSIF jsonb_typeof(given) <> 'array'
+        OR jsonb_path_exists(given, 'strict $[*] ? (@.type() != "string")') THEN
+        RAISE EXCEPTION '% is %', field, left(given::text, 100) USING ERRCODE = 'RG001',
+        HINT = 'use a text or an array of texts';
+    END IF;
+    RETURN ARRAY(SELECT t.item FROM jsonb_array_elements_text(given) AS t (item));
+END
+$$;
+
+COMMENT ON FUNCTION rag._read_texts(jsonb, text) IS
+$$A text, or an array of texts, as an array; error RG001 that names the field.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._save_eval_query(of_set integer, entry jsonb, default_source text)
+RETURNS TABLE (query_id text, state text)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _row rag.eval_queries;
+    _old rag.eval_queries;
+    _judgements rag.eval_judgements[];
+    _stored rag.eval_judgements[];
+    _unknown text;
+BEGIN
+    IF jsonb_typeof(entry) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'a question is a JSON %', coalesce(jsonb_typeof(entry), 'null')
+        USING ERRCODE = 'RG001', HINT = 'use an object: {"question": "…", "relevant": ["uri"]}';
+    END IF;
+    SELECT min(k.name) INTO _unknown FROM jsonb_object_keys(entry) AS k (name)
+    WHERE k.name NOT IN ('id', 'question', 'category', 'source', 'unanswerable', 'relevant',
+        'answers', 'expected_terms', 'expected_metadata', 'min_score');
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION 'a question has no field %', to_json(left(_unknown, 100)) USING
+            ERRCODE = 'RG001',
+        HINT = 'use id, question, category, source, unanswerable, relevant, answers, '
+            'expected_terms, expected_metadata, min_score';
+    END IF;
+    SELECT min(f.name) INTO _unknown
+    FROM unnest('{id,question,category,source,unanswerable,expected_metadata,min_score}'::text[],
+        '{string,string,string,string,boolean,object,number}'::text[]) AS f (name, type)
+    WHERE jsonb_typeof(coalesce(entry -> f.name, 'null')) NOT IN ('null', f.type);
+    IF _unknown IS NOT NULL THEN
+        RAISE EXCEPTION '% is %', _unknown, left((entry -> _unknown)::text, 100)
+        USING ERRCODE = 'RG001', HINT = 'id, question, category and source are texts, '
+            'unanswerable true or false, expected_metadata an object, min_score a number';
+    END IF;
+    IF coalesce(btrim(entry ->> 'question'), '') = '' THEN
+        RAISE EXCEPTION 'a question has no text' USING ERRCODE = 'RG001',
+        HINT = 'set its field question';
+    END IF;
+    IF octet_length(entry ->> 'question') > 100000 OR length(entry ->> 'id') NOT BETWEEN 1 AND 500
+    THEN
+        RAISE EXCEPTION 'a question of % bytes has an id of % characters',
+            octet_length(entry ->> 'question'), length(entry ->> 'id')
+        USING ERRCODE = 'RG001', HINT = 'use at most 100000 bytes, and 1 to 500 characters';
+    END IF;
+    _row.set_id := of_set;
+    _row.question := entry ->> 'question';
+    _row.query_id := coalesce(entry ->> 'id',
+        left(encode(rag.content_hash(_row.question), 'hex'), 12));
+    _row.category := coalesce(entry ->> 'category', '');
+    _row.source := coalesce(entry ->> 'source', default_source);
+    _row.unanswerable := coalesce((entry ->> 'unanswerable')::boolean, false);
+    _row.answers := rag._read_texts(entry -> 'answers', 'answers');
+    _row.expected_terms := rag._read_texts(entry -> 'expected_terms', 'expected_terms');
+    _row.expected_metadata := coalesce(nullif(entry -> 'expected_metadata', 'null'), '{}');
+    _row.min_score := (entry ->> 'min_score')::double precision;
+    IF _row.source IS NULL OR _row.source NOT IN ('human', 'synthetic', 'feedback', 'log') THEN
+        RAISE EXCEPTION 'the source of a question is %', coalesce(quote_literal(left(_row.source,
+            100)), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use human, synthetic, feedback or log';
+    END IF;
+    SELECT array_agg(ROW(of_set, _row.query_id, j.n, j.uri, j.quote, j.start_offset,
+        j.stop_offset, j.grade)::rag.eval_judgements ORDER BY j.n)
+    INTO _judgements
+    FROM rag._read_judgements(entry -> 'relevant') WITH ORDINALITY
+        AS j (uri, quote, start_offset, stop_offset, grade, n);
+    IF _row.unanswerable AND EXISTS (SELECT FROM unnest(_judgements) AS j WHERE j.grade > 0) THEN
+        RAISE EXCEPTION 'question % is unanswerable and has what is relevant',
+            to_json(_row.query_id)
+        USING ERRCODE = 'RG001', HINT = 'leave out unanswerable, or relevant';
+    END IF;
+
+    SELECT q.* INTO _old FROM rag.eval_queries AS q
+    WHERE q.set_id = of_set AND q.query_id = _row.query_id;
+    SELECT array_agg(j ORDER BY j.judgement_number) INTO _stored FROM rag.eval_judgements AS j
+    WHERE j.set_id = of_set AND j.query_id = _row.query_id;
+    _row.created_at := coalesce(_old.created_at, now());
+    query_id := _row.query_id;
+    state := CASE WHEN _old.query_id IS NULL THEN 'added' WHEN _old IS DISTINCT FROM _row
+        OR _stored IS DISTINCT FROM _judgements THEN 'updated' ELSE 'unchanged' END;
+    IF state <> 'unchanged' THEN
+        INSERT INTO rag.eval_queries AS q SELECT _row.*
+        ON CONFLICT (set_id, query_id) DO UPDATE
+        SET question = excluded.question, category = excluded.category, source = excluded.source,
+            unanswerable = excluded.unanswerable, answers = excluded.answers,
+            expected_terms = excluded.expected_terms,
+            expected_metadata = excluded.expected_metadata, min_score = excluded.min_score;
+        DELETE FROM rag.eval_judgements AS j
+        WHERE j.set_id = of_set AND j.query_id = _row.query_id;
+        INSERT INTO rag.eval_judgements AS j SELECT n.* FROM unnest(_judgements) AS n;
+    END IF;
+    RETURN NEXT;
+END
+$$;
+
+COMMENT ON FUNCTION rag._save_eval_query(integer, jsonb, text) IS
+$$Store a question with its judgements; state is added, updated or unchanged. Error RG001 says what
+is wrong with it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.put_eval_queries(set_name text, queries jsonb,
+    source text DEFAULT 'human')
+RETURNS TABLE (entry_number integer, query_id text, state text, reason text)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := rag.put_eval_set(set_name);
+    _entry jsonb;
+BEGIN
+    IF jsonb_typeof(queries) IS DISTINCT FROM 'array' THEN
+        RAISE EXCEPTION 'the questions are no JSON array' USING ERRCODE = 'RG001',
+        HINT = 'pass [{"question": "…", "relevant": ["uri", …]}, …]';
+    END IF;
+    FOR entry_number, _entry IN
+        SELECT e.n, e.value FROM jsonb_array_elements(queries) WITH ORDINALITY AS e (value, n)
+        ORDER BY e.n
+    LOOP
+        reason := NULL;
+        BEGIN
+            SELECT s.query_id, s.state INTO query_id, state
+            FROM rag._save_eval_query(_id, _entry, put_eval_queries.source) AS s;
+        EXCEPTION WHEN SQLSTATE 'RG001' OR data_exception THEN
+            query_id := CASE WHEN jsonb_typeof(_entry) = 'object' THEN _entry ->> 'id' END;
+            state := 'rejected';
+            reason := SQLERRM;
+        END;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_eval_queries(text, jsonb, text) IS
+$$Store questions in a set, which is made when there is none. A row for each entry, from 1: state is
+added, updated, unchanged or rejected, and why. A bad entry does not stop the others.
+
+queries: [{"question": text, "id": text, "category": text, "relevant": …, "answers": [text, …],
+"unanswerable": boolean, "expected_terms": [text, …], "expected_metadata": filter, "min_score":
+number, "source": text}, …]; only question is needed. relevant: uris, grades by uri, or objects of
+uri, quote or start and stop, and grade. An id that is known replaces that question; without one it
+is made from the text. source: human, synthetic, feedback or log, where an entry has none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.add_eval_query(
+    set_name text,
+    question text,
+    relevant jsonb DEFAULT '[]',
+    answers text[] DEFAULT '{}',
+    category text DEFAULT '',
+    unanswerable boolean DEFAULT false,
+    expected_terms text[] DEFAULT '{}',
+    expected_metadata jsonb DEFAULT '{}',
+    min_score double precision DEFAULT NULL,
+    source text DEFAULT 'human',
+    query_id text DEFAULT NULL)
+RETURNS text
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := rag.put_eval_set(set_name);
+    _saved text;
+BEGIN
+    SELECT s.query_id INTO _saved
+    FROM rag._save_eval_query(_id, jsonb_strip_nulls(jsonb_build_object(
+        'id', add_eval_query.query_id, 'question', add_eval_query.question,
+        'category', add_eval_query.category, 'source', add_eval_query.source,
+        'unanswerable', add_eval_query.unanswerable, 'relevant', add_eval_query.relevant,
+        'answers', to_jsonb(add_eval_query.answers),
+        'expected_terms', to_jsonb(add_eval_query.expected_terms),
+        'expected_metadata', add_eval_query.expected_metadata,
+        'min_score', add_eval_query.min_score)), 'human') AS s;
+    RETURN _saved;
+END
+$$;
+
+COMMENT ON FUNCTION rag.add_eval_query(text, text, jsonb, text[], text, boolean, text[], jsonb,
+    double precision, text, text) IS
+$$Store one question in a set, which is made when there is none; see rag.put_eval_queries. Returns
+its id. Error RG001 says what is wrong with it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_eval_sets()
+RETURNS TABLE (name text, description text, queries bigint, judgements bigint,
+    unanswerable bigint, categories text[], sources text[], runs bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT s.name, s.description, coalesce(q.queries, 0), coalesce(j.judgements, 0),
+           coalesce(q.unanswerable, 0), coalesce(q.categories, '{}'), coalesce(q.sources, '{}'),
+           coalesce(r.runs, 0)
+    FROM rag.eval_sets AS s
+    LEFT JOIN (
+        SELECT e.set_id, count(*) AS queries,
+               count(*) FILTER (WHERE e.unanswerable) AS unanswerable,
+               array_agg(DISTINCT e.category) FILTER (WHERE e.category <> '') AS categories,
+               array_agg(DISTINCT e.source) AS sources
+        FROM rag.eval_queries AS e GROUP BY e.set_id
+    ) AS q ON q.set_id = s.set_id
+    LEFT JOIN (
+        SELECT e.set_id, count(*) AS judgements FROM rag.eval_judgements AS e GROUP BY e.set_id
+    ) AS j ON j.set_id = s.set_id
+    LEFT JOIN (
+        SELECT e.set_id, count(*) AS runs FROM rag.eval_runs AS e GROUP BY e.set_id
+    ) AS r ON r.set_id = s.set_id
+    ORDER BY s.name;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_eval_sets() IS
+$$Every evaluation set: how many questions, judgements and runs it has.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_eval_queries(set_name text)
+RETURNS TABLE (query_id text, question text, category text, source text, unanswerable boolean,
+    relevant jsonb, answers text[], expected_terms text[], expected_metadata jsonb,
+    min_score double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_eval_set(set_name)).set_id;
+BEGIN
+    RETURN QUERY
+    SELECT q.query_id, q.question, q.category, q.source, q.unanswerable,
+           coalesce(j.relevant, '[]'), q.answers, q.expected_terms, q.expected_metadata,
+           q.min_score
+    FROM rag.eval_queries AS q
+    LEFT JOIN (
+        SELECT e.query_id, jsonb_agg(jsonb_strip_nulls(jsonb_build_object('uri', e.uri,
+            'quote', e.quote, 'start', e.start_offset, 'stop', e.stop_offset, 'grade', e.grade))
+            ORDER BY e.judgement_number) AS relevant
+        FROM rag.eval_judgements AS e WHERE e.set_id = _id GROUP BY e.query_id
+    ) AS j ON j.query_id = q.query_id
+    WHERE q.set_id = _id
+    ORDER BY q.query_id COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_eval_queries(text) IS
+$$The questions of a set as rag.put_eval_queries takes them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.delete_eval_queries(set_name text, query_ids text[])
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_eval_set(set_name)).set_id;
+    _count bigint;
+BEGIN
+    DELETE FROM rag.eval_judgements AS j WHERE j.set_id = _id AND j.query_id = ANY (query_ids);
+    DELETE FROM rag.eval_embeddings AS e WHERE e.set_id = _id AND e.query_id = ANY (query_ids);
+    DELETE FROM rag.eval_queries AS q WHERE q.set_id = _id AND q.query_id = ANY (query_ids);
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    RETURN _count;
+END
+$$;
+
+COMMENT ON FUNCTION rag.delete_eval_queries(text, text[]) IS
+$$Remove questions from a set; return how many there were. What runs found for them stays.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.drop_eval_set(set_name text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_eval_set(set_name)).set_id;
+BEGIN
+    PERFORM rag.drop_eval_run(r.run_id) FROM rag.eval_runs AS r WHERE r.set_id = _id;
+    DELETE FROM rag.eval_judgements AS j WHERE j.set_id = _id;
+    DELETE FROM rag.eval_embeddings AS e WHERE e.set_id = _id;
+    DELETE FROM rag.eval_queries AS q WHERE q.set_id = _id;
+    DELETE FROM rag.eval_sets AS s WHERE s.set_id = _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.drop_eval_set(text) IS
+$$Remove a set with its questions and its runs.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._set_fingerprint(of_set integer)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT encode(sha256(coalesce(string_agg(sha256(convert_to(p.line, 'UTF8')), ''::bytea
+            ORDER BY p.query_id COLLATE "C", p.n), '')), 'hex')
+        FROM (
+            SELECT q.query_id, 0 AS n,
+                   jsonb_build_array(q.query_id, q.question, q.category, q.unanswerable, q.answers,
+                       q.expected_terms, q.expected_metadata, q.min_score)::text AS line
+            FROM rag.eval_queries AS q WHERE q.set_id = of_set
+            UNION ALL
+            SELECT j.query_id, j.judgement_number,
+                   jsonb_build_array(j.query_id, j.uri, j.quote, j.start_offset, j.stop_offset,
+                       j.grade)::text
+            FROM rag.eval_judgements AS j WHERE j.set_id = of_set
+        ) AS p);
+END
+$$;
+
+COMMENT ON FUNCTION rag._set_fingerprint(integer) IS
+$$A hash of the questions and judgements of a set: runs with equal ones are of the same
+questions.$$;
