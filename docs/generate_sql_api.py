@@ -127,6 +127,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "store_chunks",
             "chunks_to_embed",
             "store_embeddings",
+            "enrich_document",
             "extend_job",
             "extend_jobs",
             "finish_job",
@@ -142,6 +143,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "queue_backlog",
             "space_settings",
         ),
+    ),
+    "Enrichment": (
+        "Metadata that rules find in the text of documents, beside what the caller gave.",
+        ("set_enrichment", "preview_enrichment", "get_enrichment"),
     ),
     "Sources": (
         "A source is a table of the application's own that a collection follows.",

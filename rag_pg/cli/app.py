@@ -15,6 +15,7 @@ from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
+from rag_pg.cli.enrich import enrich
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
@@ -89,7 +90,7 @@ GROUPS = {
         drop,
     ),
     "Search": (search, ask, demo),
-    "Work": (worker, status, jobs, doctor, reembed, rechunk, spaces),
+    "Work": (worker, status, jobs, doctor, reembed, rechunk, enrich, spaces),
 }
 for group, commands in GROUPS.items():
     for command in commands:

@@ -10,6 +10,7 @@ from rag_pg.db.admin import Admin
 from rag_pg.db.budget import Budgets
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
+from rag_pg.db.enrichment import Enrichments
 from rag_pg.db.field import Fields
 from rag_pg.db.job import Jobs
 from rag_pg.db.metadata import Metadata
@@ -26,6 +27,7 @@ class Database(
     Spaces,
     Documents,
     Metadata,
+    Enrichments,
     Searches,
     Jobs,
     Workers,

@@ -23,7 +23,7 @@ from rag_pg.ingest.reindex import (
     rechunk,
 )
 from rag_pg.ingest.sync import changes, sync_folder, uri_prefix
-from rag_pg.ingest.wait import Report, wait_until_searchable, work_queue
+from rag_pg.ingest.wait import Report, wait_until_searchable, work_backlog, work_queue
 
 __all__ = [
     "SAMPLE",
@@ -47,5 +47,6 @@ __all__ = [
     "sync_folder",
     "uri_prefix",
     "wait_until_searchable",
+    "work_backlog",
     "work_queue",
 ]

@@ -100,6 +100,17 @@ def work_queue(
         time.sleep(0.2)  # another worker has it, or it waits for its next attempt
 
 
+def work_backlog(database: Database, open_worker: OpenWorker, collection: str) -> None:
+    """Work a collection's queue until nothing of it waits, after a change of all its documents."""
+    worker = open_worker([collection], on_progress=lambda documents, chunks: None)
+    while True:
+        worker.drain()
+        (counts,) = database.job_stats(collection)
+        if not counts.waiting + counts.running and not database.queue_backlog([collection]):
+            return
+        time.sleep(0.2)
+
+
 def _estimated(texts: int, claimed: int, characters: int) -> int:
     """How many chunks there will be, from those of the jobs claimed and the characters of all."""
     per_chunk = claimed / texts if texts else CHARACTERS_PER_CHUNK

@@ -15,6 +15,7 @@ from rag_pg.types.document import (
     Span,
     SyncReport,
 )
+from rag_pg.types.enrichment import Enrichment, RulePreview
 from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
@@ -38,6 +39,7 @@ __all__ = [
     "CollectionStats",
     "Completion",
     "Document",
+    "Enrichment",
     "Event",
     "Facet",
     "Finding",
@@ -57,6 +59,7 @@ __all__ = [
     "Passage",
     "Progress",
     "Route",
+    "RulePreview",
     "Scores",
     "Skipped",
     "Source",

@@ -21,6 +21,7 @@ from rag_pg.text import embedded_text
 from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.vector_cache import VectorCache
 
+RULES_SECONDS = 10.0  # for a collection's rules on one document
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
 
 
@@ -104,10 +105,26 @@ def embed(context: WorkerContext, job: Job) -> EmbedTask | None:
     return EmbedTask(job, job.space_id, [text for _, text in pairs], store)
 
 
+def enrich(context: WorkerContext, job: Job) -> EmbedTask:
+    """Give a document and its chunks the metadata that the collection's rules find."""
+
+    def store(vectors: Sequence[Vectors]) -> int:
+        context.database.enrich_document(job, RULES_SECONDS)
+        return 0
+
+    return EmbedTask(job, None, (), store)
+
+
 KINDS: dict[str, Callable[[WorkerContext, Job], EmbedTask | None]] = {
     "ingest": ingest,
     "embed": embed,
+    "enrich": enrich,
 }
+
+
+# A slow rule or model holds up its own kinds of jobs, never the others.
+EMBEDDING = ("ingest", "embed")
+ENRICHING = ("enrich",)
 
 
 def _hash(text: str) -> bytes:

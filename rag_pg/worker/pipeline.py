@@ -30,7 +30,7 @@ from rag_pg.protocols import Embedder
 from rag_pg.retry import retry
 from rag_pg.tracing import span
 from rag_pg.types import Job, Vectors
-from rag_pg.worker.handlers import KINDS, EmbedTask, WorkerContext
+from rag_pg.worker.handlers import EMBEDDING, KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
 
@@ -64,8 +64,10 @@ class Pipeline:
         heartbeat: Heartbeat,
         stop: threading.Event,
         on_progress: Callable[[int, int], None],
+        kinds: Sequence[str] = EMBEDDING,
     ) -> None:
         self.context = context
+        self.kinds = kinds
         self.database = context.database
         self.heartbeat = heartbeat
         self.stop = stop
@@ -217,7 +219,7 @@ class Pipeline:
             lease_seconds=self.heartbeat.lease_seconds,
             collections=self.heartbeat.collections,
             worker=self.heartbeat.name,
-            kinds=list(KINDS),
+            kinds=self.kinds,
         )
 
     def _queue_backlog(self) -> int:
@@ -245,6 +247,9 @@ class Pipeline:
     def _embed_spaces(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
         spaces: dict[tuple[str, int | None], list[EmbedTask]] = {}
         for task in batch:
+            if not task.texts:
+                self._store_soon(task, None, (), storer)
+                continue
             spaces.setdefault((task.job.collection_name, task.space_id), []).append(task)
         groups: dict[int, tuple[Embedder, list[EmbedTask]]] = {}
         for (name, space_id), tasks in spaces.items():
@@ -295,9 +300,7 @@ class Pipeline:
             )
         done = [task for task in tasks if all(text in known for text in task.texts)]
         for task in done:
-            vectors = [known[text] for text in task.texts]
-            self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
-            self._wait_for_stores(STORES_IN_FLIGHT)
+            self._store_soon(task, embedder, [known[text] for text in task.texts], storer)
         if error is not None:
             self._handle_failure(
                 embedder, [t for t in tasks if t not in done], error, known, storer
@@ -350,10 +353,23 @@ class Pipeline:
             self._storing[0][1].result()
             self._storing.popleft()
 
-    def _store(self, task: EmbedTask, embedder: Embedder, vectors: Sequence[Vectors]) -> None:
+    def _store_soon(
+        self,
+        task: EmbedTask,
+        embedder: Embedder | None,
+        vectors: Sequence[Vectors],
+        storer: ThreadPoolExecutor,
+    ) -> None:
+        self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
+        self._wait_for_stores(STORES_IN_FLIGHT)
+
+    def _store(
+        self, task: EmbedTask, embedder: Embedder | None, vectors: Sequence[Vectors]
+    ) -> None:
         try:
             stored = self._retry_while_restarting(lambda: task.store(vectors))
-            self.context.vectors.drop(embedder, task.texts)
+            if embedder is not None:
+                self.context.vectors.drop(embedder, task.texts)
             self.heartbeat.count(task.job)
             if stored:
                 self.on_progress(stored, 0)

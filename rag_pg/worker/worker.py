@@ -21,7 +21,7 @@ from rag_pg.errors import (
 from rag_pg.protocols import Embedder
 from rag_pg.retry import Backoff
 from rag_pg.version import __version__
-from rag_pg.worker.handlers import WorkerContext
+from rag_pg.worker.handlers import EMBEDDING, ENRICHING, WorkerContext
 from rag_pg.worker.leases import Heartbeat
 from rag_pg.worker.pipeline import Pipeline
 from rag_pg.worker.requests import Answerer, RequestAnswerer
@@ -86,10 +86,13 @@ class Worker:
             stop=self.stop,
         )
         context = WorkerContext(database, embedder_of)
-        self._pipelines = [
-            Pipeline(context, self._heartbeat, self.stop, self._on_progress)
-            for _ in range(concurrency)
-        ]
+
+        def pipeline(kinds: Sequence[str]) -> Pipeline:
+            return Pipeline(context, self._heartbeat, self.stop, self._on_progress, kinds)
+
+        self._embedding = [pipeline(EMBEDDING) for _ in range(concurrency)]
+        self._enriching = pipeline(ENRICHING)
+        self._pipelines = [*self._embedding, self._enriching]
         self._wakes = [threading.Event() for _ in self._pipelines]
 
     def run(self) -> None:
@@ -101,14 +104,14 @@ class Worker:
         self._grow_pool()
         with (
             self._heartbeat.beating(at_once=True),
-            ThreadPoolExecutor(self.concurrency + 1, "rag-pg-pipeline") as threads,
+            ThreadPoolExecutor(len(self._pipelines) + 1, "rag-pg-pipeline") as threads,
         ):
             running = [
                 threads.submit(self._work, pipeline, wake)
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
-            self.database.grow_pool(2 * self.concurrency + 5)  # requests and sources
+            self.database.grow_pool(2 * len(self._pipelines) + 5)  # requests and sources
             self.requests.start()
             self.sources.start()
             try:
@@ -134,10 +137,11 @@ class Worker:
         self.sources.follow()
         with self._heartbeat.beating(at_once=False):
             if self.concurrency == 1:
-                claimed = self._pipelines[0].drain()
+                claimed = self._embedding[0].drain()
             else:
                 with ThreadPoolExecutor(self.concurrency, "rag-pg-pipeline") as threads:
-                    claimed = sum(threads.map(lambda pipeline: pipeline.drain(), self._pipelines))
+                    claimed = sum(threads.map(lambda pipeline: pipeline.drain(), self._embedding))
+            claimed += self._enriching.drain()  # of what was just stored
         self._raise_mismatch()
         return claimed
 
@@ -227,7 +231,9 @@ class Worker:
             self._report(documents, chunks)
 
     def _grow_pool(self) -> None:
-        self.database.grow_pool(2 * self.concurrency + 2)  # feeders and storers, heart, maintenance
+        self.database.grow_pool(
+            2 * len(self._pipelines) + 2
+        )  # feeders and storers, heart, maintenance
 
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:

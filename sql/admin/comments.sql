@@ -55,13 +55,15 @@ title  shown with hits and embedded with every chunk
 content  the whole text
 media_type  decides how the text is cut, e.g. text/markdown
 language  text search configuration, by name; NULL: the collection's
-metadata  what filters, facets and boosts read
+metadata  what filters, facets and boosts read: given_metadata, then what was found (enriched)
 tenant  reserved: always empty
 content_hash  SHA-256 of what is indexed: an equal one means that nothing has to be done
 version  counts changes of the text
 indexed_version  the version whose chunks are searchable; 0: none yet
 created_at  when it was first put
-updated_at  when it was last changed$$),
+updated_at  when it was last changed
+given_metadata  what the caller gave, front matter with it; NULL: all of metadata
+enriched  what rules (enrich) and a model (extract) found: fields, version of the settings$$),
 ('chunks',
  'Spans of documents: what is embedded, indexed and found.',
 $$collection_id  collection that the chunk is in
@@ -77,7 +79,10 @@ metadata  the document's, and the chunk's own beside it
 tenant  reserved: always empty
 language  text search configuration, by name; NULL: the collection's
 lexemes  words of the embedded text with their positions
-lexeme_count  length in BM25: the number of lexeme positions$$),
+lexeme_count  length in BM25: the number of lexeme positions
+enriched  what rules found for this chunk alone, which is in metadata too
+context  what a model wrote about its place in the document; embedded and lexed before content
+context_source  the document's text and the settings that the context was written for$$),
 ('embeddings',
  'Vectors, one partition per embedding space: dimensions are checked and indexed there.',
 $$space_id  space whose model made the vector
@@ -88,7 +93,7 @@ embedding  the vector, half precision$$),
 $$job_id  number of the job, in the order of queueing
 collection_id  collection of the document
 document_id  document to be worked on
-kind  ingest: chunk it and embed what is new; embed: embed its chunks for one space
+kind  ingest: chunk it, embed what is new; embed: for one space; else a kind of rag.enrichments
 space_id  space that lacks vectors, of kind embed only
 state  waiting (running while it has a lease that has not expired) or dead
 priority  larger is taken first
@@ -104,11 +109,17 @@ created_at  when it was queued$$),
  'Collections whose documents are queued in batches, after a change that concerns all of them.',
 $$backlog_id  number of the backlog
 collection_id  collection whose documents are queued
-kind  ingest after a change of the chunking, embed for a space
+kind  ingest after a change of the chunking, embed for a space, else a kind of rag.enrichments
 space_id  space that is filled, of kind embed only
 after_document  queued up to this document, in the order of document_id
 fence  transactions from this one on know the space
 created_at  when it began$$),
+('enrichments',
+ 'What a collection''s documents are enriched with.',
+$$collection_id  collection whose documents they are
+kind  enrich: rules find fields; extract: a model does; context: a model writes chunks' contexts
+settings  the rules, or the fields and the model; '[]' or '{}': none any more
+version  counts changes of the settings$$),
 ('budgets',
  'What a provider of models may be asked, by all workers together. NULL is no limit.',
 $$provider  a model's name up to the colon

@@ -231,6 +231,7 @@ BEGIN
     DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
+    DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
     PERFORM rag._forget_sources(_id);
 END
 $$;
@@ -288,6 +289,7 @@ BEGIN
             DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;
             DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
             DELETE FROM rag.collection_changes AS x WHERE x.collection_id = _collection_id;
+            DELETE FROM rag.enrichments AS e WHERE e.collection_id = _collection_id;
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
         EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN

@@ -91,6 +91,7 @@ BEGIN
         loaded_documents := loaded_documents + cardinality(_uris);
         loaded_chunks := loaded_chunks + _stored;
         queued := queued || rag._queue_missing_vectors(_collection.collection_id, _ids);
+        PERFORM rag._queue_enrichment(_collection.collection_id, _ids);
     END LOOP;
     IF loaded_documents > 0 THEN
         PERFORM rag._note_change(_collection.collection_id);

@@ -126,12 +126,16 @@ BEGIN
         OR EXISTS (SELECT FROM unnest(vectors) AS v (vector) WHERE v.vector IS NOT NULL);
     IF false = ANY (_new) THEN
         UPDATE rag.chunks AS c
-        SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop, metadata = u.metadata
-        FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas) AS u
-            (chunk_id, is_new, ordinal, start, stop, metadata)
+        SET ordinal = u.ordinal, start_offset = u.start, stop_offset = u.stop,
+            metadata = u.metadata || coalesce(c.enriched - rag._keys(u.extra), '{}'),
+            enriched = nullif(c.enriched - rag._keys(u.extra), '{}')
+        FROM unnest(_ids, _new, ordinals, starts, stops, _metadatas, extras) AS u
+            (chunk_id, is_new, ordinal, start, stop, metadata, extra)
         WHERE c.collection_id = of_collection AND c.chunk_id = u.chunk_id AND NOT u.is_new
             AND (c.ordinal, c.start_offset, c.stop_offset, c.metadata)
-                IS DISTINCT FROM (u.ordinal, u.start, u.stop, u.metadata);
+                IS DISTINCT FROM
+                    (u.ordinal, u.start, u.stop,
+                     u.metadata || coalesce(c.enriched - rag._keys(u.extra), '{}'));
         _changed := _changed OR FOUND;
     END IF;
     IF true = ANY (_new) THEN
@@ -260,6 +264,7 @@ BEGIN
     LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
                                a.headings, a.contents, a.extras, _vectors);
     PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
+    PERFORM rag._queue_enrichment(_collection.collection_id, ARRAY[_id]);
     IF _saved THEN
         PERFORM rag._note_change(_collection.collection_id);
     END IF;

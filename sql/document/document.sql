@@ -57,6 +57,7 @@ DECLARE
     _media_type text := coalesce(document_media_type, 'text/plain');
     _hash bytea;
     _before rag.documents;
+    _given jsonb;
     _version integer;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
@@ -106,14 +107,21 @@ BEGIN
         EXIT WHEN FOUND;  -- otherwise it was deleted between the two: it is new after all
     END LOOP;
     text_changed := _before.content_hash <> _hash;
-    saved := text_changed OR _before.metadata <> _metadata;
+    _given := coalesce(_before.given_metadata, _before.metadata);
+    saved := text_changed OR _given <> _metadata;
     IF NOT saved THEN
         RETURN;
     END IF;
+    IF NOT text_changed AND NOT ready_made THEN
+        PERFORM rag._queue_enrichment(_collection_id, ARRAY[saved_id], only_rules => true);
+    END IF;
+    _given := _metadata;
+    _metadata := rag._effective_metadata(_given, _before.enriched);
     _version := _before.version + text_changed::integer;
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
         metadata = _metadata, content_hash = _hash, updated_at = now(),
+        given_metadata = CASE WHEN _before.enriched <> '{}' THEN _given END,
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
             ELSE d.indexed_version END
     WHERE d.collection_id = _collection_id AND d.document_id = saved_id;

@@ -19,12 +19,14 @@ BEGIN
     LATERAL (SELECT coalesce(v.version, d.version) AS wanted) AS w,
     LATERAL (
         SELECT bool_or(x.state = 'waiting') AS waiting, bool_or(x.kind = 'embed') AS embed,
+               bool_or(x.kind = 'enrich') AS enrich,
                max(x.errors -> -1 ->> 'error') AS error
         FROM rag.jobs AS x
         WHERE x.collection_id = _id AND x.document_id = d.document_id
-            AND (x.kind = 'ingest' OR x.space_id = _space.space_id)
+            AND (x.kind = 'ingest' OR x.space_id = _space.space_id
+                OR x.kind = 'enrich' AND x.state = 'waiting')
     ) AS j
-    WHERE d.indexed_version < w.wanted OR j.embed
+    WHERE d.indexed_version < w.wanted OR j.enrich OR j.embed
     ORDER BY d.uri;
 END
 $$;

@@ -9,6 +9,8 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
+DECLARE
+    _version integer := (rag._enrichment(of_backlog.collection_id, of_backlog.kind)).version;
 BEGIN
     RETURN QUERY
     SELECT n.document_id, CASE of_backlog.kind
@@ -16,6 +18,7 @@ BEGIN
             SELECT FROM rag.chunks AS c
             WHERE c.collection_id = of_backlog.collection_id AND c.document_id = n.document_id
                 AND c.start_offset IS NULL)
+        WHEN 'enrich' THEN n.enriched #> '{enrich,version}' IS DISTINCT FROM to_jsonb(_version)
         ELSE EXISTS (
                 SELECT FROM rag.chunks AS c
                 LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id
@@ -28,7 +31,7 @@ BEGIN
                     AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest'
                         AND j.state = 'waiting')) END
     FROM (
-        SELECT d.document_id FROM rag.documents AS d
+        SELECT d.document_id, d.enriched FROM rag.documents AS d
         WHERE d.collection_id = of_backlog.collection_id
             AND d.document_id > of_backlog.after_document
         ORDER BY d.document_id
@@ -40,8 +43,8 @@ $$;
 
 COMMENT ON FUNCTION rag._next_documents(rag.backlogs, integer) IS
 $$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again,
-or chunks without a vector for which no job is there (one that will cut the document again queues
-its vectors itself).$$;
+fields of an earlier version of the rules, or chunks without a vector for which no job is there (one
+that will cut the document again queues its vectors itself).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.queue_backlog(document_limit integer DEFAULT 500,
@@ -109,6 +112,22 @@ AS $$
 DECLARE
     _left boolean;
 BEGIN
+    -- a writer from before the rules is still at it
+    IF of_backlog.kind = 'enrich' AND pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence
+    THEN
+        RETURN;
+    END IF;
+    IF of_backlog.kind = 'enrich' THEN
+        SELECT true INTO _left
+        FROM rag.documents AS d
+        WHERE d.collection_id = of_backlog.collection_id
+            AND d.enriched #> '{enrich,version}' IS DISTINCT FROM to_jsonb(
+                (rag._enrichment(of_backlog.collection_id, 'enrich')).version)
+            AND NOT EXISTS (SELECT FROM rag.jobs AS j
+                            WHERE j.collection_id = d.collection_id
+                                AND j.document_id = d.document_id AND j.kind = 'enrich')
+        LIMIT 1;
+    END IF;
     IF of_backlog.kind = 'embed' THEN
         -- a writer from before the space is still at it
         IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence

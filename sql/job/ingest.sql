@@ -149,6 +149,7 @@ BEGIN
     UPDATE rag.documents AS d SET indexed_version = _version
     WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
+    PERFORM rag._queue_enrichment(_job.collection_id, ARRAY[_job.document_id]);
     IF _job.document_id <> ALL
         (rag._queue_missing_vectors(_job.collection_id, ARRAY[_job.document_id])) THEN
         PERFORM rag._notify_ready(_job.collection_id, _job.document_id);

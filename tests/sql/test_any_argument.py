@@ -50,6 +50,7 @@ WORKS = {
     "request_id": "1",
     "result": "'{}'",
     "results": """'[{"chunk_id": 1, "uri": "a"}]'""",
+    "rules": sql_calls.RULES,
     "scores": "'{1}'",
     "source_table": "'app.articles'",
     "space": "rag._active_space(1)",

@@ -195,6 +195,12 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.queue_backlog(10)",
         "rag.queue_backlog(100000); SELECT * FROM rag.queue_backlog()",
     ),
+    "set_enrichment": ("""rag.set_enrichment('own', '[{"field": "f", "pattern": "alpha"}]')""",),
+    "preview_enrichment": (
+        """rag.preview_enrichment('own', '[{"field": "f", "pattern": "a", "scope": "chunk"}]')""",
+    ),
+    "get_enrichment": ("rag.get_enrichment('own')",),
+    "enrich_document": ("rag.enrich_document(%(enrich_job)s, %(enrich_lease)s)",),
     "space_settings": ("rag.space_settings('own')",),
     "put_eval_set": ("rag.put_eval_set('faq', 'what users ask')",),
     "add_eval_query": ("""rag.add_eval_query('faq', 'fish?', relevant => '["d1"]')""",),
@@ -340,6 +346,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         connection.execute(
             """CREATE FUNCTION public.judge(text, text, text[], text[]) RETURNS float8
                LANGUAGE sql RETURN 1"""
+            """SELECT rag.set_enrichment('own', '[{"field": "x", "pattern": "beta"}]'),
+                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'enrich')"""
         )
         connection.execute("CREATE TABLE followed (id integer PRIMARY KEY, content text)")
         connection.execute("CREATE TABLE another_table (id integer PRIMARY KEY, content text)")
@@ -361,6 +369,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
                 values |= {"job": job_id, "lease": lease}
             elif kind == "embed":
                 values |= {"embed_job": job_id, "embed_lease": lease}
+            elif kind == "enrich":
+                values |= {"enrich_job": job_id, "enrich_lease": lease}
         connection.execute("SELECT rag.create_collection('euclid', 'none', 3, distance => 'l2')")
         connection.execute("SELECT rag.put_chunks('euclid', 'a', %s)", [CHUNKS])
         connection.execute(

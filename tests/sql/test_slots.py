@@ -147,6 +147,7 @@ INTEGERS = {
     "backlogs.backlog_id": "identity",
     "spaces.dimensions": "checked: to 16,000",
     "documents.version": "changes of one document",
+    "enrichments.version": "changes of one collection's settings",
     "documents.indexed_version": "a version",
     "chunks.ordinal": "chunks of one document",
     "chunks.start_offset": "characters of one document",

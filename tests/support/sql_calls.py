@@ -14,6 +14,9 @@ JOB = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'ingest' LI
 LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'ingest' LIMIT 1)"
 EMBED = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' LIMIT 1)"
 EMBED_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' LIMIT 1)"
+ENRICH = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'enrich' LIMIT 1)"
+ENRICH_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'enrich' LIMIT 1)"
+RULES = """'[{"field": "fish", "pattern": "fish", "value": true, "scope": "chunk"}]'"""
 CHUNK = "(SELECT min(chunk_id) FROM rag.chunks WHERE collection_id = 1)"
 DOCUMENT = "(SELECT document_id FROM rag.documents WHERE collection_id = 1 AND uri = 'd1')"
 SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'building')"
@@ -45,6 +48,8 @@ CALLS: dict[str, tuple[str, str]] = {
         "reader",
         f"SELECT * FROM rag.wait_until_searchable('docs', ARRAY[{DOCUMENT}])",
     ),
+    "get_enrichment": ("reader", "SELECT * FROM rag.get_enrichment('docs')"),
+    "preview_enrichment": ("reader", f"SELECT * FROM rag.preview_enrichment('docs', {RULES})"),
     "get_document": ("reader", "SELECT * FROM rag.get_document('docs', 'd1')"),
     "list_documents": ("reader", f"SELECT * FROM rag.list_documents('docs', {FILTER})"),
     "search": (
@@ -189,6 +194,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "take_budget": ("writer", "SELECT rag.take_budget('gemini')"),
     "block_provider": ("writer", "SELECT rag.block_provider('gemini', 1)"),
     "set_fingerprint": ("writer", "SELECT rag.set_fingerprint('docs', 'f/1')"),
+    "enrich_document": ("worker", f"SELECT rag.enrich_document({ENRICH}, {ENRICH_LEASE})"),
     "follow_source": ("worker", "SELECT rag.follow_source(1)"),
     "break_source": ("worker", "SELECT rag.break_source(1, 'no')"),
     "maintain_step": ("worker", "SELECT * FROM rag.maintain_step('keywords', 1)"),
@@ -250,6 +256,10 @@ CALLS: dict[str, tuple[str, str]] = {
     "measure_judge": ("writer", "SELECT * FROM rag.measure_judge('faithfulness', '1')"),
     "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
     "alter_collection": ("owner", "SELECT rag.alter_collection('docs', description => 'notes')"),
+    "set_enrichment": (
+        "owner",
+        """SELECT rag.set_enrichment('docs', '[{"field": "bird", "pattern": "bird"}]')""",
+    ),
     "set_chunking": ("owner", """SELECT rag.set_chunking('docs', '{"max_tokens": 128}')"""),
     "drop_collection": ("owner", "SELECT rag.drop_collection('docs')"),
     "drop_vector_index": ("owner", "SELECT rag.drop_vector_index('docs')"),
@@ -288,6 +298,7 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     a field and a source."""
     run = connection.execute
     run("SELECT rag.create_collection('docs', 'none', 3)")
+    run(f"SELECT rag.set_enrichment('docs', {RULES}), rag.queue_backlog()")
     run(
         "SELECT rag.index_field('docs', 'n', 'numeric'), rag.index_field('docs', 'day',"
         " 'timestamptz')"
@@ -314,6 +325,10 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")
     run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{ingest}')")
+    work = "SELECT rag.enrich_document(job_id, lease) FROM rag.take_jobs(9, kinds => '{enrich}')"
+    run(work)
+    run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), 'enrich')")
+    run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{enrich}')")
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
     run(
         """SELECT rag.put_eval_queries('faq', '[
