@@ -55,7 +55,8 @@ BEGIN
     _pattern := replace(rule ->> 'pattern', E'\\\\', '');
     IF _pattern ~ E'\\\\b' THEN
         RAISE EXCEPTION E'% has \\b in its pattern, which is a backspace to PostgreSQL', _name
-        USING ERRCODE = 'RG001', HINT = E'the edge of a word is \\y, its beginning \\m, its end \\M';
+        USING ERRCODE = 'RG001',
+            HINT = E'the edge of a word is \\y, its beginning \\m, its end \\M';
     END IF;
     IF _pattern ~ E'\\\\[1-9]' THEN
         RAISE EXCEPTION '% has a back reference in its pattern, which can take for ever', _name

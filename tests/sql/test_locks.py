@@ -346,6 +346,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         connection.execute(
             """CREATE FUNCTION public.judge(text, text, text[], text[]) RETURNS float8
                LANGUAGE sql RETURN 1"""
+        )
+        connection.execute(
             """SELECT rag.set_enrichment('own', '[{"field": "x", "pattern": "beta"}]'),
                       rag._queue_job(1, rag.document_id('own', 'fresh'), 'enrich')"""
         )
