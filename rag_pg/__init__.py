@@ -17,7 +17,14 @@ from rag_pg.errors import *  # noqa: F403
 from rag_pg.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from rag_pg.answer import AnswerContext, Strategy, register_strategy
+    from rag_pg.answer import (
+        AnswerContext,
+        McpTools,
+        SqlFunction,
+        Strategy,
+        function_tool,
+        register_strategy,
+    )
     from rag_pg.client import AsyncCollection, AsyncRag, Collection, Rag
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
@@ -27,6 +34,7 @@ if TYPE_CHECKING:
     from rag_pg.types import (
         AddReport,
         AdoptReport,
+        AgentTool,
         Answer,
         Capabilities,
         Citation,
@@ -53,10 +61,16 @@ if TYPE_CHECKING:
         SyncReport,
         Tool,
         ToolCall,
+        ToolResult,
         Usage,
     )
 
 _LAZY = {
+    "AgentTool": "rag_pg.types",
+    "McpTools": "rag_pg.answer",
+    "SqlFunction": "rag_pg.answer",
+    "function_tool": "rag_pg.answer",
+    "ToolResult": "rag_pg.types",
     "Answer": "rag_pg.types",
     "AnswerContext": "rag_pg.answer",
     "AsyncCollection": "rag_pg.client",
@@ -105,6 +119,11 @@ _LAZY = {
 __all__ = [
     "AddReport",
     "AdoptReport",
+    "AgentTool",
+    "McpTools",
+    "SqlFunction",
+    "ToolResult",
+    "function_tool",
     "Answer",
     "Capabilities",
     "AnswerContext",

@@ -11,17 +11,35 @@ from rag_pg.answer.strategy import (
     find_strategy,
     import_strategy,
     register_strategy,
+    strategy_with_tools,
 )
 from rag_pg.answer.stream import stream_events
+from rag_pg.answer.tools import (
+    BUILT_IN,
+    GivenTool,
+    GivenTools,
+    McpTools,
+    SqlFunction,
+    dates_tool,
+    function_tool,
+)
 
 __all__ = [
     "BUDGET_TOKENS",
+    "BUILT_IN",
     "AnswerContext",
     "Bounds",
+    "GivenTool",
+    "GivenTools",
+    "McpTools",
+    "SqlFunction",
     "Strategy",
     "answer_question",
+    "dates_tool",
     "find_strategy",
+    "function_tool",
     "import_strategy",
     "register_strategy",
+    "strategy_with_tools",
     "stream_events",
 ]

@@ -49,6 +49,17 @@ def find_strategy(strategy: str | Strategy) -> tuple[str, Strategy]:
     return strategy, _strategies[strategy]
 
 
+def strategy_with_tools(strategy: str | Strategy) -> str | Strategy:
+    """Return the strategy of a question that comes with tools: agent for auto, one of your own as
+    it is. Raises: InvalidInput for one that calls none."""
+    name, function = find_strategy(strategy)
+    if function is BUILT_IN["auto"]:
+        return "agent"
+    if function in BUILT_IN.values() and function is not BUILT_IN["agent"]:
+        raise InvalidInput(f"strategy {name} calls no tools; use agent, or leave tools out")
+    return strategy
+
+
 def import_strategy(name: str) -> str | Strategy:
     """Return the function that module:function names, another name as it is.
 

@@ -34,6 +34,10 @@ class Answers(OpenCollection):
             max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
                 with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
                 further step begins, but the answer is still written.
+            tools: what the model may call beside the collection's own, see docs/guides/tools.md:
+                functions, `AgentTool`, names of SQL functions ("schema.function") or
+                `SqlFunction`, `McpTools` or their servers ("stdio:…", "https://…"). With tools
+                auto is agent.
             options: as of `search`; limit, default 8: how many hits are shown to the model;
                 rerank: llm is the model that answers.
         Returns: the answer; when the strategy fails that of `single`, when the model fails that of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import cast
@@ -12,14 +12,18 @@ from rag_pg.answer import (
     BUDGET_TOKENS,
     AnswerContext,
     Bounds,
+    GivenTool,
+    GivenTools,
     Strategy,
     answer_question,
     find_strategy,
+    strategy_with_tools,
 )
+from rag_pg.client.tools import open_toolset, reader_within
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
-from rag_pg.search import Searcher, SearchOptions, check_names, combine, read_history
+from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
 from rag_pg.tracing import span
 from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataResult, Route
 
@@ -40,6 +44,7 @@ class AskOptions(SearchOptions, total=False):
     max_steps: int
     max_tokens: int | None
     max_cost: float | None
+    tools: Sequence[GivenTool]
 
 
 # What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
@@ -49,6 +54,7 @@ CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
     "rerank",
     "rerank_timeout",
     "now",
+    "tools",  # a function of the worker's, with the worker's rights
 }
 
 
@@ -90,6 +96,9 @@ def _ask(
         max_tokens=options.pop("max_tokens", None),
         max_cost=options.pop("max_cost", None),
     )
+    given_tools = GivenTools(options.pop("tools", ()), searcher.database)
+    if given_tools:
+        strategy = strategy_with_tools(strategy)
     find_strategy(strategy)  # a rewrite may cost a call of a model
     expand = check_expand(options.pop("expand", None))
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
@@ -136,7 +145,8 @@ def _ask(
         find=find,
         expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),
         budget_tokens=BUDGET_TOKENS if expand is None else EXPANDED_TOKENS,
-        read=read,
+        read=reader_within(read, searcher.database, searcher.info.name, given.get("filter")),
+        tools=lambda: open_toolset(given_tools, local_time(now, time_zone).date()),
         embedder=lambda: searcher.embedder,
         route=route,
         metadata=metadata,
@@ -152,7 +162,8 @@ def _ask(
         context.step(step.kind, seconds=step.seconds, usage=step.usage, **step.detail)
     for note in rewritten.notes:
         context.note(note)
-    answer = answer_question(rewritten.question, context, strategy=strategy, verify=verify)
+    with given_tools:
+        answer = answer_question(rewritten.question, context, strategy=strategy, verify=verify)
     return replace(answer, seconds=time.perf_counter() - started)
 
 

@@ -171,7 +171,7 @@ class Statements:
     def _tuples(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
         return self._fetch(tuple_row, statement, values)
 
-    def _scalars(self, statement: LiteralString, /, **values: object) -> list[Any]:
+    def _scalars(self, statement: LiteralString | sql.Composed, /, **values: object) -> list[Any]:
         return self._fetch(scalar_row, statement, values)
 
     def _scalar(self, statement: LiteralString, /, **values: object) -> Any:

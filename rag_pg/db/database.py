@@ -12,6 +12,7 @@ from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.enrichment import Enrichments
 from rag_pg.db.field import Fields
+from rag_pg.db.function import Functions
 from rag_pg.db.job import Jobs
 from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
@@ -28,6 +29,7 @@ class Database(
     Documents,
     Metadata,
     Enrichments,
+    Functions,
     Searches,
     Jobs,
     Workers,

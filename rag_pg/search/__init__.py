@@ -4,7 +4,7 @@ A question is embedded, searched for and its hits are reranked.
 """
 
 from rag_pg.search.options import SearchOptions, check_names
-from rag_pg.search.rewrite import Rewritten, Variant, combine, read_history
+from rag_pg.search.rewrite import Rewritten, Variant, combine, local_time, read_history
 from rag_pg.search.search import Searcher
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Variant",
     "check_names",
     "combine",
+    "local_time",
     "read_history",
 ]

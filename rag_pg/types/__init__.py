@@ -16,6 +16,7 @@ from rag_pg.types.document import (
     SyncReport,
 )
 from rag_pg.types.enrichment import Enrichment, RulePreview
+from rag_pg.types.function import FunctionArgument, FunctionInfo
 from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
@@ -45,6 +46,8 @@ __all__ = [
     "Finding",
     "Finish",
     "Freshness",
+    "FunctionArgument",
+    "FunctionInfo",
     "Hit",
     "Hits",
     "Job",

@@ -1,24 +1,35 @@
 """Calls of tools that a language model asks for -> their results, as texts to quote and to cite."""
 
 from rag_pg.answer.tools.calculate import calculate
-from rag_pg.answer.tools.dates import date_facts
+from rag_pg.answer.tools.dates import date_facts, dates_tool
 from rag_pg.answer.tools.figures import unfounded_figures
+from rag_pg.answer.tools.function import function_tool
+from rag_pg.answer.tools.given import GivenTool, GivenTools
+from rag_pg.answer.tools.mcp import McpTools
 from rag_pg.answer.tools.render import RESULT_TOKENS, Rendered, render
 from rag_pg.answer.tools.schema import check_tool, make_tool
+from rag_pg.answer.tools.sql_function import SqlFunction
 from rag_pg.answer.tools.text_protocol import MARK, describe_tools, parse_calls
-from rag_pg.answer.tools.toolbox import ToolBox
+from rag_pg.answer.tools.toolbox import BUILT_IN, ToolBox
 from rag_pg.types import AgentTool
 
 __all__ = [
+    "BUILT_IN",
     "MARK",
     "RESULT_TOKENS",
     "AgentTool",
+    "GivenTool",
+    "GivenTools",
+    "McpTools",
     "Rendered",
+    "SqlFunction",
     "ToolBox",
     "calculate",
     "check_tool",
     "date_facts",
+    "dates_tool",
     "describe_tools",
+    "function_tool",
     "make_tool",
     "parse_calls",
     "render",

@@ -6,10 +6,31 @@ import calendar
 import re
 from datetime import date, timedelta
 
+from rag_pg.answer.tools.schema import make_tool
 from rag_pg.errors import InvalidInput
+from rag_pg.types import AgentTool
 
 _STEP = re.compile(r"([+-]?\s*\d{1,6})\s*(day|week|month|quarter|year)s?", re.IGNORECASE)
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+def dates_tool(today: date) -> AgentTool:
+    """Return a tool that calculates with dates."""
+
+    def dates(**asked: str) -> dict[str, object]:
+        return date_facts(today, **asked)
+
+    text = {"type": "string"}
+    return make_tool(
+        "dates",
+        "Today's date, a weekday, a date before or after another, the days between two, or the"
+        " first and last day of a period.",
+        dates,
+        day={**text, "description": "such as 2026-11-22, or today", "default": "today"},
+        add={**text, "description": "such as -3 months or 10 days", "default": ""},
+        until={**text, "description": "count the days until this date", "default": ""},
+        period={"enum": ["", "week", "month", "quarter", "year"], "default": ""},
+    )
 
 
 def date_facts(

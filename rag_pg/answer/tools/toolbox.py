@@ -23,6 +23,7 @@ from rag_pg.types import AgentTool, Tool, ToolCall
 AT_ONCE = 4
 MOST_CALLS = 8  # of one completion
 AUXILIARY = frozenset({"calculate", "dates"})  # they tell nothing of the documents
+BUILT_IN = ("search", "get_document", "expand", "compare", "calculate")
 _ERROR_LENGTH = 1000
 _TOLD = 500  # characters of a result in a step
 
@@ -73,7 +74,8 @@ class ToolBox:
     def _description(self, tool: AgentTool) -> str:
         if tool.trusted:
             return tool.description
-        return self.numbered.fence.quote(f"description of {tool.name}", tool.description)
+        quoted = self.numbered.fence.quote(f"description of {tool.name}", tool.description)
+        return f"\n{quoted}"  # on lines of its own, wherever it stands
 
     def call(self, calls: Sequence[ToolCall]) -> list[str]:
         """Return the results of calls as texts, in their order; what is wrong with one is a result.
@@ -91,7 +93,8 @@ class ToolBox:
         for call in calls:
             tool = self._tools.get(call.name)
             writes = tool is not None and not tool.read_only
-            if group and (writes or len(group) == AT_ONCE):
+            full = len(group) == AT_ONCE or _same(call) in map(_same, group)
+            if group and (writes or full):
                 yield group
                 group = []
             group.append(call)
