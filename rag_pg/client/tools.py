@@ -15,7 +15,7 @@ from rag_pg.types import Document, Toolset
 def open_toolset(given: GivenTools, today: date) -> Toolset:
     """Return the tools that a model may call beside searching and calculating."""
     built_in = [dates_tool(today)]
-    tools, notes = given.open([*BUILT_IN, *(tool.name for tool in built_in)])
+    tools, notes = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
     return Toolset(tools=[*built_in, *tools], notes=notes)
 
 

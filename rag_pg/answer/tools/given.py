@@ -61,7 +61,7 @@ class GivenTools:
                     " function, or McpTools"
                 )
 
-    def open(self, built_in: Sequence[str]) -> tuple[list[AgentTool], list[str]]:
+    def offer(self, built_in: Sequence[str]) -> tuple[list[AgentTool], list[str]]:
         """Return the tools, and notes of those that could not be had.
 
         Args:
