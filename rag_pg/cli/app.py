@@ -17,6 +17,7 @@ from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
 from rag_pg.cli.enrich import enrich
 from rag_pg.cli.jobs import doctor, jobs, status
+from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
 from rag_pg.cli.terminal import write, write_message
@@ -89,7 +90,7 @@ GROUPS = {
         index_field,
         drop,
     ),
-    "Search": (search, ask, demo),
+    "Search": (search, ask, mcp, demo),
     "Work": (worker, status, jobs, doctor, reembed, rechunk, enrich, spaces),
 }
 for group, commands in GROUPS.items():

@@ -8,6 +8,7 @@ so threads are the right tool.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
@@ -104,6 +105,16 @@ class AsyncRag:
             index_options=index_options,
         )
         return AsyncCollection(self, opened)
+
+    async def get_collection(self, name: str) -> AsyncCollection:
+        """See Rag.get_collection."""
+        return AsyncCollection(self, await self.run(self._sync.get_collection, name))
+
+    def with_settings(self, settings: Mapping[str, str]) -> AsyncRag:
+        """See Rag.with_settings."""
+        other = copy.copy(self)
+        other._sync = self._sync.with_settings(settings)
+        return other
 
     async def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """See Rag.worker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from types import TracebackType
@@ -79,6 +80,17 @@ class Rag:
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
         return schema.upgrade(self.dsn)
+
+    def with_settings(self, settings: Mapping[str, str]) -> Rag:
+        """Return this client with settings of the database that hold for each of its statements,
+        e.g. {"transaction_read_only": "on"}.
+
+        It shares the connections and the models, and is closed with what it was made from.
+        """
+        other = copy.copy(self)
+        other._database = self.database.with_settings(settings)
+        other._collections = {}
+        return other
 
     @property
     def database(self) -> Database:
@@ -221,11 +233,11 @@ class Rag:
             given["offset"] = given.pop("result_offset")
         check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
         given |= {"limit": asked["limit"], "filter": asked["filter"]}
-        return asdict(self._current(collection).ask(asked["question"], **given))
+        return asdict(self.get_collection(collection).ask(asked["question"], **given))
 
-    def _current(self, name: str) -> Collection:
-        """A collection as its settings are now; the same object, with the vectors of its recent
-        queries, until they change."""
+    def get_collection(self, name: str) -> Collection:
+        """Open a collection that exists, as its settings are now; the same object, with the
+        vectors of its recent queries, until they change. Raises NotFound."""
         info = self.info(name)
         known = self._collections.get(name)
         if known is None or known.info != info:

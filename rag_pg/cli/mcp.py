@@ -1,0 +1,92 @@
+"""`rag-pg mcp`: let programs ask, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rag_pg.cli.options import Dsn, open_client
+from rag_pg.cli.terminal import write_message
+from rag_pg.errors import InvalidInput, ModelUnavailable
+
+
+def mcp(
+    http: Annotated[
+        str | None,
+        typer.Option(help="Serve at HOST:PORT, path /mcp; without it on stdin and stdout."),
+    ] = None,
+    collections: Annotated[
+        list[str] | None, typer.Option("--collection", "-c", help="Only these; repeatable.")
+    ] = None,
+    document_url: Annotated[
+        str | None,
+        typer.Option(help="Where people read a document: https://wiki.example/{+uri}."),
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(help="Of an answer, at most.")] = 8000,
+    timeout: Annotated[float, typer.Option(help="Seconds of an answer, at most.")] = 60.0,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", help="A name that clients call it by; repeatable."),
+    ] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="Over HTTP only for who brings one of its keys.")
+    ] = None,
+    no_key: Annotated[
+        bool, typer.Option("--no-key", help="For everybody who reaches it over the network.")
+    ] = False,
+    dsn: Dsn = None,
+) -> None:
+    """Let AI clients search, ask and count: a server of the Model Context Protocol. Read only."""
+    # stdout is the protocol's
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
+    logging.getLogger("mcp.server.mcpserver").setLevel(logging.WARNING)
+    try:
+        from rag_pg.mcp import (
+            KeyVerifier,
+            http_app,
+            is_local,
+            make_server,
+            parse_address,
+            read_keys,
+        )
+    except ImportError as exc:
+        raise ModelUnavailable(
+            f"the MCP server needs a library that is not here ({exc.name}): pip install"
+            ' "rag-pg[mcp]"'
+        ) from exc
+    address = None if http is None else parse_address(http)
+    if address is None and (allowed_hosts or key_file or no_key):
+        raise InvalidInput("--allowed-host, --key-file and --no-key are of --http")
+    if address and not (is_local(address[0]) or key_file or no_key):
+        raise InvalidInput(
+            f"{address[0]} is reached from elsewhere: give --key-file FILE, or --no-key where"
+            " something before it checks who asks"
+        )
+    keys = None if key_file is None else KeyVerifier(read_keys(key_file))
+    with open_client(dsn) as rag:
+        server = make_server(
+            rag,
+            collections=collections or None,
+            document_url=document_url,
+            max_tokens=max_tokens,
+            timeout=timeout,
+            verifier=keys,
+        )
+        if address is None:
+            server.run("stdio")
+            return
+        import uvicorn
+
+        app = http_app(server, address[0], allowed_hosts=allowed_hosts or ())
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        with socket.create_server(address, family=family) as listener:
+            port = listener.getsockname()[1]
+            shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+            write_message(f"serving at http://{shown}:{port}/mcp")
+            config = uvicorn.Config(app, log_config=None, access_log=False)
+            uvicorn.Server(config).run(sockets=[listener])

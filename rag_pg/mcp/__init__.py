@@ -1,0 +1,19 @@
+"""a call of an MCP client -> what a role may read: typed, quoted as data, below a cap of tokens.
+
+Nothing is written: each statement is sent in a read-only transaction.
+"""
+
+from rag_pg.mcp.http import KeyVerifier, http_app, is_local, parse_address, read_keys
+from rag_pg.mcp.server import MAX_TOKENS, TIMEOUT, RagServer, make_server
+
+__all__ = [
+    "MAX_TOKENS",
+    "TIMEOUT",
+    "KeyVerifier",
+    "RagServer",
+    "http_app",
+    "is_local",
+    "make_server",
+    "parse_address",
+    "read_keys",
+]
