@@ -45,6 +45,14 @@ class Compared:
 class Spaces(Statements):
     """Embedding spaces: built, compared, activated."""
 
+    def measure_spaces(self, collections: Sequence[str] | None) -> int:
+        return int(
+            self._scalar(
+                "SELECT rag.measure_spaces(%(collections)s::pg_catalog.text[])",
+                collections=None if collections is None else list(collections),
+            )
+        )
+
     def create_space(
         self,
         collection: str,

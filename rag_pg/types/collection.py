@@ -46,6 +46,8 @@ class Space:
     fingerprint: str | None
     created_at: datetime
     activated_at: datetime | None
+    similarity_mean: float | None
+    similarity_spread: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

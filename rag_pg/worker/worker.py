@@ -142,6 +142,8 @@ class Worker:
                 with ThreadPoolExecutor(self.concurrency, "rag-pg-pipeline") as threads:
                     claimed = sum(threads.map(lambda pipeline: pipeline.drain(), self._embedding))
             claimed += self._enriching.drain()  # of what was just stored
+        if claimed:
+            self.database.measure_spaces(self._heartbeat.collections)
         self._raise_mismatch()
         return claimed
 

@@ -39,6 +39,8 @@ BEGIN
      $$SELECT * FROM rag.index_progress()$$),
     ('Embedding spaces', 'create_space', 'Begin with another model''s vectors',
      $$SELECT rag.create_space('docs', 'other-model', 3)$$),
+    ('Embedding spaces', 'measure_spaces', 'How their cosines are spread, where that is due',
+     $$SELECT rag.measure_spaces(ARRAY['docs'])$$),
     ('Embedding spaces', 'list_spaces', 'Spaces and their progress',
      $$SELECT * FROM rag.list_spaces('docs')$$),
     ('Embedding spaces', 'compare_spaces', 'What the spaces find for the same queries',

@@ -7,6 +7,7 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     RETURN QUERY SELECT 'leftovers', 0;
+    RETURN QUERY SELECT 'spaces', 0;
     RETURN QUERY SELECT 'source', d.id FROM rag.due_sources(retry_broken => true) AS d (id);
     RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at
         IS NULL
@@ -18,7 +19,7 @@ $$;
 
 COMMENT ON FUNCTION rag.maintenance_steps() IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
-reads), source (one batch of subject, a source, broken ones included), keywords (merge and compact
+reads), spaces (rag.measure_spaces), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), dropped (remove dropped collections).$$;
 
 
@@ -104,6 +105,8 @@ BEGIN
             WHEN 'keywords' THEN
                 SELECT k.merged, k.compacted INTO merged, compacted
                     FROM rag._maintain_keywords(subject) AS k;
+            WHEN 'spaces' THEN
+                PERFORM rag.measure_spaces();
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE

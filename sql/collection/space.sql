@@ -231,7 +231,9 @@ RETURNS TABLE (space_id integer, collection_name text, model text, dimensions in
     distance text, state text,
                embedded bigint, chunks bigint, share double precision, waiting bigint,
                    failed bigint, bytes bigint,
-               index_state text, fingerprint text, created_at timestamptz, activated_at timestamptz)
+               index_state text, fingerprint text, created_at timestamptz,
+                   activated_at timestamptz,
+               similarity_mean double precision, similarity_spread double precision)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
@@ -262,7 +264,9 @@ BEGIN
                    count(*) FILTER (WHERE x.state = 'dead'),
                pg_total_relation_size(to_regclass(format('rag.%I',
                    'embeddings_' || _space.space_id))),
-               rag._index_state(_space), _space.fingerprint, _space.created_at, _space.activated_at
+               rag._index_state(_space), _space.fingerprint, _space.created_at,
+                   _space.activated_at,
+               _space.similarity_mean, _space.similarity_spread
         FROM rag.jobs AS x
         WHERE x.collection_id = _space.collection_id AND x.space_id = _space.space_id;
     END LOOP;
@@ -274,6 +278,8 @@ $$Embedding spaces and their progress. state: building, active (searched) or ret
 kept up to date for rag.rollback_space until it is dropped).
 
 embedded: chunks with a vector, of chunks, and as a share. waiting, failed: embed jobs of the space.
+similarity_mean, similarity_spread: of the cosines between its own vectors, see rag.measure_spaces;
+NULL: not measured.
 bytes: with the index. index_state: ready, building, missing, invalid or none, see
 rag._index_state.$$;
 

@@ -93,6 +93,7 @@ DECLARE
     _memory text := current_setting('maintenance_work_mem');
     _workers text := current_setting('max_parallel_maintenance_workers');
 BEGIN
+    PERFORM rag._measure_similarity(of_space.space_id);
     IF of_space.index_options ->> 'kind' = 'exact' THEN
         RETURN;
     END IF;

@@ -87,10 +87,13 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _space rag.spaces := rag._require_active_space(request.collection_key);
+    _mean double precision;
+    _factor double precision;
 BEGIN
+    SELECT s.subtracted, s.factor INTO _mean, _factor FROM rag._similarity_scale(_space) AS s;
     IF _space.distance = 'cosine' THEN
         RETURN ARRAY(
-            SELECT nullif(1 - c.vector_distance, 'NaN')
+            SELECT (nullif(1 - c.vector_distance, 'NaN') - _mean) * _factor
             FROM unnest(candidates) WITH ORDINALITY
                 AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
                     rank)
@@ -99,8 +102,8 @@ BEGIN
     END IF;
     RETURN ARRAY(
         SELECT CASE WHEN c.vector_distance IS NOT NULL
-                    THEN nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding),
-                        'NaN') END
+                    THEN (nullif(1 - (e.embedding OPERATOR({vector}.<=>) request.query_embedding),
+                        'NaN') - _mean) * _factor END
         FROM unnest(candidates) WITH ORDINALITY
             AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score, rank)
         LEFT JOIN rag._read_vectors(_space.space_id,
@@ -112,5 +115,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._cosine_similarities(rag.search_arguments, rag.candidate[]) IS
-$$The cosine similarity of each candidate to the query, -1 to 1, whatever the collection's distance;
-NULL without a vector.$$;
+$$The similarity of each candidate to the query, whatever the collection's distance: its cosine, by
+the scale of its space (rag._similarity_scale); NULL without a vector.$$;

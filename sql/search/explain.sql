@@ -76,6 +76,9 @@ BEGIN
         'keyword', _keyword,
         'fusion', jsonb_build_object(
             'kind', _request.fusion, 'candidates', cardinality(_candidates),
+            'similarity', (SELECT jsonb_build_object('subtracted', round(s.subtracted::numeric, 4),
+                    'factor', round(s.factor::numeric, 4))
+                FROM rag._similarity_scale(rag._active_space(_key)) AS s),
             'vector_share', CASE WHEN _request.fusion <> 'rrf' AND _candidates IS NOT NULL
                 THEN round(rag._fusion_alpha(_request, _candidates)::numeric, 4) END),
         'hits', coalesce((

@@ -198,7 +198,10 @@ DECLARE
     _vectors {vector}.halfvec[];
     _nearest double precision[];    -- of each one left: its greatest similarity to one chosen
     _position integer;
+    _mean double precision;
+    _factor double precision;
 BEGIN
+    SELECT s.subtracted, s.factor INTO _mean, _factor FROM rag._similarity_scale(space) AS s;
     IF array_ndims(chunk_keys) > 1 OR array_position(chunk_keys, NULL) IS NOT NULL
         OR cardinality(chunk_keys) <> cardinality(scores) THEN
         RAISE EXCEPTION 'the chunks and their scores are no two lists of one length'
@@ -226,7 +229,8 @@ BEGIN
         _chosen := _chosen || _left[_position];
         _left[_position] := NULL;
         SELECT array_agg(greatest(u.nearest,
-            nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_position]), 'NaN'))
+            (nullif(1 - (u.vector OPERATOR({vector}.<=>) _vectors[_position]), 'NaN') - _mean)
+                * _factor)
                 ORDER BY u.position)
         INTO _nearest
         FROM unnest(_vectors, _nearest) WITH ORDINALITY AS u (vector, nearest, position);
@@ -238,8 +242,9 @@ $$;
 COMMENT ON FUNCTION rag.diversify(rag.spaces, bigint[], double precision[], integer,
     double precision) IS
 $$result_limit of the chunks by maximal marginal relevance, the best first: each next one maximises
-(1 - diversity) * relevance - diversity * (greatest cosine similarity to one chosen before).
+(1 - diversity) * relevance - diversity * (greatest similarity to one chosen before).
 
+similarity: the cosine, by the scale of the space (rag._similarity_scale).
 relevance: the score, scaled to 0 to 1 over the chunks. diversity: 0 (the order of the scores) to 1.
 A chunk without a vector (or with one of length 0) is like no other. Source: Carbonell, Goldstein,
 SIGIR 1998.$$;

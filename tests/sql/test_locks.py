@@ -44,6 +44,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "index_progress": ("rag.index_progress()",),
     "create_space": ("rag.create_space('own', 'another', 4)",),
     "list_spaces": ("rag.list_spaces('own')",),
+    "collection_version": ("rag.collection_version('own')",),
+    "measure_spaces": ("rag.measure_spaces(ARRAY['own'])",),
     "compare_spaces": (
         """rag.compare_spaces('own',
            '[{"query": "q", "embeddings": {"1": [1, 0, 0]}, "relevant": ["d1"]}]')""",
@@ -472,7 +474,8 @@ def test_a_session_that_has_searched_and_written_for_long_locks_its_own(many: Ma
 def test_the_client_names_no_partitioned_table_and_calls_what_is_called_here() -> None:
     tables = re.compile(r"\brag\.(documents|chunks|embeddings|keyword_\w+)\b(?! is )")
     calls = re.compile(r"(?:FROM|SELECT|CALL|LATERAL|,)\s+rag\.(\w+)\(")
-    sources = {p.name: p.read_text() for p in sorted((ROOT / "rag_pg").glob("**/*.py"))}
+    paths = sorted((ROOT / "rag_pg").glob("**/*.py"))
+    sources = {str(p.relative_to(ROOT)): p.read_text() for p in paths}
     assert [(n, m[0]) for n, s in sources.items() for m in tables.finditer(s)] == []
     called = {m[1] for s in sources.values() for m in calls.finditer(s)}
     assert len(called) > 30
