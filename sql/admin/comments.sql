@@ -37,7 +37,7 @@ activated_at  when it was last made the one that is searched
 dropped_at  when it was dropped; its empty partition awaits removal
 similarity_mean  mean of the cosines between its own vectors, by a sample; NULL: not measured
 similarity_spread  their standard deviation, 0.008 to 0.3; a hybrid search weighs cosines by it
-measured_chunks  chunks of the collection when that was measured; done anew when they have doubled$$),
+measured_chunks  chunks of the collection when that was measured; again when they have doubled$$),
 ('fields',
  'Metadata fields declared by rag.index_field.
 Each has indexes on the collection''s partitions.',

@@ -19,7 +19,8 @@ $$;
 
 COMMENT ON FUNCTION rag.maintenance_steps() IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
-reads), spaces (rag.measure_spaces), source (one batch of subject, a source, broken ones included), keywords (merge and compact
+reads), spaces (rag.measure_spaces), source (one batch of subject, a source, broken ones included),
+keywords (merge and compact
 those of subject, a collection), dropped (remove dropped collections).$$;
 
 
