@@ -38,7 +38,8 @@ result:
     a = v / (v + k),  v = vector_weight * (8 * cosine_lead)^(2/3),  k = keyword_weight *
         keyword_lead^(2/3)
 Candidates are the chunks of either leg, each with its exact cosine similarity, by the scale of its
-space, and its exact BM25 score. cosine_lead: the best cosine less the mean of the ten best. NULL (no
+space, and its exact BM25 score. cosine_lead: the best cosine less the mean of the ten best. NULL
+(no
 vectors) gives 0:
 keywords alone. keyword_lead: 1 less the mean of the ten best keyword_score / best keyword_score; a
 candidate that matches no word counts as 0; leads below 0.05 count as 0.05. NULL (no word of the
@@ -134,6 +135,7 @@ $$The candidates with their fused scores, best first.
 
 rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto:
 vector_share * similarity + (1 - vector_share) * keyword_score / (the query's best keyword
-score), the similarity by rag._similarity_scale, whatever the collection's distance; a chunk that has
+score), the similarity by rag._similarity_scale, whatever the collection's distance; a chunk that
+has
 no vector yet counts as the least
 similar candidate.$$;
