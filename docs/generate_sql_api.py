@@ -51,6 +51,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "create_space",
             "list_spaces",
+            "measure_spaces",
             "compare_spaces",
             "activate_space",
             "rollback_space",
