@@ -59,6 +59,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "assert_active_space",
         ),
     ),
+    "Cache": (
+        "What clients computed once and read again while nothing that it depends on has changed.",
+        ("read_cache", "read_similar", "write_cache", "cache_stats", "clear_cache"),
+    ),
     "Documents": (
         (
             "A document is a text with a uri, a title and metadata. Putting it queues the work that"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         function_tool,
         register_strategy,
     )
+    from rag_pg.cache import Cache
     from rag_pg.client import AsyncCollection, AsyncRag, Collection, Rag
     from rag_pg.config import Settings
     from rag_pg.load import load_bytes
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         AdoptReport,
         AgentTool,
         Answer,
+        CacheStats,
         Capabilities,
         Citation,
         CollectionInfo,
@@ -90,6 +92,8 @@ _LAZY = {
     "Settings": "rag_pg.config",
     "AddReport": "rag_pg.types",
     "AdoptReport": "rag_pg.types",
+    "Cache": "rag_pg.cache",
+    "CacheStats": "rag_pg.types",
     "CollectionInfo": "rag_pg.types",
     "CollectionStats": "rag_pg.types",
     "Finding": "rag_pg.types",
@@ -129,6 +133,8 @@ __all__ = [
     "AnswerContext",
     "AsyncCollection",
     "AsyncRag",
+    "Cache",
+    "CacheStats",
     "Citation",
     "Collection",
     "CollectionInfo",

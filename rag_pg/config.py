@@ -37,6 +37,8 @@ class Settings:
     llm: what answers questions: extractive, gemini[:<model>], openai:<model>, anthropic:<model>
         or local.
     helper_llm: the language model for rewrites, checks and extraction; None: llm does these too.
+    cache: what is kept in the database: off, all, or some of embeddings, completions, searches and
+    answers, with commas between.
     pool_size: connections a `Rag` holds open at most, and calls an `AsyncRag` runs at once;
     a worker has more.
     """
@@ -48,6 +50,7 @@ class Settings:
     e5_path: Path | None = None
     llm: str = "extractive"
     helper_llm: str | None = None
+    cache: str = "embeddings"
     pool_size: int = 4
 
     @classmethod

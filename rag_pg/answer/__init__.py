@@ -10,6 +10,7 @@ from rag_pg.answer.strategy import (
     answer_question,
     find_strategy,
     import_strategy,
+    is_built_in,
     register_strategy,
     strategy_with_tools,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "find_strategy",
     "function_tool",
     "import_strategy",
+    "is_built_in",
     "register_strategy",
     "strategy_with_tools",
     "stream_events",

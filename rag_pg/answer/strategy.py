@@ -60,6 +60,12 @@ def strategy_with_tools(strategy: str | Strategy) -> str | Strategy:
     return strategy
 
 
+def is_built_in(strategy: str) -> bool:
+    """Whether a name is that of a strategy of this program's, and no program has registered another
+    function under it."""
+    return strategy in BUILT_IN and _strategies.get(strategy) is BUILT_IN[strategy]
+
+
 def import_strategy(name: str) -> str | Strategy:
     """Return the function that module:function names, another name as it is.
 

@@ -131,6 +131,8 @@ class AsyncRag:
     embedder_of = Threaded(Rag.embedder_of)
     reranker = Threaded(Rag.reranker)
     info = Threaded(Rag.info)
+    cache_stats = Threaded(Rag.cache_stats)
+    clear_cache = Threaded(Rag.clear_cache)
 
 
 class AsyncCollection:

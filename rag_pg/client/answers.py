@@ -38,6 +38,9 @@ class Answers(OpenCollection):
                 functions, `AgentTool`, names of SQL functions ("schema.function") or
                 `SqlFunction`, `McpTools` or their servers ("stdio:…", "https://…"). With tools
                 auto is agent.
+            cache: True: an answer that was given before is given again while neither the collection
+                nor the caller's rights have changed, and this one is kept; False: nothing is read
+                from the cache or kept; None: as the client's settings say.
             options: as of `search`; limit, default 8: how many hits are shown to the model;
                 rerank: llm is the model that answers.
         Returns: the answer; when the strategy fails that of `single`, when the model fails that of

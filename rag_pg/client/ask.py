@@ -19,8 +19,9 @@ from rag_pg.answer import (
     find_strategy,
     strategy_with_tools,
 )
+from rag_pg.client.kept import answer_scope, ask_kept
 from rag_pg.client.tools import open_toolset, reader_within
-from rag_pg.errors import InvalidInput
+from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
@@ -73,12 +74,54 @@ def ask(
         read: the document of a uri. listener: is called with every event but the answer.
     """
     with span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current:
-        answer = _ask(question, options, searcher, models, read, listener)
+        answer = _ask_or_give_again(question, options, searcher, models, read, listener)
         current.set_attribute("rag_pg.strategy", answer.strategy)
         current.set_attribute("rag_pg.found", answer.found)
         current.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
         current.set_attribute("gen_ai.usage.output_tokens", answer.usage.answer_tokens)
     return answer
+
+
+def _ask_or_give_again(
+    question: str,
+    options: AskOptions,
+    searcher: Searcher,
+    models: Models,
+    read: Callable[[str], Document | None],
+    listener: Callable[[Event], None] | None,
+) -> Answer:
+    """The answer of the cache, where answers are kept; else one that is made now."""
+
+    def ask_now() -> Answer:
+        return _ask(question, options, searcher, models, read, listener)
+
+    entries = searcher.entries(options.get("cache"))
+    if entries is None or not entries.settings.answers or not isinstance(question, str):
+        return ask_now()
+    others = {k: v for k, v in options.items() if k not in ("cache", "llm", "helper_llm")}
+    try:
+        scope = answer_scope(
+            others,
+            question=question,
+            collection=searcher.info.name,
+            model=_opened(models.llm, options.get("llm")),
+            helper_llm=_opened(models.helper_llm, options.get("helper_llm")),
+            embedder=lambda: searcher.embedder,
+        )
+    except RagError:  # it is raised, or noted, where it is met
+        scope = None
+    if scope is None:
+        return ask_now()
+
+    def ask_anew() -> Answer:
+        searcher.forget_metadata()
+        return ask_now()
+
+    return ask_kept(question, scope, entries, searcher.info.name, listener, ask_anew)
+
+
+def _opened(open_llm: Callable[[str | None], LLM | None], llm: str | LLM | None) -> LLM | None:
+    return open_llm(llm) if isinstance(llm, str | None) else llm
 
 
 def _ask(
@@ -102,8 +145,8 @@ def _ask(
     find_strategy(strategy)  # a rewrite may cost a call of a model
     expand = check_expand(options.pop("expand", None))
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
-    model = models.llm(llm) if isinstance(llm, str | None) else llm
-    helper_llm = models.helper_llm(helper) if isinstance(helper, str | None) else helper
+    model, helper_llm = _opened(models.llm, llm), _opened(models.helper_llm, helper)
+    cache = options.get("cache")
     rewrites, history = options.pop("rewrite", ()), options.pop("history", ())
     given = cast(SearchOptions, options)
     if given.get("rerank") == "llm" and model is not None:
@@ -119,6 +162,7 @@ def _ask(
         filter=given.get("filter"),
         now=now,
         time_zone=time_zone,
+        cache=cache,
     )
 
     def find(query: str, **changed: object) -> Hits:
@@ -136,6 +180,7 @@ def _ask(
             reads=None if reads is None else int(WHOLE_SHARE * reads),
             now=now,
             time_zone=time_zone,
+            cache=cache,
         )
 
     def metadata(query: MetadataQuery) -> MetadataResult:

@@ -22,6 +22,7 @@ class OpenCollection:
             read=rag.database.get_collection,
             embedder=partial(rag.models.embedder_of, rag.database),
             reranker=rag.models.reranker,
+            entries=rag.cache_entries,
             llm=lambda name: rag.models.helper_llm(name) or rag.models.llm(name),
         )
 

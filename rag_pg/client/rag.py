@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from types import TracebackType
 from typing import Any
 
+from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.ask import CALLERS_OPTIONS
 from rag_pg.client.collection import Collection
 from rag_pg.config import Settings
@@ -17,7 +18,7 @@ from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models
 from rag_pg.search import check_names
-from rag_pg.types import AdoptReport, CollectionInfo, StatusLine
+from rag_pg.types import AdoptReport, CacheStats, CollectionInfo, StatusLine
 from rag_pg.worker import Worker
 
 COLLECTIONS_CACHED = 100
@@ -30,6 +31,8 @@ class Rag:
         dsn: a libpq connection string; None: RAG_PG_DSN, else an embedded server under RAG_PG_HOME,
             whose schema is kept up to date by itself. Elsewhere call `upgrade` once.
         settings: instead of the RAG_PG_* environment.
+        cache: what is kept in the database, to be read again while nothing that it depends on has
+            changed; False: nothing; None: as the settings say.
         embedders: further embedders by the prefix of their name, e.g. {"mine": open_mine}.
     """
 
@@ -38,11 +41,14 @@ class Rag:
         dsn: str | None = None,
         *,
         settings: Settings | None = None,
+        cache: Cache | bool | None = None,
         embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
     ) -> None:
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
         self.models = Models(self.settings, embedders=embedders)
+        kept = Entries(lambda: self.database, OFF, UseCounter(lambda: self.database))
+        self.cache_entries = replace(kept, settings=parse_cache(self.settings.cache)).wanted(cache)
         self._database: Database | None = None
         self._collections: dict[str, Collection] = {}  # that a worker was asked about
 
@@ -72,6 +78,7 @@ class Rag:
 
     def close(self) -> None:
         if self._database is not None:
+            self.cache_entries.uses.flush()
             self._database.close()
             self._database = None
 
@@ -150,6 +157,18 @@ class Rag:
         Raises: InvalidInput (another topic).
         """
         return self.database.status(topics)
+
+    def cache_stats(self) -> list[CacheStats]:
+        """What the cache holds and has saved, by collection and kind."""
+        self.cache_entries.uses.flush()
+        return self.database.cache_stats()
+
+    def clear_cache(self, collection: str | None = None) -> int:
+        """Empty the cache of a collection, None: all of it; return how many entries there were.
+
+        Raises NotFound.
+        """
+        return self.database.clear_cache(collection)
 
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from rag_pg.cache import Entries
 from rag_pg.config import Settings
 from rag_pg.db import Database
 from rag_pg.providers import Models
@@ -17,6 +18,7 @@ class Resources(Protocol):
     dsn: str | None
     settings: Settings
     models: Models
+    cache_entries: Entries
 
     @property
     def database(self) -> Database: ...

@@ -63,6 +63,9 @@ class Searching(Documents):
                 else RAG_PG_LLM.
             now, time_zone: what relative dates of the query refer to; default: the clock, and the
                 machine's zone, else an IANA name such as Europe/Zurich.
+            cache: True: hits that were found before are given again while neither the collection
+                nor the caller's rights have changed, and these are kept; False: nothing is read
+                from the cache or kept; None: as the client's settings say.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better,

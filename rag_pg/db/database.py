@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rag_pg.db.admin import Admin
 from rag_pg.db.budget import Budgets
+from rag_pg.db.cache import CacheEntries
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.enrichment import Enrichments
@@ -34,6 +35,7 @@ class Database(
     Jobs,
     Workers,
     Budgets,
+    CacheEntries,
     Requests,
     Sources,
     Admin,

@@ -52,6 +52,11 @@ class ChatModel:
         self.capabilities = capabilities
         self._connection = connection
 
+    @property
+    def fingerprint(self) -> str:
+        """What its answers depend on beside what it is asked: which model, and where."""
+        return f"{self.name} at {self._connection.url}"
+
     def load(self) -> None:
         """Import the SDK and read the key, which the first call does else; nothing is connected.
 

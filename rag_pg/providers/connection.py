@@ -148,12 +148,17 @@ class Connection(Generic[C]):
             return pause if pause <= self._patience else None
         return PAUSES.pause(failures) if isinstance(exc, Retryable) else None
 
+    @property
+    def url(self) -> str:
+        """Where the provider is asked."""
+        url = self._given_url or os.environ.get(self.provider.url_setting)
+        return (url or self.provider.url).rstrip("/")
+
     def open(self) -> C:
         """Return the SDK, imported and given its key. Raises: ProviderAuth, ModelUnavailable."""
         with self._lock:
             if self._sdk is None:
-                url = self._given_url or os.environ.get(self.provider.url_setting)
-                url = (url or self.provider.url).rstrip("/")
+                url = self.url
                 own = url == self.provider.url
                 key = self._find_key(needed=own or not self.provider.free_elsewhere)
                 self._access = Access(key=key, url=url, timeout=self._timeout, own=own)

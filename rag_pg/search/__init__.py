@@ -4,7 +4,14 @@ A question is embedded, searched for and its hits are reranked.
 """
 
 from rag_pg.search.options import SearchOptions, check_names
-from rag_pg.search.rewrite import Rewritten, Variant, combine, local_time, read_history
+from rag_pg.search.rewrite import (
+    Rewritten,
+    Variant,
+    combine,
+    find_period,
+    local_time,
+    read_history,
+)
 from rag_pg.search.search import Searcher
 
 __all__ = [
@@ -14,6 +21,7 @@ __all__ = [
     "Variant",
     "check_names",
     "combine",
+    "find_period",
     "local_time",
     "read_history",
 ]

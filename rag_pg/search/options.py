@@ -7,6 +7,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from typing import Any, TypedDict
 
+from rag_pg.cache import Cache
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM, Reranker
 from rag_pg.types import Message
@@ -42,6 +43,7 @@ class SearchOptions(StatementOptions, total=False):
     helper_llm: str | LLM | None
     now: datetime | None
     time_zone: str | None
+    cache: bool | Cache | None
 
 
 def check_names(

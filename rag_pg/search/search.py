@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Unpack, cast
 
+from rag_pg.cache import Cache, Entries, keep_completions
 from rag_pg.db import Database, plain_arguments
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.search.kept import find_kept, search_key
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.passages import join_hits
@@ -33,6 +35,7 @@ from rag_pg.types import (
     Message,
     MetadataQuery,
     MetadataResult,
+    Method,
     Route,
     Vectors,
 )
@@ -46,7 +49,7 @@ class Searcher:
 
     Args:
         read: the collection's settings as they are now. embedder, reranker, llm: open one by its
-            name, the first by the collection's.
+            name, the first by the collection's. entries: the cache; None: there is none.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Searcher:
         embedder: Callable[[str], Embedder],
         reranker: Callable[[str], Reranker],
         llm: Callable[[str | None], LLM | None],
+        entries: Entries | None = None,
     ) -> None:
         self.database = database
         self.info = info
@@ -66,6 +70,7 @@ class Searcher:
         self._open_reranker = reranker
         self._embedder: Embedder | None = None
         self._open_llm = llm
+        self._entries = entries
         self._vectors: QueryVectors | None = None
         self._metadata = CollectionMetadata(database, info.name)
         self._status: str | None = None
@@ -83,6 +88,14 @@ class Searcher:
         self.info = self._read(self.info.name)
         self._embedder = None
         self._vectors = None
+        self.forget_metadata()
+
+    def entries(self, cache: bool | Cache | None = None) -> Entries | None:
+        """Return the cache as a call wants it; see `Entries.wanted`."""
+        return None if self._entries is None else self._entries.wanted(cache)
+
+    def forget_metadata(self) -> None:
+        """Read the declared fields and their values anew when they are next needed."""
         self._metadata = CollectionMetadata(self.database, self.info.name)
 
     def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits:
@@ -97,6 +110,7 @@ class Searcher:
             filter=options.get("filter"),
             now=options.pop("now", None),
             time_zone=options.pop("time_zone", None),
+            cache=options.get("cache"),
         )
         hits = self.find(rewritten, **options)
         hits.seconds = time.perf_counter() - started
@@ -112,6 +126,7 @@ class Searcher:
         filter: Mapping[str, Any] | None = None,
         now: datetime | None = None,
         time_zone: str | None = None,
+        cache: bool | Cache | None = None,
     ) -> Rewritten:
         """Return what a question asks to search for; see `rewrite_question`.
 
@@ -133,6 +148,7 @@ class Searcher:
         if not names and not history:
             return Rewritten(question=question, variants=(Variant(query=question),))
         llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
+        llm = keep_completions(llm, self.entries(cache))
         return rewrite_question(
             question,
             names,
@@ -152,6 +168,7 @@ class Searcher:
         reads: int | None = None,
         now: datetime | None = None,
         time_zone: str | None = None,
+        cache: bool | Cache | None = None,
     ) -> Route:
         """Return how a question that stands alone is best answered; see `choose_route`.
 
@@ -163,7 +180,7 @@ class Searcher:
             question,
             fields=self._metadata.fields,
             now=local_time(now, time_zone),
-            helper_llm=helper_llm,
+            helper_llm=keep_completions(helper_llm, self.entries(cache)),
             tokens=None if reads is None else self._metadata.tokens(),
             reads=reads,
         )
@@ -185,13 +202,37 @@ class Searcher:
             "gen_ai.request.top_k": options.get("limit", 10),
         }
         with span(f"retrieval {self.info.name}", attributes) as current:
-            hits = self._find(rewritten, **options)
+            entries = self.entries(options.pop("cache", None))
+            if entries is not None and entries.settings.searches:
+                hits = self._find_kept(rewritten, options, entries)
+            else:
+                hits = self._find(rewritten, options, entries)
             current.set_attribute("rag_pg.hits", len(hits))
             current.set_attribute("rag_pg.method", hits.method)
             current.set_attribute("rag_pg.skipped", sorted(hits.skipped))
         return hits
 
-    def _find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
+    def _find_kept(self, rewritten: Rewritten, options: SearchOptions, entries: Entries) -> Hits:
+        """The hits that were found before, or are found now; see `find_kept`."""
+        options = cast(SearchOptions, plain_arguments(options))
+        try:
+            embedder = self.embedder if _wants_vectors(cast(StatementOptions, options)) else None
+            key = search_key(self.info, rewritten, options, embedder)
+        except ModelUnavailable:  # keywords alone answer
+            key = None
+        if key is None:
+            return self._find(rewritten, options, entries)
+        limit = options.get("limit", 10)
+        return find_kept(
+            key,
+            rewritten,
+            entries,
+            collection=self.info.name,
+            find=lambda: self._find(rewritten, cast(SearchOptions, {**options}), entries),
+            waiting=lambda found: self._waiting(found < limit),
+        )
+
+    def _find(self, rewritten: Rewritten, options: SearchOptions, entries: Entries | None) -> Hits:
         started = time.perf_counter()
         rerank = options.pop("rerank", None)
         rerank_timeout = options.pop("rerank_timeout", SECONDS)
@@ -218,7 +259,7 @@ class Searcher:
             statement["limit"] = statement["candidate_limit"] = count
         notes = list(rewritten.notes)
         skipped: set[Leg] = set()
-        hits = self._ask_database(rewritten.variants, statement, notes, skipped)
+        hits = self._ask_database(rewritten.variants, statement, notes, skipped, entries)
         if rerank is not None:
             try:
                 reranker = self._open_reranker(rerank) if isinstance(rerank, str) else rerank
@@ -265,11 +306,12 @@ class Searcher:
         options: StatementOptions,
         notes: list[str],
         skipped: set[Leg],
+        entries: Entries | None,
     ) -> list[Hit]:
         """Search with the variants' vectors;
         anew by another model when another space was activated meanwhile."""
         for attempt in range(3):
-            embeddings, failure = self._embed(variants, options)
+            embeddings, failure = self._embed(variants, options, entries)
             given: dict[str, Any] = {**options}
             if embeddings is None:
                 given["vector_weight"] = 0.0
@@ -300,7 +342,7 @@ class Searcher:
         raise AssertionError("the last attempt returns or raises")
 
     def _embed(
-        self, variants: Sequence[Variant], options: StatementOptions
+        self, variants: Sequence[Variant], options: StatementOptions, entries: Entries | None
     ) -> tuple[list[Vectors] | None, Exception | None]:
         """Embed variants: float32 (dimensions,) each.
         None where that is not wanted or not possible, and then why."""
@@ -311,7 +353,7 @@ class Searcher:
         try:
             if self._vectors is None:
                 self._vectors = QueryVectors(self.embedder)
-            return self._vectors.embed(variants), None
+            return self._vectors.embed(variants, entries), None
         except (ProviderError, ModelUnavailable) as exc:
             if options.get("keyword_weight") == 0:
                 raise
@@ -330,9 +372,7 @@ def _wants_vectors(options: StatementOptions) -> bool:
     return options.get("vector_weight") != 0
 
 
-def _method(
-    variants: Sequence[Variant], options: StatementOptions, skipped: set[Leg]
-) -> Literal["hybrid", "vector", "keyword"]:
+def _method(variants: Sequence[Variant], options: StatementOptions, skipped: set[Leg]) -> Method:
     """Return which legs searched."""
     if "vector" in skipped or not _wants_vectors(options):
         return "keyword"

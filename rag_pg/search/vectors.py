@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rag_pg.cache import Entries, digest
 from rag_pg.protocols import Embedder
 from rag_pg.search.rewrite import Variant
+from rag_pg.text import estimate_tokens
 from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
@@ -23,28 +25,78 @@ class QueryVectors:
         self._known: dict[Variant, Vectors] = {}
         self._lock = threading.Lock()
 
-    def embed(self, variants: Sequence[Variant]) -> list[Vectors]:
+    def embed(self, variants: Sequence[Variant], entries: Entries | None = None) -> list[Vectors]:
         """Return float32 (dimensions,) for each variant: of its passage, as a document's, or of its
-        query. Raises: as the embedder."""
+        query. Raises: as the embedder.
+
+        Args:
+            entries: where vectors of a provider's model are kept.
+        """
         with self._lock:
             known = {v: self._known[v] for v in variants if v in self._known}
         missing = [v for v in dict.fromkeys(variants) if v not in known]
-        queries = [v for v in missing if v.passage is None]
-        passages = [v for v in missing if v.passage is not None]
+        if missing:
+            keeps = entries is not None and entries.settings.embeddings
+            if entries is not None and keeps and self._embedder.provider is not None:
+                made = self._kept(missing, entries)
+            else:
+                made = self._embed(missing)
+            known |= made
+            with self._lock:
+                self._known |= made
+                while len(self._known) > REMEMBERED:
+                    del self._known[next(iter(self._known))]
+        return [known[v] for v in variants]
+
+    def _kept(self, variants: Sequence[Variant], entries: Entries) -> dict[Variant, Vectors]:
+        """The vectors that the cache has; the others are made and kept."""
+        embedder = self._embedder
+        keys = {v: _key(embedder, v) for v in variants}
+        looked = entries.look("embedding", list(keys.values()))
+        found = {
+            variant: np.frombuffer(value, dtype=np.float32)
+            for variant, value in zip(variants, looked.values, strict=True)
+            if value is not None and len(value) == 4 * embedder.dimensions
+        }
+        missing = [v for v in variants if v not in found]
+        made = self._embed(missing) if missing else {}
+        entries.uses.add(
+            "embedding",
+            0,
+            hits={keys[v] for v in found},
+            misses=len(missing),
+            saved_tokens=sum(estimate_tokens([v.passage or v.query for v in found])),
+        )
+        if made:
+            entries.keep(
+                "embedding",
+                {keys[v]: np.asarray(made[v], dtype=np.float32).tobytes() for v in missing},
+                looked.version,
+            )
+        return found | made
+
+    def _embed(self, variants: Sequence[Variant]) -> dict[Variant, Vectors]:
+        queries = [v for v in variants if v.passage is None]
+        passages = [v for v in variants if v.passage is not None]
+        made: dict[Variant, Vectors] = {}
         if queries:
             with embeddings_span(self._embedder, len(queries)):
                 vectors = embed_queries(self._embedder, [v.query for v in queries])
-            known |= zip(queries, vectors, strict=True)
+            made |= zip(queries, vectors, strict=True)
         if passages:
             texts = [v.passage or "" for v in passages]
             with embeddings_span(self._embedder, len(texts)):
                 vectors = self._embedder.embed_documents(texts)
-            known |= zip(passages, vectors, strict=True)
-        with self._lock:
-            self._known |= {v: known[v] for v in missing}
-            while len(self._known) > REMEMBERED:
-                del self._known[next(iter(self._known))]
-        return [known[v] for v in variants]
+            made |= zip(passages, vectors, strict=True)
+        return made
+
+
+def _key(embedder: Embedder, variant: Variant) -> bytes:
+    as_document = variant.passage is not None
+    text = variant.passage if variant.passage is not None else variant.query
+    key = digest(embedder.name, embedder.fingerprint, as_document, text)
+    assert key is not None  # of texts
+    return key
 
 
 def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:

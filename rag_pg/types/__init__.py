@@ -2,6 +2,7 @@
 
 from rag_pg.types.admin import Finding, StatusLine
 from rag_pg.types.answer import PROVEN, Answer, Citation, CitationStatus, Event, Freshness
+from rag_pg.types.cache import CacheStats
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
 from rag_pg.types.document import (
     AddReport,
@@ -17,7 +18,7 @@ from rag_pg.types.document import (
 )
 from rag_pg.types.enrichment import Enrichment, RulePreview
 from rag_pg.types.function import FunctionArgument, FunctionInfo
-from rag_pg.types.hit import Hit, Hits, Leg, Passage, TermMatch
+from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
@@ -33,6 +34,7 @@ __all__ = [
     "AdoptReport",
     "AgentTool",
     "Answer",
+    "CacheStats",
     "Capabilities",
     "Citation",
     "CitationStatus",
@@ -59,6 +61,7 @@ __all__ = [
     "MetadataField",
     "MetadataQuery",
     "MetadataResult",
+    "Method",
     "Passage",
     "Progress",
     "Route",

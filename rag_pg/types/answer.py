@@ -91,6 +91,8 @@ class Answer:
     cites, in the order of the text; see `sources`. unsupported: the statements, as they were
     written, that no source supports. freshness: None where nothing is cited.
     tool_results: results of tools that the text cites, numbered together with the citations.
+    cached: whether it was given before, from the collection as it is; `steps` then holds one of
+    kind cache, and nothing was spent.
     """
 
     text: str
@@ -109,6 +111,7 @@ class Answer:
     unsupported: Sequence[str] = ()
     freshness: Freshness | None = None
     tool_results: Sequence[ToolResult] = ()
+    cached: bool = False
 
     @property
     def sources(self) -> Sequence[Citation]:

@@ -54,6 +54,7 @@ class Passage:
 
 
 Leg = Literal["vector", "rerank"]
+Method = Literal["hybrid", "vector", "keyword"]
 
 
 class Hits(list[Hit]):
@@ -62,7 +63,8 @@ class Hits(list[Hit]):
     skipped: the steps that a provider's failure left out: "vector" (keywords alone answered),
     "rerank" (the fused order stands). notes: why, for people. method: hybrid, vector or keyword:
     the legs that searched. seconds: the whole search. question: what was searched for, after it was
-    made to stand alone. steps: how it was rewritten; `usage`: the tokens of that.
+    made to stand alone. steps: how it was rewritten; `usage`: the tokens of that. cached: whether
+    they were found before, in the collection as it is.
     """
 
     def __init__(
@@ -71,11 +73,12 @@ class Hits(list[Hit]):
         notes: Sequence[str] = (),
         skipped: Iterable[Leg] = (),
         *,
-        method: Literal["hybrid", "vector", "keyword"] = "hybrid",
+        method: Method = "hybrid",
         count_tokens: Callable[[Sequence[str]], Sequence[int]] = lambda texts: [0] * len(texts),
         seconds: float = 0.0,
         question: str = "",
         steps: Sequence[Step] = (),
+        cached: bool = False,
     ) -> None:
         super().__init__(hits)
         self.notes = tuple(notes)
@@ -84,6 +87,7 @@ class Hits(list[Hit]):
         self.seconds = seconds
         self.question = question
         self.steps = tuple(steps)
+        self.cached = cached
         self._count_tokens = count_tokens
 
     @property

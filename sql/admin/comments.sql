@@ -49,6 +49,31 @@ type  text, numeric, timestamptz or boolean$$),
 Folded into one row per collection now and then.',
 $$collection_id  collection that was changed
 change  a random number, or the exclusive or of several$$),
+('cache_entries',
+ 'What was computed once and is computed no more while it holds: query vectors, calls of models,
+results of searches, answers. Unlogged: a crash of the server empties it.',
+$$role_id  whose entry it is; no other role reads it
+kind  embedding, completion, search or answer
+key  SHA-256 of all that it depends on beside the collection
+collection_id  collection that it depends on; 0: none
+version  of the collection and the session's settings: rag._cache_version
+value  what the client that wrote it reads
+question  of an answer, where similar questions may be given it
+scope  SHA-256 of all that it depends on beside the question; NULL: only equal questions
+embedding  vector of the question
+saved_tokens  tokens that a hit saves
+saved_cost  US dollars that a hit saves
+created_at  when it was written
+used_at  when it was last read, to the minute or so
+expires_at  when it is no longer read$$),
+('cache_uses',
+ 'Uses of the cache as clients counted them, several rows of a kind; rag.cache_stats adds them up.',
+$$kind  of the entries
+collection_id  collection of the entries; 0: none
+hits  how often an entry was found
+misses  how often there was none
+saved_tokens  tokens saved by hits
+saved_cost  US dollars saved by hits$$),
 ('documents',
  'Documents as they were put.',
 $$collection_id  collection that the document is in

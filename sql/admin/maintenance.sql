@@ -8,6 +8,7 @@ AS $$
 BEGIN
     RETURN QUERY SELECT 'leftovers', 0;
     RETURN QUERY SELECT 'spaces', 0;
+    RETURN QUERY SELECT 'cache', 0;
     RETURN QUERY SELECT 'source', d.id FROM rag.due_sources(retry_broken => true) AS d (id);
     RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at
         IS NULL
@@ -19,8 +20,8 @@ $$;
 
 COMMENT ON FUNCTION rag.maintenance_steps() IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
-reads), spaces (rag.measure_spaces), source (one batch of subject, a source, broken ones included),
-keywords (merge and compact
+reads), spaces (rag.measure_spaces), cache (entries that have expired), source (one batch of
+subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), dropped (remove dropped collections).$$;
 
 
@@ -101,6 +102,11 @@ BEGIN
                     WHEN 'source' THEN f.target NOT IN (SELECT s.source_id FROM rag.sources AS s)
                     ELSE f.target NOT IN (SELECT c.collection_id FROM rag.collections AS c
                                           WHERE c.dropped_at IS NULL) END;
+            WHEN 'cache' THEN
+                IF has_table_privilege('rag.cache_entries', 'DELETE')
+                    AND has_table_privilege('rag.cache_uses', 'DELETE') THEN
+                    PERFORM rag._trim_cache(NULL), rag._fold_cache_uses();
+                END IF;
             WHEN 'source' THEN
                 PERFORM rag.follow_source(subject);
             WHEN 'keywords' THEN

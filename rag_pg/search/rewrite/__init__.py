@@ -3,6 +3,7 @@
 A follow-up is made to stand alone, a filter is read from a question, and it gets other wordings.
 """
 
+from rag_pg.search.rewrite.dates import find_period
 from rag_pg.search.rewrite.fields import MOST_VALUES, Field, Metadata
 from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, local_time, rewrite_question
@@ -19,6 +20,7 @@ __all__ = [
     "check_rewrites",
     "choose_route",
     "combine",
+    "find_period",
     "local_time",
     "read_history",
     "rewrite_question",

@@ -1,0 +1,21 @@
+"""What was computed once, kept in the database -> read again while all that it depends on is the
+same."""
+
+from rag_pg.cache.completions import keep_completions
+from rag_pg.cache.entries import Entries, Lookup
+from rag_pg.cache.settings import OFF, Cache, parse_cache
+from rag_pg.cache.uses import UseCounter
+from rag_pg.cache.values import digest, pack, unpack
+
+__all__ = [
+    "OFF",
+    "Cache",
+    "Entries",
+    "Lookup",
+    "UseCounter",
+    "digest",
+    "keep_completions",
+    "pack",
+    "parse_cache",
+    "unpack",
+]

@@ -1,0 +1,108 @@
+"""Entries in the database: looked up, kept, and their uses counted."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rag_pg.cache.settings import ALL, OFF, Cache, Kind
+from rag_pg.cache.uses import UseCounter
+from rag_pg.db import Database
+from rag_pg.errors import InvalidInput, RagError
+from rag_pg.types import Vectors
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lookup:
+    """What was found under keys. values: None where there is nothing. version: of what is computed
+    instead, None where it cannot be kept. refusal: why this role has no cache, "" where it has."""
+
+    values: Sequence[bytes | None]
+    version: int | None = None
+    collection_key: int = 0
+    refusal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries that one client reads and writes. Threads may share it.
+
+    A cache that cannot be read or written never fails what it is asked for: then it is computed.
+
+    Args:
+        settings: what is kept; what is not is neither read nor written.
+    """
+
+    database: Callable[[], Database]
+    settings: Cache
+    uses: UseCounter
+
+    def wanted(self, cache: bool | Cache | None) -> Entries:
+        """Return the entries as a call wants them: True keeps all kinds, False none, None those of
+        the client's settings. Raises: InvalidInput."""
+        if cache is None or cache is self.settings:
+            return self
+        if isinstance(cache, Cache):
+            return replace(self, settings=cache)
+        if not isinstance(cache, bool):
+            raise InvalidInput(f"cache is {cache!r:.100}; use True, False, or a Cache")
+        kept = ALL if cache else OFF
+        settings = replace(
+            self.settings,
+            embeddings=kept.embeddings,
+            completions=kept.completions,
+            searches=kept.searches,
+            answers=kept.answers,
+        )
+        return replace(self, settings=settings)
+
+    def look(self, kind: Kind, keys: Sequence[bytes], collection: str | None = None) -> Lookup:
+        """Return what is kept under keys, of the collection as it is now."""
+        try:
+            read = self.database().read_cache(kind, keys, collection)
+        except RagError as exc:
+            log.info("the cache was not read: %s", exc)
+            return Lookup(values=[None] * len(keys))
+        if read.refusal is not None:
+            return Lookup(values=[None] * len(keys), refusal=read.refusal)
+        return Lookup(
+            values=read.cached_values or (),
+            version=read.version,
+            collection_key=read.collection_key or 0,
+        )
+
+    def keep(
+        self,
+        kind: Kind,
+        entries: Mapping[bytes, bytes],
+        version: int | None,
+        *,
+        collection: str | None = None,
+        saved_tokens: int = 0,
+        saved_cost: float = 0.0,
+        question: str | None = None,
+        scope: bytes | None = None,
+        embedding: Vectors | None = None,
+    ) -> None:
+        """Keep what was computed since a look-up, unless the collection has changed since."""
+        if version is None:
+            return
+        try:
+            self.database().write_cache(
+                kind,
+                entries,
+                ttl=self.settings.ttl,
+                max_bytes=self.settings.max_bytes,
+                collection=collection,
+                version=version,
+                saved_tokens=saved_tokens,
+                saved_cost=saved_cost,
+                question=question,
+                scope=scope,
+                embedding=embedding,
+            )
+        except RagError as exc:
+            log.info("the cache was not written: %s", exc)

@@ -1,0 +1,116 @@
+"""The cache: entries by keys, and what they have saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from pgvector.psycopg.halfvec import HalfVector
+from psycopg.types.json import Jsonb
+
+from rag_pg.db.connection import Statements
+from rag_pg.types import CacheStats, Vectors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CacheRead:
+    """Values by the keys that were asked for, None where there is none; refusal: why this role can
+    be given nothing."""
+
+    refusal: str | None
+    version: int | None
+    collection_key: int | None
+    cached_values: Sequence[bytes | None] | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SimilarQuestion:
+    """A cached question; similarity: cosine, -1 to 1."""
+
+    question: str
+    similarity: float
+    key: bytes
+
+
+class CacheEntries(Statements):
+    """Entries of the cache."""
+
+    def read_cache(self, kind: str, keys: Sequence[bytes], collection: str | None) -> CacheRead:
+        (read,) = self._rows(
+            CacheRead,
+            "SELECT * FROM rag.read_cache(%(kind)s, %(keys)s::pg_catalog.bytea[], %(collection)s)",
+            kind=kind,
+            keys=list(keys),
+            collection=collection,
+        )
+        return read
+
+    def read_similar(
+        self, collection: str, scope: bytes, embedding: Vectors, threshold: float
+    ) -> list[SimilarQuestion]:
+        """Return cached questions that are at least so similar, nearest first."""
+        return self._rows(
+            SimilarQuestion,
+            "SELECT * FROM rag.read_similar(%(collection)s, %(scope)s, %(embedding)s,"
+            " %(threshold)s)",
+            collection=collection,
+            scope=scope,
+            embedding=HalfVector(embedding),
+            threshold=threshold,
+        )
+
+    def write_cache(
+        self,
+        kind: str,
+        entries: Mapping[bytes, bytes],
+        *,
+        ttl: timedelta,
+        max_bytes: int,
+        collection: str | None = None,
+        version: int = 0,
+        saved_tokens: int = 0,
+        saved_cost: float = 0.0,
+        question: str | None = None,
+        scope: bytes | None = None,
+        embedding: Vectors | None = None,
+    ) -> bool:
+        """Keep values by their keys; False where the collection has changed since `version`."""
+        return bool(
+            self._scalar(
+                """SELECT rag.write_cache(
+                       %(kind)s, %(keys)s::pg_catalog.bytea[], %(values)s::pg_catalog.bytea[],
+                       %(ttl)s, %(max_bytes)s, %(collection)s, %(version)s, %(saved_tokens)s,
+                       %(saved_cost)s, %(question)s, %(scope)s, %(embedding)s)""",
+                kind=kind,
+                keys=list(entries),
+                values=list(entries.values()),
+                ttl=ttl,
+                max_bytes=max_bytes,
+                collection=collection,
+                version=version,
+                saved_tokens=saved_tokens,
+                saved_cost=saved_cost,
+                question=question,
+                scope=scope,
+                embedding=None if embedding is None else HalfVector(embedding),
+            )
+        )
+
+    def count_cache_uses(self, uses: Sequence[Mapping[str, Any]], keys: Sequence[bytes]) -> None:
+        self._scalar(
+            "SELECT rag._count_cache_uses(%(uses)s, %(keys)s::pg_catalog.bytea[])",
+            uses=Jsonb(list(uses)),
+            keys=list(keys),
+        )
+
+    def cache_stats(self) -> list[CacheStats]:
+        """What the cache holds and has saved, by collection and kind."""
+        return self._rows(CacheStats, "SELECT * FROM rag.cache_stats()")
+
+    def clear_cache(self, collection: str | None = None) -> int:
+        """Empty the cache of a collection, None: all of it; return how many entries there were."""
+        return int(
+            self._scalar("SELECT rag.clear_cache(%(collection)s)", collection=collection) or 0
+        )
