@@ -37,6 +37,9 @@ BEGIN
     WHERE d.collection_id = document.collection_id AND d.document_id = document.document_id
         AND (d.metadata, d.given_metadata, d.enriched) IS DISTINCT FROM
             (_metadata, _given, _enriched);
+    IF FOUND THEN
+        PERFORM rag._note_change(document.collection_id);
+    END IF;
     IF _metadata <> document.metadata THEN
         UPDATE rag.chunks AS c
             SET metadata = _metadata || rag._added_metadata(c.metadata, document.metadata)
@@ -75,6 +78,9 @@ BEGIN
     ) AS n
     WHERE c.collection_id = document.collection_id AND c.chunk_id = n.chunk_id
         AND (c.metadata, coalesce(c.enriched, '{}')) IS DISTINCT FROM (n.metadata, n.fields);
+    IF FOUND THEN
+        PERFORM rag._note_change(document.collection_id);
+    END IF;
 END
 $$;
 
