@@ -40,6 +40,8 @@ def answer_scope(
     ]
     if not isinstance(strategy, str) or not is_built_in(strategy) or "" in models:
         return None
+    if options.get("tools"):  # what they read is no part of the collection's version
+        return None
     rerank = options.get("rerank")
     if not isinstance(rerank, str | None) or (rerank or "").startswith("llm:"):
         return None

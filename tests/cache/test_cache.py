@@ -169,8 +169,9 @@ def test_other_options_are_another_answer(docs: Collection, changed: Any) -> Non
         (QUESTION, {"llm": FingerprintedLLM(cite), "rewrite": ["filters"]}),
         (QUESTION, {"llm": FingerprintedLLM(Completion(text="In [1]", finish="length"))}),
         (QUESTION, {"llm": FingerprintedLLM("In the sea.")}),
+        (QUESTION, {"llm": FingerprintedLLM(cite), "tools": [len]}),
     ],
-    ids=["unknown model", "function", "relative date", "filters", "cut", "with a note"],
+    ids=["unknown model", "function", "relative date", "filters", "cut", "with a note", "tools"],
 )
 def test_what_cannot_be_said_to_stay_true_is_not_kept(
     docs: Collection, question: str, options: Any
@@ -178,7 +179,7 @@ def test_what_cannot_be_said_to_stay_true_is_not_kept(
     def ask() -> bool:
         try:
             return docs.ask(question, cache=True, **options).cached
-        except AttributeError:  # of the function
+        except (AttributeError, InvalidInput):  # of the function, of the tool
             return False
 
     assert not ask()
