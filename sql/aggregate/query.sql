@@ -181,6 +181,8 @@ RETURN CASE
     WHEN expression IS NULL THEN 'count(*)'
     WHEN type <> 'jsonb' AND function_name = 'count_distinct'
         THEN format('count(DISTINCT %s)', expression)
+    WHEN type = 'boolean' AND function_name IN ('min', 'max') THEN format('%s(%s)',
+        CASE function_name WHEN 'min' THEN 'bool_and' ELSE 'bool_or' END, expression)
     WHEN type <> 'jsonb' THEN format('%I(%s)', function_name, expression)
     WHEN function_name = 'count' THEN format('count(nullif(%s, ''null''))', expression)
     WHEN function_name = 'count_distinct'
@@ -208,6 +210,7 @@ CREATE OR REPLACE FUNCTION rag._result_value(expression text, type text)
 RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE type WHEN 'timestamptz' THEN format('to_jsonb(rag._utc_text(%s))', expression)
+    WHEN 'enum' THEN format('to_jsonb(enum_out(%s)::text)', expression)
     ELSE format('to_jsonb(%s)', expression) END;
 
 COMMENT ON FUNCTION rag._result_value(text, text) IS
