@@ -117,6 +117,13 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "find_values",
         ),
     ),
+    "Views": (
+        (
+            "Views of the application's own tables that questions may be put to, with typed and"
+            " bound parameters."
+        ),
+        ("expose_view", "list_views", "query_view", "hide_view"),
+    ),
     "Filters": (
         (
             "A filter is a JSON object over metadata, the same in every search; filters.md"

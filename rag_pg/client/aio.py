@@ -133,6 +133,10 @@ class AsyncRag:
     info = Threaded(Rag.info)
     cache_stats = Threaded(Rag.cache_stats)
     clear_cache = Threaded(Rag.clear_cache)
+    expose_view = Threaded(Rag.expose_view)
+    list_views = Threaded(Rag.list_views)
+    query_view = Threaded(Rag.query_view)
+    hide_view = Threaded(Rag.hide_view)
 
 
 class AsyncCollection:

@@ -20,6 +20,7 @@ from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
 from rag_pg.db.source import Sources
 from rag_pg.db.space import Spaces
+from rag_pg.db.view import Views
 from rag_pg.db.worker import Workers
 
 
@@ -29,6 +30,7 @@ class Database(
     Spaces,
     Documents,
     Metadata,
+    Views,
     Enrichments,
     Functions,
     Searches,

@@ -83,13 +83,13 @@ class Metadata(Statements):
     ) -> list[dict[str, Any]]:
         return self._scalars(
             """SELECT rag.aggregate_documents(%(collection)s, %(aggregates)s, %(group_by)s,
-               %(filter)s, %(having)s, %(order_by)s, %(limit)s)""",
+               %(filter)s, %(having)s, %(order)s, %(limit)s)""",
             collection=collection,
             aggregates=Jsonb(plain_filter(aggregates)),
             group_by=list(group_by),
             filter=Jsonb(plain_filter(metadata_filter)),
             having=Jsonb(plain_filter(having)),
-            order_by=list(order_by),
+            order=list(order_by),
             limit=limit,
         )
 

@@ -26,6 +26,7 @@ from rag_pg.types.route import MetadataQuery, MetadataResult, Route
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import Step, Usage
 from rag_pg.types.vector import Scores, Vectors
+from rag_pg.types.view import ExposedView, ViewColumn
 
 __all__ = [
     "PROVEN",
@@ -44,6 +45,7 @@ __all__ = [
     "Document",
     "Enrichment",
     "Event",
+    "ExposedView",
     "Facet",
     "Finding",
     "Finish",
@@ -83,4 +85,5 @@ __all__ = [
     "Usage",
     "ValueMatch",
     "Vectors",
+    "ViewColumn",
 ]

@@ -38,6 +38,17 @@ dropped_at  when it was dropped; its empty partition awaits removal
 similarity_mean  mean of the cosines between its own vectors, by a sample; NULL: not measured
 similarity_spread  their standard deviation, 0.008 to 0.3; a hybrid search weighs cosines by it
 measured_chunks  chunks of the collection when that was measured; again when they have doubled$$),
+('exposed_views',
+ 'Views of the application''s own tables that may be asked (rag.expose_view).',
+$$name  by which rag.query_view is asked
+schema_name  schema of the view
+view_name  the view, materialized view or table
+description  what one row is
+columns  those that are exposed: name, type when they were exposed, description
+max_rows  rows or groups that one query returns at most
+timeout  statement_timeout that a client sets for one query
+fingerprint  digest of the view's definition and options when it was exposed
+exposed_at  when it was last exposed$$),
 ('fields',
  'Metadata fields declared by rag.index_field.
 Each has indexes on the collection''s partitions.',

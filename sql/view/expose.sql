@@ -208,7 +208,8 @@ $$Let questions be put to a view, materialized view or table of the application'
 (rag.query_view); what had that name before is replaced. Returns the name.
 
 view: with its schema. description: what one row is, for those who ask and for models; NULL or
-empty: the view's own comment. name: NULL is that of the view. columns: those to expose, NULL all of now.
+empty: the view's own comment. name: NULL is that of the view. columns: those to expose, NULL all of
+now.
 column_descriptions: {"total": "in euros"}; otherwise the comments of the columns. max_rows: 1 to
 1000 rows or groups per query. timeout: per query, set by the client; 10 milliseconds to 1 hour.
 It takes INSERT and UPDATE on rag.exposed_views, which is the owner's, and the right to read the

@@ -131,6 +131,24 @@ $$Run a query of a view that rag.query_view has made, reading only. What goes wr
 error RG004 with its SQLSTATE, and 42501 where the caller may not read what it reads.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._view_timeout(wanted text)
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _present interval := current_setting('statement_timeout')::interval;
+BEGIN
+    RETURN (extract(epoch FROM coalesce(least(nullif(_present, '0'), (
+        SELECT v.timeout FROM rag.exposed_views AS v WHERE v.name = wanted)), '0')) * 1000)::bigint;
+END
+$$;
+
+COMMENT ON FUNCTION rag._view_timeout(text) IS
+$$The statement_timeout for a query of a view, in milliseconds: the view's, or the session's where
+that is shorter. A client sets it in the same transaction, before the query.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.query_view(
     name text,
     columns text[] DEFAULT NULL,

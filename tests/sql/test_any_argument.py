@@ -88,6 +88,10 @@ WORKS = {
     "create_collection.name": "'more'",
     "diversify.diversity": "0.5",
     "diversify.result_limit": "2",
+    "expose_view.view": "'app.titles'",
+    "expose_view.description": "'An article'",
+    "query_view.name": "'titles'",
+    "hide_view.name": "'titles'",
     "embedded_text.heading": "'b'",
     "embedded_text.title": "'a'",
     "field_index_statement.type": "'text'",
@@ -147,6 +151,7 @@ HOSTILE: dict[str, list[str]] = {
     "put_documents.documents": [*JSONS, *RECORDS],
     "put_chunks.chunks": [*JSONS, *RECORDS],
     "store_chunks.chunks": [*JSONS, *RECORDS],
+    "interval": ["'0'", "'-1 day'", "'1 year'"],
     "uuid": ["'00000000-0000-0000-0000-000000000000'"],
     "uuid[]": [*ARRAYS, "'{00000000-0000-0000-0000-000000000000}'"],
     "regclass": ["'rag.chunks'", "'pg_class'", "0", "4294967295"],
@@ -205,7 +210,8 @@ def calls(routine: Routine) -> list[str]:
         a.name: f"{WORKS[key]}::{'public.' * a.type.startswith('halfvec')}{a.type}"
         for a in routine.arguments
         for key in (a.name, f"{routine.name}.{a.name}")
-        if key in WORKS and (not a.optional or key in ("timeout", "timeout_seconds"))
+        if key in WORKS
+        and (not a.optional or (key in ("timeout", "timeout_seconds") and a.type != "interval"))
     }
     missing = [a.name for a in routine.arguments if not a.optional and a.name not in usual]
     assert not missing, f"rag.{routine.name}: what works for {missing}?"

@@ -112,6 +112,13 @@ CALLS: dict[str, tuple[str, str]] = {
         "reader",
         """SELECT rag.aggregate_documents('docs', '{"n": {"count": "*"}}', '{month(day)}')""",
     ),
+    "expose_view": ("owner", "SELECT rag.expose_view('app.titles', 'An article')"),
+    "list_views": ("reader", "SELECT * FROM rag.list_views()"),
+    "query_view": (
+        "reader",
+        """SELECT * FROM rag.query_view('titles', aggregates => '{"n": {"count": "*"}}')""",
+    ),
+    "hide_view": ("owner", "SELECT rag.hide_view('titles')"),
     "find_values": ("reader", "SELECT * FROM rag.find_values('docs', 'tag', 'A')"),
     "select_documents": ("reader", "SELECT * FROM rag.select_documents('docs', order_by => 'n')"),
     "list_fields": ("reader", "SELECT * FROM rag.list_fields('docs')"),
@@ -355,6 +362,11 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         "INSERT INTO app.articles SELECT g, '2024-01-01', 'article ' || g FROM generate_series(1,"
         " 5) AS g"
     )
+    run(
+        "CREATE VIEW app.titles AS SELECT id, day FROM app.articles; GRANT USAGE ON SCHEMA app TO"
+        " PUBLIC; GRANT SELECT ON app.titles TO PUBLIC"
+    )
+    run("SELECT rag.expose_view('app.titles', 'An article', 'titles')")
     run(
         "SELECT rag.attach_source('app.articles', 'docs', '{body}', metadata => '{day}', condition"
         " => 'id > 0')"

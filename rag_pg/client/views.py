@@ -1,0 +1,104 @@
+"""Views of the application's own tables that questions may be put to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from rag_pg.db import Database
+from rag_pg.types import ExposedView
+
+TIMEOUT = timedelta(seconds=5)
+log = logging.getLogger(__name__)
+
+
+class Views:
+    """The methods of `Rag` about exposed views."""
+
+    @property
+    def database(self) -> Database:
+        raise NotImplementedError
+
+    def expose_view(
+        self,
+        view: str,
+        description: str | None = None,
+        *,
+        name: str | None = None,
+        columns: Sequence[str] | None = None,
+        column_descriptions: Mapping[str, str] | None = None,
+        max_rows: int = 100,
+        timeout: timedelta = TIMEOUT,
+    ) -> str:
+        """Let questions be put to a view, materialized view or table of the application's own.
+
+        What had that name before is replaced. It grants nothing: callers need the right to read it.
+        A warning is logged for policies that do not hold for callers, and for functions in the
+        view that are volatile or SECURITY DEFINER.
+
+        Args:
+            view: with its schema, e.g. "public.orders".
+            description: what one row is; None: the view's own comment.
+            name: None: that of the view.
+            columns: those to expose; None: all that it has now.
+            column_descriptions: e.g. {"total": "in euros"}; otherwise the columns' comments.
+            max_rows: 1 to 1000 rows or groups per query.
+            timeout: per query, 10 milliseconds to 1 hour.
+        Returns: its name. Raises: InvalidInput, NotFound, RagError (no right to).
+        """
+        found = self.database.expose_view(
+            view,
+            description,
+            name=name,
+            columns=columns,
+            column_descriptions=column_descriptions or {},
+            max_rows=max_rows,
+            timeout=timeout,
+        )
+        for warning in self.database.view_warnings(found):
+            log.warning("view %s: %s", found, warning)
+        return found
+
+    def list_views(self) -> list[ExposedView]:
+        """Return the exposed views that this caller may read, by name."""
+        return self.database.list_views()
+
+    def query_view(
+        self,
+        name: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Mapping[str, Any] | None = None,
+        aggregates: Mapping[str, Mapping[str, str]] | None = None,
+        group_by: Sequence[str] = (),
+        having: Mapping[str, Any] | None = None,
+        order_by: Sequence[str] = (),
+        limit: int | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return rows of an exposed view, or aggregates over them, with the caller's rights.
+
+        Args:
+            columns: those to return; None: all that are exposed to this caller.
+            filter: as of metadata, over columns: {"total": {"$gte": 100}}.
+            aggregates, group_by, having: as of `Collection.aggregate_documents`.
+            order_by: columns, or names of groups and aggregates; "-total" descends.
+            limit: 1 to the view's max_rows, which is the default.
+        Raises: NotFound (no such view, or none that the caller may read), InvalidQuery,
+            SchemaMismatch (it is not what was exposed), StatementCanceled (its timeout passed).
+        """
+        return self.database.query_view(
+            name,
+            columns=columns,
+            filter=filter or {},
+            aggregates=aggregates,
+            group_by=group_by,
+            having=having or {},
+            order_by=order_by,
+            limit=limit,
+        )
+
+    def hide_view(self, name: str) -> bool:
+        """Let no more questions be put to a view. False when there was none of that name."""
+        return self.database.hide_view(name)
