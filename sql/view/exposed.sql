@@ -180,5 +180,5 @@ $$The exposed views that the caller may read, by name, with the columns that it 
 
 rights: by whose the tables below are read: the caller's, or those of the view's owner (views
 without security_invoker, materialized views). problem: how the view differs from what was exposed,
-which rag.query_view refuses; NULL when it does not. Views that are gone are shown to those who may expose
-views. timeout: the client sets it for each query; in SQL set statement_timeout yourself.$$;
+which rag.query_view refuses; NULL when it does not. Views that are gone are shown to those who may
+expose views. timeout: the client sets it for each query; in SQL set statement_timeout yourself.$$;
