@@ -23,6 +23,7 @@ from rag_pg.answer.tools import (
     SqlFunction,
     dates_tool,
     function_tool,
+    structured_tools,
 )
 
 __all__ = [
@@ -44,4 +45,5 @@ __all__ = [
     "register_strategy",
     "strategy_with_tools",
     "stream_events",
+    "structured_tools",
 ]

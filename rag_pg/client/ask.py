@@ -20,7 +20,7 @@ from rag_pg.answer import (
     strategy_with_tools,
 )
 from rag_pg.client.kept import answer_scope, ask_kept
-from rag_pg.client.tools import open_toolset, reader_within
+from rag_pg.client.tools import make_toolset, reader_within
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import LLM
 from rag_pg.providers import LLMReranker, Models
@@ -191,7 +191,9 @@ def _ask(
         expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),
         budget_tokens=BUDGET_TOKENS if expand is None else EXPANDED_TOKENS,
         read=reader_within(read, searcher.database, searcher.info.name, given.get("filter")),
-        tools=lambda: open_toolset(given_tools, local_time(now, time_zone).date()),
+        tools=lambda: make_toolset(
+            given_tools, searcher, given.get("filter"), local_time(now, time_zone).date()
+        ),
         embedder=lambda: searcher.embedder,
         route=route,
         metadata=metadata,

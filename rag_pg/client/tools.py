@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from rag_pg.answer import BUILT_IN, GivenTools, dates_tool
+from rag_pg.answer import BUILT_IN, GivenTools, dates_tool, structured_tools
 from rag_pg.db import Database
-from rag_pg.search import combine
-from rag_pg.types import Document, Toolset
+from rag_pg.errors import StatementCanceled
+from rag_pg.search import Searcher, combine
+from rag_pg.types import Document, MetadataField, Toolset
+
+SECONDS = 10.0  # for a statement of a tool
 
 
-def open_toolset(given: GivenTools, today: date) -> Toolset:
-    """Return the tools that a model may call beside searching and calculating."""
-    built_in = [dates_tool(today)]
-    tools, notes = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
-    return Toolset(tools=[*built_in, *tools], notes=notes)
+def make_toolset(
+    given: GivenTools, searcher: Searcher, within: Mapping[str, Any] | None, today: date
+) -> Toolset:
+    """Return the tools that a model may call beside searching and calculating.
+
+    Args:
+        within: the filter of the question, which bounds what the collection's tools tell.
+    """
+    notes: list[str] = []
+    fields: Sequence[MetadataField] = ()
+    try:
+        fields = searcher.describe_metadata(within)
+    except StatementCanceled:
+        notes.append("the metadata were not described to the model: that took too long")
+    collection = structured_tools(
+        searcher.database.limited(SECONDS), searcher.info.name, fields, within=within
+    )
+    built_in = [*collection.tools, dates_tool(today)]
+    tools, missing = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
+    return replace(collection, tools=[*built_in, *tools], notes=[*notes, *missing])
 
 
 def reader_within(

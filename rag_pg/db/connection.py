@@ -84,6 +84,14 @@ class Statements:
         other._opened = False
         return other
 
+    def limited(self, seconds: float, *, read_only: bool = True) -> Self:
+        """Return this database with statements that are cancelled after so many seconds, and write
+        nothing; see `with_settings`."""
+        limits = {"statement_timeout": f"{max(1, round(1000 * seconds))}ms"}
+        return self.with_settings(
+            {**limits, "transaction_read_only": "on"} if read_only else limits
+        )
+
     def open(self) -> None:
         """Connect and compare versions.
 

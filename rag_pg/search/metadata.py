@@ -9,9 +9,11 @@ from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.search.rewrite import MOST_VALUES, Field, combine
-from rag_pg.types import Document, MetadataQuery, MetadataResult
+from rag_pg.types import Document, MetadataField, MetadataQuery, MetadataResult
 
 CHUNK_TOKENS = 300  # of a chunk with its heading, at most, as long as chunking is the default
+EXAMPLES = 5  # values of a field
+DESCRIBE_SECONDS = 5.0
 SECONDS = 60.0  # that they are remembered
 
 
@@ -24,6 +26,7 @@ class CollectionMetadata:
         self._collection = collection
         self._fields: Sequence[Field] = ()
         self._read_at = float("-inf")
+        self._described: tuple[tuple[int, str], Sequence[MetadataField]] | None = None
         self._lock = threading.Lock()
 
     def fields(self) -> Sequence[Field]:
@@ -68,6 +71,21 @@ class CollectionMetadata:
                 offset=0,
             )
         return MetadataResult(query=query, total=self.count(wanted), documents=documents)
+
+    def describe(self, within: Mapping[str, Any] | None = None) -> Sequence[MetadataField]:
+        """Return the fields of the documents that pass a filter; remembered until the collection
+        changes.
+
+        Raises: StatementCanceled (it takes more than 5 seconds), InvalidQuery.
+        """
+        state = (self._database.collection_version(self._collection), repr(within))
+        with self._lock:
+            if self._described is None or self._described[0] != state:
+                found = self._database.limited(DESCRIBE_SECONDS).describe_metadata(
+                    self._collection, metadata_filter=within or {}, examples=EXAMPLES
+                )
+                self._described = (state, found)
+            return self._described[1]
 
     def _read(self, name: str, type_: str) -> Field:
         found = self._database.facets(self._collection, name, metadata_filter={}, limit=MOST_VALUES)

@@ -33,6 +33,7 @@ from rag_pg.types import (
     Hits,
     Leg,
     Message,
+    MetadataField,
     MetadataQuery,
     MetadataResult,
     Method,
@@ -190,6 +191,11 @@ class Searcher:
     ) -> MetadataResult:
         """Return what a question asks of the metadata, within the caller's filter."""
         return self._metadata.answer(query, filter)
+
+    def describe_metadata(self, filter: Mapping[str, Any] | None = None) -> Sequence[MetadataField]:
+        """Return the metadata fields of the documents that pass a filter; see
+        `CollectionMetadata.describe`."""
+        return self._metadata.describe(filter)
 
     def find(self, rewritten: Rewritten, **options: Unpack[SearchOptions]) -> Hits:
         """Return the hits of a question's variants, fused by reciprocal rank where there are

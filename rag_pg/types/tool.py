@@ -34,10 +34,11 @@ class AgentTool:
 class Toolset:
     """The tools of one question, in the order of their use.
 
-    fields: what their arguments may name, in the words of documents. notes: which tools could not
-    be had, and why."""
+    rules: how arguments are written. fields: what they may name, in the words of documents. notes:
+    which tools could not be had, and why."""
 
     tools: Sequence[AgentTool] = ()
+    rules: str = ""
     fields: str = ""
     notes: Sequence[str] = ()
 

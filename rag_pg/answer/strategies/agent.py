@@ -69,13 +69,13 @@ def _begin(
     """
     fence = box.numbered.fence
     asked = Message(role="user", content=f"Question: {question.strip()}")
-    fields = f"\n{fence.quote('metadata of the documents', box.fields)}" if box.fields else ""
+    fields = fence.quote("metadata of the documents", box.fields) if box.fields else ""
     limit = prompt_budget(context.llm, max_tokens=context.answer_tokens) if context.llm else None
     left_out: list[str] = []
     while True:
         tools = box.offered()
         told = describe_tools(tools)
-        rules = f"{SYSTEM}\n{INSTRUCTIONS}\n{fence.rule}{fields}"
+        rules = "\n".join(filter(None, (SYSTEM, INSTRUCTIONS, box.rules, fence.rule, fields)))
         text = rules if by_itself else f"{rules}\n{told}"
         taken = context.counter().count([rules, told, asked.content])
         if limit is None or sum(taken) <= limit // 2 or len(tools) == 1:

@@ -9,6 +9,7 @@ from rag_pg.answer.tools.mcp import McpTools
 from rag_pg.answer.tools.render import RESULT_TOKENS, Rendered, render
 from rag_pg.answer.tools.schema import check_tool, make_tool
 from rag_pg.answer.tools.sql_function import SqlFunction
+from rag_pg.answer.tools.structured import structured_tools
 from rag_pg.answer.tools.text_protocol import MARK, describe_tools, parse_calls
 from rag_pg.answer.tools.toolbox import BUILT_IN, ToolBox
 from rag_pg.types import AgentTool
@@ -33,5 +34,6 @@ __all__ = [
     "make_tool",
     "parse_calls",
     "render",
+    "structured_tools",
     "unfounded_figures",
 ]

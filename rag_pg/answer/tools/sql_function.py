@@ -46,21 +46,13 @@ class SqlFunction:
     timeout: float = TOOL_SECONDS
 
 
-def limited(database: Database, seconds: float, *, read_only: bool = True) -> Database:
-    """Return the database with statements that are cancelled after so many seconds."""
-    settings = {"statement_timeout": f"{max(1, round(1000 * seconds))}ms"}
-    return database.with_settings(
-        {**settings, "transaction_read_only": "on"} if read_only else settings
-    )
-
-
 def sql_function_tool(wanted: SqlFunction, database: Database) -> AgentTool:
     """Return a function of the database as a tool.
 
     Raises: InvalidInput (there is none of that name that can be a tool, or several).
     """
     function = _find(wanted.name, database)
-    limits = limited(database, wanted.timeout, read_only=wanted.read_only)
+    limits = database.limited(wanted.timeout, read_only=wanted.read_only)
 
     def run(**arguments: Any) -> Any:
         try:

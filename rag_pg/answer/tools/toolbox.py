@@ -15,7 +15,7 @@ from rag_pg.answer.tools.numbered import Numbered
 from rag_pg.answer.tools.passages import Shown, passage_tools
 from rag_pg.answer.tools.render import RESULT_TOKENS, render
 from rag_pg.answer.tools.schema import check_arguments, make_tool
-from rag_pg.errors import InvalidInput, RagError
+from rag_pg.errors import InvalidInput, RagError, StatementCanceled
 from rag_pg.text import neutralise
 from rag_pg.tracing import span
 from rag_pg.types import AgentTool, Tool, ToolCall
@@ -31,8 +31,9 @@ _TOLD = 500  # characters of a result in a step
 class ToolBox:
     """The tools over one question's context.
 
-    `numbered`: what they found, by the keys that the model cites. `answered`: how often a tool gave
-    a result that is more than a calculation. `texts`: of all results.
+    `rules`, `fields`: of the toolset. `numbered`: what they found, by the keys that the model
+    cites. `answered`: how often a tool gave a result that is more than a calculation. `texts`: of
+    all results.
     """
 
     def __init__(self, context: AnswerContext) -> None:
@@ -43,6 +44,7 @@ class ToolBox:
         self.result_tokens = RESULT_TOKENS
         self._count = context.counter().count
         toolset = context.tools()
+        self.rules = toolset.rules
         self.fields = toolset.fields
         for note in toolset.notes:
             context.note(note)
@@ -211,5 +213,7 @@ def _same(call: ToolCall) -> str:
 
 
 def _error(error: BaseException) -> str:
+    if isinstance(error, StatementCanceled):
+        return "error: it took too long and was cancelled; narrow the filter"
     told = str(error) if isinstance(error, RagError) else f"{type(error).__name__}: {error}"
     return f"error: {neutralise(told)[:_ERROR_LENGTH]}"
