@@ -27,16 +27,15 @@ class Rendered:
 def render(
     value: Any, *, max_tokens: int = RESULT_TOKENS, count_tokens: CountTokens = estimate_tokens
 ) -> Rendered:
-    """Return rows as lines of tab-separated values under their names, an object as a line for each
-    key, a text as it is, and anything else as JSON; what does not fit is left out, which its last
-    line tells.
+    """Return rows, or an object as one of them, as lines of tab-separated values under their names,
+    a text as it is, and anything else as JSON; what does not fit is left out, which its last line
+    tells.
 
     Args:
         max_tokens: at least 50.
     """
     if isinstance(value, Mapping) and value:
-        lines = [f"{_cell(key)}: {_cell(item)}" for key, item in value.items()]
-        return _fitting("", lines, max_tokens, count_tokens)
+        value = [value]
     if isinstance(value, list | tuple) and value:
         if all(isinstance(row, Mapping) for row in value):
             names = list(dict.fromkeys(name for row in value for name in row))

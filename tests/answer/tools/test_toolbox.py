@@ -152,7 +152,7 @@ def test_an_answer_tells_which_call_gave_its_figure() -> None:
     answer, _ = ask(calling(("other", {}), ("count", {})), "There are 41 [2].", tools=tools)
     (result,) = answer.tool_results
     assert (answer.found, answer.text) == (True, "There are 41 [2].")
-    assert (result.number, result.call, result.text) == (2, "count({})", "documents: 41")
+    assert (result.number, result.call, result.text) == (2, "count({})", "documents\n41")
     assert answer.citations == [] and answer.strategy == "agent"
     assert answer.markdown().endswith("## Sources\n\n- [2] count({})")
 
