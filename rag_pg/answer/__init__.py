@@ -24,6 +24,7 @@ from rag_pg.answer.tools import (
     dates_tool,
     function_tool,
     structured_tools,
+    view_tools,
 )
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "strategy_with_tools",
     "stream_events",
     "structured_tools",
+    "view_tools",
 ]

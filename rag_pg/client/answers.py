@@ -41,6 +41,7 @@ class Answers(OpenCollection):
             cache: True: an answer that was given before is given again while neither the collection
                 nor the caller's rights have changed, and this one is kept; False: nothing is read
                 from the cache or kept; None: as the client's settings say.
+            views: False keeps the agent from the exposed views that this role may read.
             options: as of `search`; limit, default 8: how many hits are shown to the model;
                 rerank: llm is the model that answers.
         Returns: the answer; when the strategy fails that of `single`, when the model fails that of

@@ -46,6 +46,7 @@ class AskOptions(SearchOptions, total=False):
     max_tokens: int | None
     max_cost: float | None
     tools: Sequence[GivenTool]
+    views: bool
 
 
 # What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
@@ -55,7 +56,8 @@ CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
     "rerank",
     "rerank_timeout",
     "now",
-    "tools",  # a function of the worker's, with the worker's rights
+    "tools",  # with the worker's rights, as the views
+    "views",
 }
 
 
@@ -140,6 +142,7 @@ def _ask(
         max_cost=options.pop("max_cost", None),
     )
     given_tools = GivenTools(options.pop("tools", ()), searcher.database)
+    views = options.pop("views", True)
     if given_tools:
         strategy = strategy_with_tools(strategy)
     find_strategy(strategy)  # a rewrite may cost a call of a model
@@ -192,7 +195,11 @@ def _ask(
         budget_tokens=BUDGET_TOKENS if expand is None else EXPANDED_TOKENS,
         read=reader_within(read, searcher.database, searcher.info.name, given.get("filter")),
         tools=lambda: make_toolset(
-            given_tools, searcher, given.get("filter"), local_time(now, time_zone).date()
+            given_tools,
+            searcher,
+            given.get("filter"),
+            local_time(now, time_zone).date(),
+            views=views,
         ),
         embedder=lambda: searcher.embedder,
         route=route,

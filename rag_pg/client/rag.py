@@ -252,7 +252,7 @@ class Rag(Views):
         if "result_offset" in given:
             given["offset"] = given.pop("result_offset")
         check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
-        given |= {"limit": asked["limit"], "filter": asked["filter"]}
+        given |= {"limit": asked["limit"], "filter": asked["filter"], "views": False}
         return asdict(self.get_collection(collection).ask(asked["question"], **given))
 
     def get_collection(self, name: str) -> Collection:

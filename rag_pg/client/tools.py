@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from rag_pg.answer import BUILT_IN, GivenTools, dates_tool, structured_tools
+from rag_pg.answer import BUILT_IN, GivenTools, dates_tool, structured_tools, view_tools
 from rag_pg.db import Database
 from rag_pg.errors import StatementCanceled
 from rag_pg.search import Searcher, combine
@@ -17,12 +17,18 @@ SECONDS = 10.0  # for a statement of a tool
 
 
 def make_toolset(
-    given: GivenTools, searcher: Searcher, within: Mapping[str, Any] | None, today: date
+    given: GivenTools,
+    searcher: Searcher,
+    within: Mapping[str, Any] | None,
+    today: date,
+    *,
+    views: bool,
 ) -> Toolset:
     """Return the tools that a model may call beside searching and calculating.
 
     Args:
-        within: the filter of the question, which bounds what the collection's tools tell.
+        within: the filter of the question, which bounds what the collection's tools tell. views:
+            whether exposed views may be asked.
     """
     notes: list[str] = []
     fields: Sequence[MetadataField] = ()
@@ -33,7 +39,8 @@ def make_toolset(
     collection = structured_tools(
         searcher.database.limited(SECONDS), searcher.info.name, fields, within=within
     )
-    built_in = [*collection.tools, dates_tool(today)]
+    of_views = view_tools(searcher.database) if views else []
+    built_in = [*collection.tools, *of_views, dates_tool(today)]
     tools, missing = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
     return replace(collection, tools=[*built_in, *tools], notes=[*notes, *missing])
 

@@ -12,6 +12,7 @@ from rag_pg.answer.tools.sql_function import SqlFunction
 from rag_pg.answer.tools.structured import structured_tools
 from rag_pg.answer.tools.text_protocol import MARK, describe_tools, parse_calls
 from rag_pg.answer.tools.toolbox import BUILT_IN, ToolBox
+from rag_pg.answer.tools.views import view_tools
 from rag_pg.types import AgentTool
 
 __all__ = [
@@ -36,4 +37,5 @@ __all__ = [
     "render",
     "structured_tools",
     "unfounded_figures",
+    "view_tools",
 ]

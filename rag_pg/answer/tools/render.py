@@ -80,10 +80,8 @@ def _cut(text: str, max_tokens: int, count_tokens: CountTokens) -> Rendered:
 
 
 def _cell(value: Any) -> str:
-    if value is None:
-        return ""
     text = value if isinstance(value, str) else _as_json(value)
-    text = " ".join(text.split())
+    text = " ".join(text.split()) or '""'
     return text if len(text) <= _CELL else f"{text[: _CELL - 1]}…"
 
 

@@ -80,7 +80,7 @@ def structured_tools(
         filter: _Filter = None,
         order_by: str = "$uri",
         descending: bool = False,
-        fields: Sequence[str] = (),
+        fields: Sequence[str] | None = None,
         limit: int = 20,
     ) -> Any:
         found = database.select_documents(
@@ -91,7 +91,7 @@ def structured_tools(
             limit=limit,
             offset=0,
         )
-        return [_row(document, fields or names[:10]) for document in found] or "no document"
+        return [_row(d, names[:10] if fields is None else fields) for d in found] or "no document"
 
     def aggregate(
         aggregates: Mapping[str, Any],
@@ -139,7 +139,7 @@ def structured_tools(
             filter=_FILTER,
             order_by={"type": "string", "default": "$uri"},
             descending={"type": "boolean", "default": False},
-            fields={**_NAMES, "description": "metadata to show"},
+            fields={**_NAMES, "description": "metadata to show", "default": None},
             limit=_LIMIT,
         ),
         make_tool(

@@ -98,8 +98,11 @@ def test_a_rendered_value_is_never_above_its_tokens(value: Any, max_tokens: int)
 
 
 def test_rows_are_a_table() -> None:
-    rows = [{"name": "a\tb\nc", "n": 1}, {"name": None, "n": 2.5, "tags": ["x"]}]
-    assert render(rows).text == 'name\tn\ttags\na b c\t1\t\n\t2.5\t["x"]'
+    rows: list[dict[str, Any]] = [
+        {"name": "a\tb\nc", "n": 1},
+        {"name": None, "n": 2.5, "tags": ["x"]},
+    ]
+    assert render(rows).text == 'name\tn\ttags\na b c\t1\tnull\nnull\t2.5\t["x"]'
     assert render([]).text == "[]" and render({"n": 3}).text == "n\n3"
 
 

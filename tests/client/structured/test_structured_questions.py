@@ -121,7 +121,7 @@ def archive(
             }
             for number, paper in enumerate(papers)
         )
-        if hasattr(rag, "expose_view"): rag.expose_view(
+        rag.expose_view(
             "public.customers",
             "The customers, with country (CH, DE, FR), segment (gold, silver) and credit limit.",
             columns=["name", "country", "segment", "credit_limit", "joined"],
@@ -182,7 +182,7 @@ def rows_of(answer: Answer) -> list[list[str]]:
 
 def plain(value: Any) -> Any:
     """Return a value as both sides show it."""
-    if value is None or value == "":
+    if value is None or value == "null":
         return ""
     if isinstance(value, bool):
         return str(value).lower()
