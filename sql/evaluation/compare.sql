@@ -1,14 +1,5 @@
 -- Two runs compared question by question: how large the difference is, and whether it is chance.
 
-CREATE OR REPLACE FUNCTION rag._random_bytes(seed bigint, draw bigint, part bigint)
-RETURNS bytea
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN sha256(int8send(seed) || int8send(draw) || int8send(part));
-
-COMMENT ON FUNCTION rag._random_bytes(bigint, bigint, bigint) IS
-$$32 bytes of a seeded generator: the same for the same numbers, anywhere.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._permutation_test(differences double precision[],
     permutations integer, seed bigint)
 RETURNS double precision
@@ -47,15 +38,12 @@ BEGIN
         RETURN _extreme::double precision / (1 << _n);
     END IF;
     SELECT count(*) INTO _extreme
-    FROM (
-        SELECT sum(_sums[256 * (32 * h.part + b.byte) + get_byte(h.random, b.byte) + 1]) AS total
-        FROM (SELECT p.draw, s.part, rag._random_bytes(seed, p.draw, s.part) AS random
-              FROM generate_series(1, permutations) AS p (draw),
-                  generate_series(0, (_bytes - 1) / 32) AS s (part)) AS h,
-            generate_series(0, 31) AS b (byte)
-        WHERE 32 * h.part + b.byte < _bytes
-        GROUP BY h.draw
-    ) AS t
+    FROM generate_series(1, permutations) AS p (draw),
+        LATERAL (
+            SELECT sum(_sums[256 * b.byte + 1
+                + (hashint8extended(p.draw::bigint * _bytes + b.byte, seed) & 255)]) AS total
+            FROM generate_series(0, _bytes - 1) AS b (byte)
+        ) AS t
     WHERE abs(t.total) >= _bound;
     RETURN (_extreme + 1.0) / (permutations + 1);
 END
@@ -79,17 +67,12 @@ BEGIN
     SELECT percentile_cont(0.025) WITHIN GROUP (ORDER BY t.mean),
            percentile_cont(0.975) WITHIN GROUP (ORDER BY t.mean)
     INTO low, high
-    FROM (
-        SELECT avg(differences[1 + (16777216::bigint * get_byte(h.random, 4 * b.i)
-            + 65536 * get_byte(h.random, 4 * b.i + 1) + 256 * get_byte(h.random, 4 * b.i + 2)
-            + get_byte(h.random, 4 * b.i + 3)) % _n]) AS mean
-        FROM (SELECT p.draw, s.part, rag._random_bytes(seed, -p.draw, s.part) AS random
-              FROM generate_series(1, resamples) AS p (draw),
-                  generate_series(0, (_n - 1) / 8) AS s (part)) AS h,
-            generate_series(0, 7) AS b (i)
-        WHERE 8 * h.part + b.i < _n
-        GROUP BY h.draw
-    ) AS t;
+    FROM generate_series(1, resamples) AS p (draw),
+        LATERAL (
+            SELECT avg(differences[1 + (hashint8extended(-(p.draw::bigint * _n + i.n), seed)
+                & 9007199254740991) % _n]) AS mean
+            FROM generate_series(1, _n) AS i (n)
+        ) AS t;
 END
 $$;
 
@@ -250,4 +233,4 @@ difference: b - a, with its 95 % bootstrap interval (low, high). p_value: paired
 adjusted_p_value: corrected for the number of rows (holm, bonferroni or none). wins, ties, losses:
 questions on which b is better, equal, worse (for seconds, tokens and cost, more). detectable: the
 smallest difference that so many questions show with 80 % power at p < 0.05. metrics: names that
-rag.query_metrics gives. seed: the same numbers give the same result.$$;
+rag.query_metrics gives. seed: the same one gives the same result.$$;

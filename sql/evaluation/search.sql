@@ -73,13 +73,14 @@ BEGIN
             || CASE WHEN metadata_filter <> '{}' THEN jsonb_build_object('filter', metadata_filter)
                ELSE '{}' END, run_name);
     FOR _query IN
-        SELECT q.query_id, q.question, e.embedding, row_number() OVER () AS n, count(*) OVER () AS m
+        SELECT q.query_id, q.question, e.embedding,
+               row_number() OVER (ORDER BY q.query_id COLLATE "C") AS n, count(*) OVER () AS m
         FROM rag.eval_queries AS q
         LEFT JOIN rag.eval_embeddings AS e ON _vectors AND e.set_id = _set
             AND e.query_id = q.query_id AND e.fingerprint = _space.fingerprint
             AND e.question_hash = rag.content_hash(q.question)
         WHERE q.set_id = _set
-        ORDER BY q.query_id
+        ORDER BY n
     LOOP
         _without := _without + (_vectors AND _query.embedding IS NULL)::integer;
         _started := clock_timestamp();

@@ -377,15 +377,15 @@ DECLARE
 BEGIN
     RETURN QUERY
     SELECT q.query_id, q.question, q.category, q.source, q.unanswerable,
-           coalesce(j.relevant, '[]'), q.answers, q.expected_terms, q.expected_metadata,
-           q.min_score
+           -- by the primary key, whatever the planner thinks of new tables
+           coalesce((
+               SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('uri', e.uri,
+                   'quote', e.quote, 'start', e.start_offset, 'stop', e.stop_offset,
+                   'grade', e.grade)) ORDER BY e.judgement_number)
+               FROM rag.eval_judgements AS e
+               WHERE e.set_id = _id AND e.query_id = q.query_id), '[]'),
+           q.answers, q.expected_terms, q.expected_metadata, q.min_score
     FROM rag.eval_queries AS q
-    LEFT JOIN (
-        SELECT e.query_id, jsonb_agg(jsonb_strip_nulls(jsonb_build_object('uri', e.uri,
-            'quote', e.quote, 'start', e.start_offset, 'stop', e.stop_offset, 'grade', e.grade))
-            ORDER BY e.judgement_number) AS relevant
-        FROM rag.eval_judgements AS e WHERE e.set_id = _id GROUP BY e.query_id
-    ) AS j ON j.query_id = q.query_id
     WHERE q.set_id = _id
     ORDER BY q.query_id COLLATE "C";
 END

@@ -1,0 +1,119 @@
+"""Comparisons of runs against the same tests written in numpy."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+Connection = psycopg.Connection[Any]
+
+
+def permutation_p(connection: Connection, differences: list[float], count: int = 10000) -> float:
+    row = connection.execute(
+        "SELECT rag._permutation_test(%s::double precision[], %s, 1)", [differences, count]
+    ).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def enumerated_p(differences: list[float]) -> float:
+    """Of all signs."""
+    values = np.array(differences)
+    signs = np.array(list(itertools.product([-1, 1], repeat=len(values))))
+    return float(np.mean(np.abs(signs @ values) >= abs(values.sum()) - 1e-9))
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 9, 12])
+def test_few_differences_are_tested_by_all_signs(connection: Connection, count: int) -> None:
+    chance = random.Random(count)
+    differences = [round(chance.uniform(-1, 1.5), 3) for _ in range(count)]
+    found = permutation_p(connection, [*differences, 0.0, 0.0])
+    assert found == pytest.approx(enumerated_p(differences))
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.02, 0.05])
+def test_many_differences_are_tested_by_random_signs(connection: Connection, shift: float) -> None:
+    generator = np.random.default_rng(7)
+    values = np.round(generator.normal(shift, 0.3, 300), 4)
+    signs = generator.choice([-1, 1], size=(20000, 300))
+    wanted = np.mean(np.abs(signs @ values) >= abs(values.sum()))
+    found = permutation_p(connection, values.tolist())
+    assert found == pytest.approx(wanted, abs=4 * math.sqrt(wanted * (1 - wanted) / 10000) + 1e-3)
+    assert found == permutation_p(connection, values.tolist())  # the generator is seeded
+
+
+def test_equal_settings_are_rarely_called_different(connection: Connection) -> None:
+    generator = np.random.default_rng(3)
+    found = [
+        permutation_p(connection, generator.normal(0, 0.3, 60).tolist(), 500) for _ in range(200)
+    ]
+    assert sum(p < 0.05 for p in found) <= 18  # 10 are expected; more than 18 once in a hundred
+
+
+def test_the_bootstrap_interval_is_that_of_numpy(connection: Connection) -> None:
+    generator = np.random.default_rng(5)
+    values = generator.normal(0.1, 0.4, 90)
+    means = generator.choice(values, size=(20000, 90)).mean(axis=1)
+    row = connection.execute(
+        "SELECT low, high FROM rag._bootstrap_interval(%s::double precision[], 2000, 1)",
+        [values.tolist()],
+    ).fetchone()
+    assert row == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=0.01)
+
+
+def test_p_values_are_corrected_as_holm_and_bonferroni_say(connection: Connection) -> None:
+    row = connection.execute(
+        """SELECT rag.adjust_p_values('{0.01,0.04,0.03,0.005}'),
+                  rag.adjust_p_values('{0.01,0.04,0.03,0.005}', 'bonferroni'),
+                  rag.adjust_p_values('{0.01,0.9}', 'none')"""
+    ).fetchone()
+    assert row is not None
+    assert row[0] == pytest.approx([0.03, 0.06, 0.06, 0.02])  # statsmodels, multipletests
+    assert row[1] == pytest.approx([0.04, 0.16, 0.12, 0.02])
+    assert row[2] == [0.01, 0.9]
+
+
+def test_runs_are_compared_by_question_and_by_category(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    for name in ("good", "bad"):
+        connection.execute(
+            "SELECT rag.put_chunks('docs', %s, %s)", [name, json.dumps([{"content": name}])]
+        )
+    ids: dict[str, int] = dict(
+        connection.execute(
+            """SELECT d.uri, c.chunk_id FROM rag.chunks AS c
+               JOIN rag.documents AS d USING (collection_id, document_id)"""
+        ).fetchall()
+    )
+    queries = [
+        {"id": f"q{n:02}", "question": f"question {n}", "relevant": ["good"],
+         "category": "rising" if n < 10 else "falling"}
+        for n in range(20)
+    ]  # fmt: skip
+    connection.execute("SELECT rag.put_eval_queries('set', %s)", [json.dumps(queries)])
+    for good in (range(10, 20), range(10)):
+        (run,) = connection.execute("SELECT rag.start_eval_run('set', 'docs')").fetchone() or (0,)
+        results = [
+            {"query_id": f"q{n:02}", "hits": [{"chunk_id": ids["good" if n in good else "bad"]}]}
+            for n in range(20)
+        ]
+        connection.execute("SELECT rag.put_eval_results(%s, %s)", [run, json.dumps(results)])
+    with connection.cursor(row_factory=psycopg.rows.dict_row) as cursor:
+        rows = cursor.execute("SELECT * FROM rag.compare_runs(1, 2, '{ndcg}')").fetchall()
+        queries_found = cursor.execute("SELECT * FROM rag.compare_queries(1, 2, 'ndcg')").fetchall()
+    assert [(r["category"], r["difference"], r["wins"], r["ties"], r["losses"]) for r in rows] == [
+        (None, 0, 10, 0, 10), ("falling", -1, 0, 0, 10), ("rising", 1, 10, 0, 0),
+    ]  # fmt: skip
+    assert [r["p_value"] for r in rows] == pytest.approx([1, 2 / 1024, 2 / 1024], abs=1e-3)
+    assert [r["adjusted_p_value"] for r in rows] == pytest.approx([1, 6 / 1024, 6 / 1024], abs=1e-3)
+    spread = np.std([1] * 10 + [-1] * 10, ddof=1)
+    assert rows[0]["detectable"] == pytest.approx(2.80158 * spread / math.sqrt(20), rel=1e-4)
+    assert [r["difference"] for r in queries_found] == [-1] * 10 + [1] * 10
+    assert queries_found[0]["question"] == "question 10"
