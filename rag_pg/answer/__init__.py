@@ -5,6 +5,7 @@ An answer with citations is written, or quoted, from what was found: by a strate
 
 from rag_pg.answer.context import AnswerContext, Bounds
 from rag_pg.answer.prompt import BUDGET_TOKENS
+from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategy import (
     Strategy,
     answer_question,
@@ -38,6 +39,7 @@ __all__ = [
     "SqlFunction",
     "Strategy",
     "answer_question",
+    "check_unsupported",
     "dates_tool",
     "find_strategy",
     "function_tool",

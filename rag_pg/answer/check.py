@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,9 +9,16 @@ from typing import Any, Literal
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.prompt import source_block
+from rag_pg.answer.statements import (
+    Statement,
+    Unsupported,
+    cited_numbers,
+    read_statements,
+    without_support,
+)
 from rag_pg.answer.write import not_found
 from rag_pg.errors import InvalidInput
-from rag_pg.text import Fence, split_sentences
+from rag_pg.text import Fence
 from rag_pg.types import Answer, Citation, ToolResult
 
 Verify = Literal["once", "strict"]
@@ -49,19 +55,22 @@ def check_verify(verify: str | None) -> Verify | None:
     raise InvalidInput(f"verify is {verify!r:.100}; use once or strict, or leave it out")
 
 
-def verify_answer(answer: Answer, context: AnswerContext, verify: Verify) -> Answer:
+def verify_answer(
+    answer: Answer, context: AnswerContext, verify: Verify, unsupported: Unsupported = "drop"
+) -> Answer:
     """Return the answer with the statements that the helper finds supported by what they cite.
 
-    verify: once asks about all statements in one call, strict about each in a call of its own. When
-    the helper fails, the answer stays as it is, which a note says."""
-    statements = _statements(answer.text)
+    verify: once asks about all statements in one call, strict about each in a call of its own.
+    unsupported: what becomes of the others. When the helper fails, the answer stays as it is, which
+    a note says."""
+    statements = read_statements(answer.text)
     if not answer.found or not statements:
         return answer
     if not answer.citations and not answer.tool_results:
         context.note("not verified: the answer cites no source")
         return replace(answer, sufficient=False)
     sources: list[Citation | ToolResult] = [*answer.citations, *answer.tool_results]
-    numbered = list(enumerate((answer.text[a:b] for a, b in statements), 1))
+    numbered = list(enumerate((statement.text for statement in statements), 1))
     groups = [numbered] if verify == "once" else [[one] for one in numbered]
     with ThreadPoolExecutor(AT_ONCE, "rag-pg-check") as threads:
         verdicts = list(threads.map(lambda g: _check(g, sources, context), groups))
@@ -73,25 +82,12 @@ def verify_answer(answer: Answer, context: AnswerContext, verify: Verify) -> Ans
         context.note(f"{len(unchecked)} of {len(numbered)} statements were not checked")
     if not wrong:
         return replace(answer, sufficient=None if unchecked else True)
-    context.note(
-        f"{len(wrong)} of {len(numbered)} statements were taken out: no source supports them"
-    )
-    return _without(
-        answer, statements, {n for n, _ in numbered if not supported.get(n, True)}, context
-    )
-
-
-def _statements(text: str) -> list[tuple[int, int]]:
-    """Return where each sentence of an answer starts and stops; a citation behind it belongs to
-    it."""
-    spans: list[tuple[int, int]] = []
-    for sentence in split_sentences(text):
-        alone = re.fullmatch(r"\W*(?:\[[\d, ]+\]\W*)+", sentence.text)
-        if alone and spans:
-            spans[-1] = (spans[-1][0], sentence.stop)
-        elif sentence.kind != "code" and any(c.isalnum() for c in sentence.text):
-            spans.append((sentence.start, sentence.stop))
-    return spans
+    done = {"drop": "were taken out", "mark": "are marked", "keep": "are not supported"}[
+        unsupported
+    ]
+    context.note(f"{len(wrong)} of {len(numbered)} statements {done}: no source supports them")
+    positions = {n - 1 for n, _ in numbered if not supported.get(n, True)}
+    return _without(answer, statements, positions, unsupported, context)
 
 
 def _check(
@@ -102,7 +98,7 @@ def _check(
     if bound := context.used_up():
         context.note(f"stopped checking: {bound} is used up")
         return None
-    wanted = {int(n) for _, text in statements for n in re.findall(r"\d+", _cited(text))}
+    wanted = {number for _, text in statements for number in cited_numbers(text)}
     shown = [s for s in sources if s.number in wanted] if len(statements) == 1 else []
     lines = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in statements)
     fence = Fence()
@@ -121,32 +117,28 @@ def _block(source: Citation | ToolResult, fence: Fence) -> str:
     return fence.quote(f"source [{source.number}]", source.text, header="Result of a tool")
 
 
-def _cited(text: str) -> str:
-    return " ".join(re.findall(r"\[[\d, ]+\]", text))
-
-
 def _without(
     answer: Answer,
-    statements: Sequence[tuple[int, int]],
+    statements: Sequence[Statement],
     wrong: set[int],
+    unsupported: Unsupported,
     context: AnswerContext,
 ) -> Answer:
-    """Return the answer without the statements numbered in `wrong`, and what only they cite."""
-    if len(wrong) == len(statements):
-        return not_found(context, "no source supports the answer that was written")
-    text, end = "", 0
-    for number, (start, stop) in enumerate(statements, 1):
-        text += answer.text[end:start] + ("" if number in wrong else answer.text[start:stop])
-        end = stop
-    text = re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<=\S) {2,}", " ", text + answer.text[end:])).strip()
-    cited = {int(number) for number in re.findall(r"\d+", _cited(text))}
-    kept = [citation for citation in answer.citations if citation.number in cited]
-    results = [result for result in answer.tool_results if result.number in cited]
+    """Return the answer with the statements at the positions `wrong` treated as the caller wants,
+    and without what only they cite."""
+    told = [statements[position].text for position in sorted(wrong)]
+    if unsupported == "drop" and len(wrong) == len(statements):
+        reason = "no source supports the answer that was written"
+        return replace(not_found(context, reason), unsupported=told)
+    text = without_support(answer.text, statements, wrong, unsupported)
+    cited = cited_numbers(text)
+    done = {"drop": "were taken out", "mark": "are marked", "keep": "are in the answer"}
     return replace(
         answer,
         text=text,
-        citations=kept,
-        tool_results=results,
+        citations=[citation for citation in answer.citations if citation.number in cited],
+        tool_results=[result for result in answer.tool_results if result.number in cited],
         sufficient=False,
-        reason="statements without support were taken out",
+        reason=f"statements without support {done[unsupported]}",
+        unsupported=told,
     )

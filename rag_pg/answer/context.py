@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Literal
 
 from rag_pg.answer.evidence import MatchTerms
@@ -23,6 +24,8 @@ from rag_pg.providers import TokenCounter, complete_json, cost, prompt_budget, t
 from rag_pg.text import estimate_tokens
 from rag_pg.tracing import chat_span
 from rag_pg.types import (
+    CheckedQuote,
+    Citation,
     Completion,
     Document,
     Event,
@@ -90,7 +93,8 @@ class AnswerContext:
     conversation before the question. route, metadata: how a question is best answered, and what the
     metadata say; None: by passages. budget_tokens: of the sources in a prompt; fewer where the
     model's context has no room for them. answer_tokens: of an answer's text. price: of a model's
-    usage in US dollars, None where it is not known. listener: is called with every event."""
+    usage in US dollars, None where it is not known. listener: is called with every event.
+    check_citations: where quotes stand in their sources; None: nobody looks. now: the day."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -109,6 +113,8 @@ class AnswerContext:
     bounds: Bounds = Bounds()
     price: Callable[[str, Usage], float | None] = cost
     listener: Callable[[Event], None] | None = None
+    check_citations: Callable[[Sequence[Citation]], Sequence[CheckedQuote]] | None = None
+    now: Callable[[], date] = date.today
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)

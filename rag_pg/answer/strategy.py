@@ -12,6 +12,8 @@ from importlib import import_module
 
 from rag_pg.answer.check import check_verify, verify_answer
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.ground import ground_answer
+from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.errors import InvalidInput, ProviderAuth, ProviderError
 from rag_pg.types import Answer
@@ -90,6 +92,7 @@ def answer_question(
     *,
     strategy: str | Strategy = "auto",
     verify: str | None = None,
+    unsupported: str | None = None,
 ) -> Answer:
     """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model
     does.
@@ -97,12 +100,16 @@ def answer_question(
     A key that is refused and a library that is missing are mistakes in the set-up, and errors.
 
     Args:
-        verify: once or strict: then take out what its sources do not support; see `verify_answer`.
+        verify: once or strict: the helper judges the statements; see `verify_answer`. None: the
+            words, figures and meaning of their sources do; see `ground_answer`.
+        unsupported: drop, mark or keep statements that are found to have no support. Default: drop
+            when the helper judged, else keep.
     Raises: InvalidInput (unknown strategy, no language model where one is needed), ProviderAuth,
         ModelUnavailable, and what a search raises.
     """
     started = time.perf_counter()
     checked = check_verify(verify)
+    action = check_unsupported(unsupported)
     name, function = find_strategy(strategy)
     if function is BUILT_IN["verify"]:
         if checked == "strict":
@@ -124,7 +131,9 @@ def answer_question(
     if checked is not None and (answer.strategy or name) in UNVERIFIED:
         context.note("not verified: the answer is made of the documents' own text")
     elif checked is not None:
-        answer = verify_answer(answer, context, checked)
+        answer = verify_answer(answer, context, checked, action or "drop")
+    is_judged = checked is not None or (answer.strategy or name) in (*UNVERIFIED, "verify")
+    answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
     return replace(
         answer,
         strategy=answer.strategy or name,

@@ -114,6 +114,12 @@ def ask(
     verify: Annotated[
         str | None, typer.Option(help="Check the statements: once (one call) or strict (each).")
     ] = None,
+    unsupported: Annotated[
+        str | None,
+        typer.Option(
+            help="Statements without support: drop, mark or keep; default: drop with --verify."
+        ),
+    ] = None,
     rewrite: Rewrites = None,
     history: History = None,
     expand: Annotated[
@@ -137,6 +143,7 @@ def ask(
         "helper_llm": helper_llm,
         "strategy": import_strategy(strategy),
         "verify": verify,
+        "unsupported": unsupported,
         "rewrite": rewrite or [],
         "history": parsed_history(history),
         "expand": expand,

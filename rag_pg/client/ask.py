@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from typing import cast
 
@@ -16,6 +17,7 @@ from rag_pg.answer import (
     GivenTools,
     Strategy,
     answer_question,
+    check_unsupported,
     find_strategy,
     strategy_with_tools,
 )
@@ -40,6 +42,7 @@ class AskOptions(SearchOptions, total=False):
 
     strategy: str | Strategy
     verify: str | None
+    unsupported: str | None  # drop, mark or keep
     llm: str | LLM | None
     expand: str | None  # window or section
     max_steps: int
@@ -136,6 +139,7 @@ def _ask(
 ) -> Answer:
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
+    unsupported = check_unsupported(options.pop("unsupported", None))
     bounds = Bounds(
         max_steps=options.pop("max_steps", Bounds.max_steps),
         max_tokens=options.pop("max_tokens", None),
@@ -210,6 +214,8 @@ def _ask(
         helper_llm=helper_llm,
         history=read_history(history, question),
         listener=listener,
+        check_citations=partial(searcher.database.check_citations, searcher.info.name),
+        now=date.today if now is None else now.date,
         bounds=bounds,
     )
     for step in rewritten.steps:
@@ -217,7 +223,9 @@ def _ask(
     for note in rewritten.notes:
         context.note(note)
     with given_tools:
-        answer = answer_question(rewritten.question, context, strategy=strategy, verify=verify)
+        answer = answer_question(
+            rewritten.question, context, strategy=strategy, verify=verify, unsupported=unsupported
+        )
     return replace(answer, seconds=time.perf_counter() - started)
 
 

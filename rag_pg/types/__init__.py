@@ -1,7 +1,15 @@
 """Rows and results -> frozen values, named as the SQL output columns are, for every package."""
 
 from rag_pg.types.admin import Finding, StatusLine
-from rag_pg.types.answer import PROVEN, Answer, Citation, CitationStatus, Event, Freshness
+from rag_pg.types.answer import (
+    PROVEN,
+    Answer,
+    CheckedQuote,
+    Citation,
+    CitationStatus,
+    Event,
+    Freshness,
+)
 from rag_pg.types.cache import CacheStats
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
 from rag_pg.types.document import (
@@ -37,6 +45,7 @@ __all__ = [
     "Answer",
     "CacheStats",
     "Capabilities",
+    "CheckedQuote",
     "Citation",
     "CitationStatus",
     "CollectionInfo",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from rag_pg.types.tool import ToolResult
@@ -60,6 +60,25 @@ class Citation:
     def is_proven(self) -> bool:
         """Whether the quote stands in its source."""
         return self.status in PROVEN
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedQuote:
+    """Where the quote of a citation stands; see `Citation`. updated_on: when the document was last
+    stored; metadata: the document's. All None but status where its chunks are gone."""
+
+    status: CitationStatus
+    similarity: float
+    chunk_key: int | None
+    chunk_start: int | None
+    chunk_stop: int | None
+    document_start: int | None
+    document_stop: int | None
+    document_version: int | None
+    page_kind: Literal["page", "slide", "sheet"] | None
+    page: int | None
+    updated_on: date | None
+    metadata: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -298,8 +298,8 @@ BEGIN
         HINT = 'use at most 200000; leave out the oldest turns of the history';
     END IF;
     PERFORM rag._check_search_options(options, '{
-        "strategy": "string", "verify": "string", "rewrite": "array", "history": "array",
-        "time_zone": "string", "max_steps": "integer", "max_tokens": "integer",
+        "strategy": "string", "verify": "string", "unsupported": "string", "rewrite": "array",
+        "history": "array", "time_zone": "string", "max_steps": "integer", "max_tokens": "integer",
         "max_cost": "number"}', 'a question');
 END
 $$;
@@ -334,11 +334,14 @@ COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, jsonb, double pr
 $$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;
 extractive without one).
 
-answer: {"text", "found", "citations": [{"number", "chunk_id", "uri", "title", "heading", "quote"}],
+answer: {"text", "found", "citations": [{"number", "start", "stop", "chunk_id", "chunk_start",
+"chunk_stop", "document_id", "document_start", "document_stop", "version", "uri", "title",
+"heading", "page", "page_kind", "quote", "status", "similarity"}], "unsupported", "freshness",
 "sufficient", "reason", "strategy", "model", "notes", "steps", "usage", "cost", "seconds",
 "trace_id"}, as Answer in Python. result_limit: how many passages are read. options: strategy (auto,
 extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
-worker registered), verify (once, strict), rewrite (array of names), history (array of {"role",
-"content"}), time_zone, max_steps, max_tokens, max_cost, and those of rag.explain_search; null is
-the default. Which models answer is the worker's setting. The worker searches with its own rights.
-It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
+worker registered), verify (once, strict), unsupported (drop, mark, keep), rewrite (array of names),
+history (array of {"role", "content"}), time_zone, max_steps, max_tokens, max_cost, and those of
+rag.explain_search; null is the default. Which models answer is the worker's setting. The worker
+searches with its own rights. It commits: outside a transaction block only. timeout: as for
+rag.embed_query.$$;

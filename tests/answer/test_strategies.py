@@ -199,7 +199,7 @@ def test_every_strategy_cites(strategy: str) -> None:
     answer, _ = run(strategy, *GOOD[strategy])
     assert (answer.text, answer.found) == ("Shrimps [1].", True)
     assert [(c.number, c.uri) for c in answer.citations] == [(1, "fish.md")]
-    assert answer.citations[0].quote == TEXTS[1][1]
+    assert answer.citations[0].quote in TEXTS[1][1]
     assert answer.notes == ()
     assert answer.strategy == ("single" if strategy == "auto" else strategy)
 
@@ -525,7 +525,7 @@ def test_evidence_answers_from_the_best_summaries_and_cites_the_passages() -> No
     answer, llm = run("evidence", "Shrimps [1].", question="What swims in the sea?", helper=helper)
     assert len(helper.calls) == 2 and "Shrimps, 12 a day." in llm.prompts[0]
     assert "flies" not in llm.prompts[0]
-    assert answer.citations[0].quote == TEXTS[1][1]
+    assert answer.citations[0].quote in TEXTS[1][1]
     scores = next(s for s in answer.steps if s.kind == "evidence").detail["passages"]
     assert scores == [{"chunk_id": 1, "score": 9}, {"chunk_id": 2, "score": 0}]
 
@@ -693,7 +693,7 @@ def test_events_tell_the_answer_in_pieces(strategy: str) -> None:
     events: list[Event] = []
     answer, _ = run(strategy, *GOOD[strategy], listener=events.append)
     assert "".join(event.text for event in events if event.kind == "token") == answer.text
-    assert [e.citation for e in events if e.kind == "citation"] == list(answer.citations)
+    assert [e.citation.number for e in events if e.citation] == [c.number for c in answer.citations]
     told: Sequence[Any] = [event.step for event in events if event.step is not None]
     assert told == list(answer.steps)
     assert "search" in [event.kind for event in events]

@@ -1,0 +1,164 @@
+"""A statement and its sources -> the sentence that supports it best, and whether it does.
+
+By words, figures, negation and meaning; no language model. It tells a statement of something else,
+with another number or the opposite, not one that reads its source wrongly.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rag_pg.answer.evidence import similarity
+from rag_pg.answer.tools import unfounded_figures
+from rag_pg.protocols import Embedder
+from rag_pg.text import Sentence, content_words, is_function_word, same_word, split_sentences, words
+
+ENOUGH_WORDS = 0.5  # of a statement's content words, in the best sentences of a source
+ENOUGH_MEANING = 0.5  # see `similarity`
+LEAST_WORDS = 2  # content words; a shorter statement ("Yes.") is not judged
+COPIED = 0.6  # share of words from which on a negation on one side alone contradicts
+SENTENCES = 3  # of a source, that support a statement together
+FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in its score
+
+_NEGATION = re.compile(
+    r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|\w+n['’]t
+    |nicht|kein\w*|nie|niemals|ohne|ne|n['’]\w+|pas|jamais|aucune?|sans|sin|nunca|jamás|ningun\w*
+    |не|нет|никогда|без|ni|non|mai|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
+    )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_NOT_ONLY = re.compile(
+    r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только|no later than|no more than"
+    r"|no less than|no longer than|no fewer than)\b",
+    re.IGNORECASE,
+)
+_ONES = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+)  # fmt: skip
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_SPELLED = {word: str(value) for value, word in enumerate(_ONES)}
+_SPELLED |= {word: str(10 * value) for value, word in enumerate(_TENS, 2)}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Support:
+    """What a source says of a statement. quote: its best sentence, untouched; "": none
+    has anything of it.
+    words: the share of the statement's content words, 0 to 1, in its best sentences; meaning: the
+    similarity of the nearest, None where nobody asked; is_supported: None where it cannot be told:
+    the statement says too little, or is in another language than the source."""
+
+    quote: str
+    words: float
+    meaning: float | None
+    is_supported: bool | None
+    reason: str = ""
+
+
+def find_support(
+    claim: str, sources: Sequence[tuple[str, str]], embedder: Callable[[], Embedder] | None
+) -> list[Support]:
+    """Return what each source says of a claim.
+
+    Args:
+        sources: the passage of each, and what stands above it (title and headings), which supports
+            too. embedder: is opened where words alone do not decide.
+    """
+    asked = [word for word in content_words(claim) if not is_function_word(word)]
+    ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
+    shares = [
+        _share(asked, " ".join([above, *(s.text for s in best)]))
+        for best, (_, above) in zip(ranked, sources, strict=True)
+    ]
+    near: list[float | None] = [None] * len(sources)
+    told = True
+    if len(asked) >= LEAST_WORDS and max(shares, default=0) < ENOUGH_WORDS and embedder is not None:
+        near, told = _meaning(claim, ranked, embedder)
+    found = []
+    for best, share, meaning, (_, above) in zip(ranked, shares, near, sources, strict=True):
+        supported, reason = _judge(claim, asked, best, above, share, meaning, told)
+        found.append(
+            Support(
+                quote=best[0].text if best and (share or meaning) else "",
+                words=share,
+                meaning=meaning,
+                is_supported=supported,
+                reason=reason,
+            )
+        )
+    return found
+
+
+def is_negated(text: str) -> bool:
+    """Whether a text denies something, in the larger European languages and a few others."""
+    return bool(_NEGATION.search(_NOT_ONLY.sub(" ", text)))
+
+
+def _judge(
+    claim: str,
+    asked: Sequence[str],
+    best: Sequence[Sentence],
+    above: str,
+    share: float,
+    meaning: float | None,
+    told: bool,
+) -> tuple[bool | None, str]:
+    said = " ".join([above, *(s.text for s in best)])
+    figures = unfounded_figures(_in_digits(claim), [_in_digits(said)])
+    if figures:
+        return False, f"no such figure there: {', '.join(figures[:5])}"
+    first = best[0].text if best else ""
+    if asked and _share(asked, first) >= COPIED and is_negated(claim) != is_negated(first):
+        return False, "the source says the opposite"
+    if len(asked) < LEAST_WORDS:
+        return (True, "") if share == 1 and asked else (None, "it says too little")
+    if share >= ENOUGH_WORDS or (meaning is not None and meaning >= ENOUGH_MEANING):
+        return True, ""
+    if meaning is None or not told:
+        return None, "in other words, or another language"
+    return False, "the source says something else"
+
+
+def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
+    """Return the sentences of a passage that have most of a claim's words and figures."""
+    sentences = split_sentences(passage)
+    figures = set(re.findall(r"\d+", _in_digits(claim)))
+
+    def score(sentence: Sentence) -> float:
+        has = set(re.findall(r"\d+", _in_digits(sentence.text)))
+        of_figures = len(figures & has) / len(figures) if figures else 0.0
+        return _share(asked, sentence.text) + FIGURES * of_figures
+
+    return sorted(sentences, key=lambda s: (-score(s), s.start))[:SENTENCES]
+
+
+def _share(asked: Sequence[str], text: str) -> float:
+    if not asked:
+        return 0.0
+    own = set(words(text))
+    return sum(w in own or any(same_word(w, o) for o in own) for w in asked) / len(asked)
+
+
+def _in_digits(text: str) -> str:
+    """Return a text with the English numbers to ninety in digits."""
+    return re.sub(r"[a-z]+", lambda m: _SPELLED.get(m[0].lower(), m[0]), text, flags=re.IGNORECASE)
+
+
+def _meaning(
+    claim: str, ranked: Sequence[Sequence[Sentence]], embedder: Callable[[], Embedder]
+) -> tuple[list[float | None], bool]:
+    texts = [s.text for best in ranked for s in best]
+    if not texts:
+        return [None] * len(ranked), True
+    values, trusted, notes = similarity(claim, texts, embedder())
+    if notes:
+        return [None] * len(ranked), True
+    near: list[float | None] = []
+    at = 0
+    for best in ranked:
+        near.append(max(map(float, values[at : at + len(best)]), default=0.0))
+        at += len(best)
+    return near, trusted

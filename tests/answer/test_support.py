@@ -1,0 +1,87 @@
+"""Statements and what their sources say of them, without a language model."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg.answer.statements import read_statements, without_support
+from rag_pg.answer.support import find_support, is_negated
+
+PASSAGE = (
+    "# Backups\n\nA backup of every database is made at night. Copies are kept for thirty days. "
+    "They are not encrypted. About 15 % of all restores fail on old disks."
+)
+
+
+def judge(claim: str, passage: str = PASSAGE) -> tuple[bool | None, str]:
+    (found,) = find_support(claim, [(passage, "Handbook > Backups")], HashEmbedder)
+    return found.is_supported, found.quote
+
+
+@pytest.mark.parametrize(
+    ("claim", "quote"),
+    [
+        ("Copies are kept for 30 days.", "Copies are kept for thirty days."),
+        ("The copies are kept thirty days", "Copies are kept for thirty days."),
+        ("They are not encrypted", "They are not encrypted."),
+        ("Restores fail for 15% on old disks.", "About 15 % of all restores fail on old disks."),
+        ("Every night a backup of the database is made.",
+         "A backup of every database is made at night."),
+    ],
+)  # fmt: skip
+def test_a_statement_is_led_to_its_sentence(claim: str, quote: str) -> None:
+    assert judge(claim) == (True, quote)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Copies are kept for 50 days.",
+        "Copies are kept for ninety days.",
+        "About 50 % of all restores fail on old disks.",
+        "Copies are not kept for thirty days.",
+        "Copies are never kept for 30 days.",
+        "The backup is made by 7 operators at night.",
+    ],
+)
+def test_another_number_or_the_opposite_is_not_supported(claim: str) -> None:
+    assert judge(claim)[0] is False
+
+
+def test_a_statement_that_says_too_little_is_not_judged() -> None:
+    assert judge("Yes.")[0] is None
+
+
+def test_without_an_embedder_other_words_are_not_judged() -> None:
+    claim = "Penguins breed on rocky southern islands."
+    assert find_support(claim, [(PASSAGE, "")], None)[0].is_supported is None
+
+
+def test_negations_that_deny_nothing_are_none() -> None:
+    assert is_negated("It does not run.") and is_negated("Es läuft nicht.")
+    assert not is_negated("No later than noon, not only today.")
+
+
+ANSWER = "One holds [1]. Two fails [2].\n\n- Three fails [1, 2]\n- Four holds\n"
+
+
+def test_statements_know_their_citations() -> None:
+    statements = read_statements(ANSWER)
+    assert [s.numbers for s in statements] == [[1], [2], [1, 2], []]
+    assert [ANSWER[s.start : s.claim_stop] for s in statements] == [
+        "One holds", "Two fails", "Three fails", "Four holds",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("action", "text"),
+    [
+        ("keep", ANSWER),
+        ("drop", "One holds [1].\n\n- Four holds"),
+        ("mark", "One holds [1]. Two fails [2]. [unsupported]\n\n"
+                 "- Three fails [1, 2] [unsupported]\n- Four holds\n"),
+    ],
+)  # fmt: skip
+def test_statements_without_support_are_treated_as_wanted(action: str, text: str) -> None:
+    assert without_support(ANSWER, read_statements(ANSWER), {1, 2}, action) == text  # type: ignore[arg-type]
