@@ -160,7 +160,8 @@ def test_an_answer_tells_which_call_gave_its_figure() -> None:
 def test_a_figure_that_no_result_gave_is_noted() -> None:
     tools = [make_tool("count", "", lambda: {"documents": 41, "share": 0.12345})]
     answer, _ = ask(calling(("count", {})), "There are 41, 42 or 1,007 (0.123) [1].", tools=tools)
-    assert answer.notes == ("no source and no tool gave these figures: 42, 1,007",)
+    assert answer.notes[0] == "no source and no tool gave these figures: 42, 1,007"
+    assert list(answer.unsupported) == [answer.text]
 
 
 def test_an_answer_without_a_result_is_followed_by_a_search() -> None:
