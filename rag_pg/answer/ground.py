@@ -57,7 +57,7 @@ def ground_answer(
         _ground(statement, by_number, results, context, own_words)
         for statement in read_statements(answer.text)
     ]
-    checked = _place([c for one in grounded for c in one.citations], context)
+    checked = _located([c for one in grounded for c in one.citations], context)
     told = iter(checked)
     grounded = [replace(one, citations=[next(told)[0] for _ in one.citations]) for one in grounded]
     answer = replace(answer, freshness=find_freshness([*checked], context.now()))
@@ -119,7 +119,7 @@ def _is_wrong(one: _Grounded) -> bool:
     return one.is_supported is False
 
 
-def _place(
+def _located(
     citations: Sequence[Citation], context: AnswerContext
 ) -> list[tuple[Citation, CheckedQuote | None]]:
     """Return the citations with where they stand, in one call of the database."""

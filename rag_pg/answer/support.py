@@ -106,8 +106,8 @@ def _judge(
     meaning: float | None,
     told: bool,
 ) -> tuple[bool | None, str]:
-    said = " ".join([above, *(s.text for s in best)])
-    figures = unfounded_figures(_in_digits(claim), [_in_digits(said)])
+    passage = " ".join([above, *(s.text for s in best)])
+    figures = unfounded_figures(_in_digits(claim), [_in_digits(passage)])
     if figures:
         return False, f"no such figure there: {', '.join(figures[:5])}"
     first = best[0].text if best else ""
