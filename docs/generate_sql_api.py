@@ -140,6 +140,10 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "chunks_to_embed",
             "store_embeddings",
             "enrich_document",
+            "extraction_input",
+            "store_extraction",
+            "context_input",
+            "store_contexts",
             "extend_job",
             "extend_jobs",
             "finish_job",
@@ -157,8 +161,15 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
         ),
     ),
     "Enrichment": (
-        "Metadata that rules find in the text of documents, beside what the caller gave.",
-        ("set_enrichment", "preview_enrichment", "get_enrichment"),
+        "Metadata that rules or a language model find in documents, and contexts of chunks.",
+        (
+            "set_enrichment",
+            "preview_enrichment",
+            "set_extraction",
+            "set_contexts",
+            "estimate_enrichment",
+            "get_enrichment",
+        ),
     ),
     "Sources": (
         "A source is a table of the application's own that a collection follows.",

@@ -237,7 +237,7 @@ class Rag(Views):
             self._writing_embedder_of,
             collections=collections,
             answerers=answerers,
-            **options,
+            **{"llm_of": self.models.writing_llm, **options},
         )
 
     def _answer_embed_query(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,17 @@ from rag_pg.db.connect import connect
 from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.job import IngestWork
 from rag_pg.db.request import Request
 from rag_pg.db.space import Compared
 
 __all__ = [
     "Compared",
+    "ContextWork",
     "Database",
     "EmbeddedServer",
+    "ExtractionWork",
     "IngestWork",
     "Request",
     "connect",

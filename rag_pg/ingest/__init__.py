@@ -23,7 +23,13 @@ from rag_pg.ingest.reindex import (
     rechunk,
 )
 from rag_pg.ingest.sync import changes, sync_folder, uri_prefix
-from rag_pg.ingest.wait import Report, wait_until_searchable, work_backlog, work_queue
+from rag_pg.ingest.wait import (
+    Report,
+    wait_until_searchable,
+    work_backlog,
+    work_enrichment,
+    work_queue,
+)
 
 __all__ = [
     "SAMPLE",
@@ -48,5 +54,6 @@ __all__ = [
     "uri_prefix",
     "wait_until_searchable",
     "work_backlog",
+    "work_enrichment",
     "work_queue",
 ]

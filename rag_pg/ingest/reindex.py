@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rag_pg.chunk import Chunking, check_chunking
 from rag_pg.db import Compared, Database
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
-from rag_pg.ingest.wait import OpenWorker, Report
+from rag_pg.ingest.wait import OpenWorker, Report, jobs_left
 from rag_pg.providers import Models
 from rag_pg.types import Progress, Space, SpaceComparison
 
@@ -82,7 +82,7 @@ def build_space(
             progress(Progress(chunks=chunks, of_chunks=space.chunks))
 
     on_progress(0, 0)
-    worker = open_worker([name], on_progress=on_progress)
+    worker = open_worker([name], on_progress=on_progress, llm_of=None)
     while True:
         worker.drain()
         space = find_space(database, name, space_id)
@@ -131,11 +131,10 @@ def rechunk(
             )
 
     on_progress(0, 0)
-    worker = open_worker([info.name], on_progress=on_progress)
+    worker = open_worker([info.name], on_progress=on_progress, llm_of=None)
     while wait:
         worker.drain()
-        (counts,) = database.job_stats(name)
-        if not counts.waiting + counts.running and not database.queue_backlog([name]):
+        if not jobs_left(database, name) and not database.queue_backlog([name]):
             break
         time.sleep(0.2)
     return total

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from uuid import UUID
 
 from rag_pg.db import Database
@@ -32,7 +32,7 @@ class OpenWorker(Protocol):
     """Returns a worker for the queue of these collections, not started."""
 
     def __call__(
-        self, collections: Sequence[str], *, on_progress: Callable[[int, int], None]
+        self, collections: Sequence[str], *, on_progress: Callable[[int, int], None], **options: Any
     ) -> Worker: ...
 
 
@@ -67,7 +67,7 @@ def work_queue(
         done, embedded = done + documents, embedded + chunks
         report()
 
-    worker = open_worker([collection], on_progress=on_progress)
+    worker = open_worker([collection], on_progress=on_progress, llm_of=None)
     report()
     reported = ""
     moved, moved_at = (0, 0), time.monotonic()
@@ -101,14 +101,48 @@ def work_queue(
 
 
 def work_backlog(database: Database, open_worker: OpenWorker, collection: str) -> None:
-    """Work a collection's queue until nothing of it waits, after a change of all its documents."""
-    worker = open_worker([collection], on_progress=lambda documents, chunks: None)
+    """Work a collection's queue until nothing of it waits but for a language model."""
+    worker = open_worker([collection], on_progress=lambda documents, chunks: None, llm_of=None)
     while True:
         worker.drain()
-        (counts,) = database.job_stats(collection)
-        if not counts.waiting + counts.running and not database.queue_backlog([collection]):
+        if not jobs_left(database, collection) and not database.queue_backlog([collection]):
             return
         time.sleep(0.2)
+
+
+def jobs_left(database: Database, collection: str) -> int:
+    """How many jobs of a collection are not done, but for those of a language model."""
+    (counts,) = database.job_stats(collection)
+    written = (one.waiting for one in database.get_enrichment(collection) if one.kind != "enrich")
+    return counts.waiting + counts.running - sum(written)
+
+
+def work_enrichment(
+    database: Database, open_worker: OpenWorker, collection: str, kind: str
+) -> None:
+    """Work a collection's queue until a language model is done with its documents.
+
+    Raises: NotReady where documents failed for good, and what keeps the worker from going on.
+    """
+    worker = open_worker([collection], on_progress=lambda documents, chunks: None)
+    moved, moved_at = None, time.monotonic()
+    while True:
+        worker.drain()
+        (state,) = (one for one in database.get_enrichment(collection) if one.kind == kind)
+        if not state.waiting and not database.queue_backlog([collection]):
+            break
+        if state != moved:
+            moved, moved_at = state, time.monotonic()
+        elif time.monotonic() - moved_at > PATIENCE_SECONDS:
+            raise NotReady(f"{state.waiting} documents wait; they stay queued for a worker")
+        time.sleep(0.2)
+    if state.failed:
+        dead = database.list_jobs(collection, "dead", 1000)
+        error = next((job["last_error"] for job in dead if job["kind"] == kind), "unknown")
+        raise NotReady(
+            f"{state.failed} documents failed: {error}; to try again: rag-pg jobs -c {collection}"
+            " --retry"
+        )
 
 
 def _estimated(texts: int, claimed: int, characters: int) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_pg.config import Settings
-from rag_pg.errors import CollectionMismatch, InvalidInput
+from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.providers.anthropic import AnthropicLLM
 from rag_pg.providers.e5.embedder import E5
@@ -207,3 +207,17 @@ class Models:
         settings; None: the one that answers does these too. Raises: InvalidInput (unknown name)."""
         name = name or self._settings.helper_llm
         return self.llm(name) if name else None
+
+    def writing_llm(self, name: str | None = None) -> LLM:
+        """The language model that reads and writes at ingest: of that name, else the helper model
+        of the settings, else the one that answers.
+
+        Raises: InvalidInput (unknown name), ModelUnavailable (none is set).
+        """
+        llm = self.llm(name) if name else self.helper_llm() or self.llm()
+        if llm is None:
+            raise ModelUnavailable(
+                "no language model is set that could write; set RAG_PG_HELPER_LLM, e.g. to gemini,"
+                " or name a model"
+            )
+        return llm

@@ -4,7 +4,7 @@ Pure functions of strings that two packages or more need.
 """
 
 from rag_pg.text.clean import clean_text
-from rag_pg.text.embedded import embedded_text
+from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
 from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
@@ -37,6 +37,7 @@ __all__ = [
     "embedded_text",
     "estimate_tokens",
     "first_title",
+    "in_context",
     "is_function_word",
     "neutralise",
     "new_keys",

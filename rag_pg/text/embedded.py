@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 
+def in_context(context: str | None, content: str) -> str:
+    """Return a chunk's text behind what was written about its place in the document; this is what
+    `embedded_text` is given as the content."""
+    return f"{context}\n{content}" if context else content
+
+
 def embedded_text(title: str, heading: str, content: str) -> str:
     """Return what is embedded for a chunk: title, heading path and content, a line each.
 

@@ -24,7 +24,7 @@ from rag_pg.types.document import (
     Span,
     SyncReport,
 )
-from rag_pg.types.enrichment import Enrichment, RulePreview
+from rag_pg.types.enrichment import Enrichment, EnrichmentEstimate, EnrichmentSize, RulePreview
 from rag_pg.types.function import FunctionArgument, FunctionInfo
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
@@ -53,6 +53,8 @@ __all__ = [
     "Completion",
     "Document",
     "Enrichment",
+    "EnrichmentEstimate",
+    "EnrichmentSize",
     "Event",
     "ExposedView",
     "Facet",

@@ -35,3 +35,31 @@ class RulePreview:
     overridden: int
     examples: Sequence[Any]
     of_documents: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnrichmentSize:
+    """What a language model would have to read of a collection, in bytes: its documents, its
+    chunks, and the documents again for every further chunk of theirs."""
+
+    documents: int
+    chunks: int
+    document_bytes: int
+    chunk_bytes: int
+    repeated_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnrichmentEstimate:
+    """What enriching a collection by a language model takes, about: calls, tokens, and US dollars
+    by list prices (None: the model's are not known, or it costs nothing); repeated_tokens: those of
+    the prompt that a provider which caches prompts takes less for."""
+
+    kind: str
+    model: str
+    documents: int
+    calls: int
+    prompt_tokens: int
+    repeated_tokens: int
+    answer_tokens: int
+    cost: float | None

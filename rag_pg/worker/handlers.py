@@ -7,21 +7,28 @@ None when there is nothing to do. It may raise: the failure is recorded with the
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rag_pg.chunk import Splitter, pages_of
-from rag_pg.db import Database, IngestWork
-from rag_pg.protocols import Embedder
-from rag_pg.text import embedded_text
+from rag_pg.db import ContextWork, Database, IngestWork
+from rag_pg.enrich import extract_fields, fit_context, write_context
+from rag_pg.errors import InvalidInput, ModelUnavailable
+from rag_pg.protocols import LLM, Embedder
+from rag_pg.text import Fence, embedded_text, in_context
 from rag_pg.types import Job, Span, Vectors
+from rag_pg.worker.throttle import Throttle
 from rag_pg.worker.vector_cache import VectorCache
 
 RULES_SECONDS = 10.0  # for a collection's rules on one document
+CHUNKS_PER_STORE = 16  # of a context job: what a worker that dies has paid for in vain
+CONTEXT_TOKENS = 100  # of a chunk's room that is kept for its context
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored
 
 
@@ -45,6 +52,8 @@ class WorkerContext:
 
     database: Database
     embedder_of: Callable[[str, int | None], Embedder]
+    throttle: Throttle
+    llm_of: Callable[[str | None], LLM] | None = None
     splitters: dict[tuple[int, str], Splitter] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     vectors: VectorCache = field(default_factory=VectorCache)
@@ -53,6 +62,14 @@ class WorkerContext:
         """The embedder of a space, opened once although pipelines ask for it side by side."""
         with self.lock:
             return self.embedder_of(collection, space_id)
+
+    def llm(self, name: str | None) -> LLM:
+        """The language model of that name, else the helper model of the settings.
+        Raises: ModelUnavailable."""
+        with self.lock:
+            if self.llm_of is None:
+                raise ModelUnavailable("this worker has no language models")
+            return self.llm_of(name)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
         key = (work.space_id, repr(work.chunking))
@@ -115,16 +132,88 @@ def enrich(context: WorkerContext, job: Job) -> EmbedTask:
     return EmbedTask(job, None, (), store)
 
 
+def extract(context: WorkerContext, job: Job) -> EmbedTask | None:
+    """Read the fields that the collection wants out of a document, by a language model."""
+    work = context.database.extraction_input(job)
+    if work is None:
+        return None
+    found: Mapping[str, Any] = {}
+    model = None
+    if work.fields:
+        llm = context.llm(work.model)
+        model = llm.name
+        found = context.throttle.write(
+            llm,
+            [work.content],
+            lambda: extract_fields(llm, work.title, work.content, work.fields),
+        )
+
+    def store(vectors: Sequence[Vectors]) -> int:
+        context.database.store_extraction(job, work, found, model)
+        return 0
+
+    return EmbedTask(job, None, (), store)
+
+
+def contextualize(context: WorkerContext, job: Job) -> EmbedTask | None:
+    """Write contexts for some of a document's chunks, and embed these chunks behind them."""
+    work = context.database.context_input(job, CHUNKS_PER_STORE)
+    if work is None:
+        return None
+    contexts = _contexts(context, job, work) if work.wanted else [None] * len(work.chunk_ids)
+    texts = [
+        embedded_text(work.title, heading, in_context(written, content))
+        for heading, content, written in zip(work.headings, work.contents, contexts, strict=True)
+    ]
+
+    def store(vectors: Sequence[Vectors]) -> int:
+        if context.database.store_contexts(job, work, contexts, vectors) == "more":
+            context.database.release_job(job)
+        return 0
+
+    return EmbedTask(job, work.space_id, texts, store)
+
+
+def _contexts(context: WorkerContext, job: Job, work: ContextWork) -> list[str | None]:
+    llm = context.llm(work.model)
+    embedder = context.embedder(job.collection_name, work.space_id)
+    fence = Fence()
+    contexts: list[str | None] = []
+    for heading, content, start in zip(work.headings, work.contents, work.starts, strict=True):
+        write = partial(
+            write_context, llm, work.title, work.content, content, start=start, fence=fence
+        )
+        written = context.throttle.write(llm, [work.content, content], write)
+
+        def embedded(text: str, heading: str = heading, content: str = content) -> str:
+            return embedded_text(work.title, heading, in_context(text, content))
+
+        fitting = fit_context(written, embedded, embedder.count_tokens, embedder.max_tokens)
+        if fitting is None:
+            room = max(16, embedder.max_tokens - CONTEXT_TOKENS)
+            smaller = json.dumps({"max_tokens": room})
+            raise InvalidInput(
+                f"a chunk of {embedder.count_tokens([embedded('')])[0]} tokens leaves no room for"
+                f" a context in the {embedder.max_tokens} that {embedder.name} reads; make chunks"
+                f" smaller: rag-pg rechunk {job.collection_name} --chunking '{smaller}'"
+            )
+        contexts.append(fitting)
+    return contexts
+
+
 KINDS: dict[str, Callable[[WorkerContext, Job], EmbedTask | None]] = {
     "ingest": ingest,
     "embed": embed,
     "enrich": enrich,
+    "extract": extract,
+    "context": contextualize,
 }
 
 
 # A slow rule or model holds up its own kinds of jobs, never the others.
 EMBEDDING = ("ingest", "embed")
 ENRICHING = ("enrich",)
+WRITING = ("extract", "context")  # by a language model
 
 
 def _hash(text: str) -> bytes:

@@ -32,7 +32,7 @@ from rag_pg.tracing import span
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import EMBEDDING, KINDS, EmbedTask, WorkerContext
 from rag_pg.worker.leases import Heartbeat
-from rag_pg.worker.throttle import PATIENCE, Stopping, Throttle, may_be_an_outage
+from rag_pg.worker.throttle import PATIENCE, Stopping, may_be_an_outage
 
 log = logging.getLogger(__name__)
 
@@ -65,14 +65,16 @@ class Pipeline:
         stop: threading.Event,
         on_progress: Callable[[int, int], None],
         kinds: Sequence[str] = EMBEDDING,
+        jobs_per_batch: int = JOBS_PER_BATCH,
     ) -> None:
         self.context = context
         self.kinds = kinds
+        self.jobs_per_batch = jobs_per_batch
         self.database = context.database
         self.heartbeat = heartbeat
         self.stop = stop
         self.on_progress = on_progress
-        self._throttle = Throttle(context.database, stop)
+        self._throttle = context.throttle
         self._storing: deque[tuple[EmbedTask, Future[None]]] = deque()
         self._batch: list[EmbedTask] = []
         self.planned = self.planned_characters = 0  # of the texts of all jobs claimed
@@ -215,7 +217,7 @@ class Pipeline:
 
     def _take(self) -> list[Job]:
         return self.database.take_jobs(
-            limit=JOBS_PER_BATCH,
+            limit=self.jobs_per_batch,
             lease_seconds=self.heartbeat.lease_seconds,
             collections=self.heartbeat.collections,
             worker=self.heartbeat.name,
@@ -233,6 +235,8 @@ class Pipeline:
                 self._retry_while_restarting(lambda: self.database.finish_job(job))
                 self.heartbeat.release(job)
             return task
+        except Stopping:
+            self._release(job, 0, None)
         except Exception as exc:
             self._record_failure(job, exc)
         return None

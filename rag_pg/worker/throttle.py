@@ -10,15 +10,18 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
-from rag_pg.protocols import Embedder
+from rag_pg.protocols import LLM, Embedder
 from rag_pg.providers import check_shape
 from rag_pg.retry import Backoff, retry
+from rag_pg.text import estimate_tokens
 from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
+T = TypeVar("T")
 TEXTS_PER_CALL = 64  # between calls progress is reported
 GRACE_SECONDS = 10.0  # a stopping worker goes on so long, then it hands back
 PATIENCE = 60.0  # seconds: longer waits are not sat out; the jobs go back to the queue
@@ -84,24 +87,44 @@ class Throttle:
         except Exception as exc:
             if not may_be_an_outage(exc):
                 raise
-            self._outages[provider] = self._outages.get(provider, 0) + 1
-            pause = DOWN.pause(self._outages[provider])
-            error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
-            self.database.block_provider(provider, pause, f"it is down: {error}")
+            self._leave_alone(provider, exc)
             return True
         return False
 
     def _call(self, embedder: Embedder, texts: Sequence[str]) -> Vectors:
-        provider = embedder.provider
-        if provider is None:
+        if embedder.provider is None:
             return _embedded(embedder, texts)
-
         tokens = sum(embedder.count_tokens(texts))
+        return self._within_budget(embedder.provider, tokens, lambda: _embedded(embedder, texts))
 
-        def embed() -> Vectors:
-            vectors = _embedded(embedder, texts)
+    def write(self, llm: LLM, texts: Sequence[str], action: Callable[[], T]) -> T:
+        """Return what `action` makes of the texts by the language model.
+
+        Raises: RateLimited (it may not be asked for long, or is down, for every worker), Stopping,
+            and what the action raises.
+        """
+        if self._must_end():
+            raise Stopping
+        provider = llm.name.partition(":")[0]
+        try:
+            return self._within_budget(provider, sum(estimate_tokens(texts)), action)
+        except ProviderUnavailable as exc:
+            pause = self._leave_alone(provider, exc)
+            raise RateLimited(str(exc), pause) from exc
+
+    def _leave_alone(self, provider: str, exc: Exception) -> float:
+        """Let every worker leave a provider alone that is down; return for how many seconds."""
+        self._outages[provider] = self._outages.get(provider, 0) + 1
+        pause = DOWN.pause(self._outages[provider])
+        error = str(exc) if isinstance(exc, RagError) else f"{type(exc).__name__}: {exc}"
+        self.database.block_provider(provider, pause, f"it is down: {error}")
+        return pause
+
+    def _within_budget(self, provider: str, tokens: int, action: Callable[[], T]) -> T:
+        def act() -> T:
+            result = action()
             self._outages.pop(provider, None)
-            return vectors
+            return result
 
         def block(exc: Exception, refusals: int) -> float | None:
             """Every worker leaves the provider alone for the pause; `_wait` sits it out."""
@@ -112,7 +135,7 @@ class Throttle:
             return None if pause > PATIENCE or refusals == REFUSALS else pause
 
         self._wait(provider, tokens)
-        return retry(embed, pause_after=block, sleep=lambda _: self._wait(provider, tokens))
+        return retry(act, pause_after=block, sleep=lambda _: self._wait(provider, tokens))
 
     def _wait(self, provider: str, tokens: int) -> None:
         while wait := self.database.take_budget(provider, 1, tokens):

@@ -18,14 +18,15 @@ from rag_pg.errors import (
     RagError,
     StatementCanceled,
 )
-from rag_pg.protocols import Embedder
+from rag_pg.protocols import LLM, Embedder
 from rag_pg.retry import Backoff
 from rag_pg.version import __version__
-from rag_pg.worker.handlers import EMBEDDING, ENRICHING, WorkerContext
+from rag_pg.worker.handlers import EMBEDDING, ENRICHING, WRITING, WorkerContext
 from rag_pg.worker.leases import Heartbeat
-from rag_pg.worker.pipeline import Pipeline
+from rag_pg.worker.pipeline import JOBS_PER_BATCH, Pipeline
 from rag_pg.worker.requests import Answerer, RequestAnswerer
 from rag_pg.worker.sources import SourceFollower
+from rag_pg.worker.throttle import Throttle
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +45,8 @@ class Worker:
             more than one helps where a provider is waited for.
         lease_seconds: how long a job is leased without a heartbeat.
         on_progress: called with (documents stored, chunks embedded) since the last call.
+        llm_of: returns the language model of a name, of None the one that the settings name for
+            such work; without it, jobs that need one are left to others.
         answerers: what answers requests, by their kind; `run` attends to them beside the queue.
     """
 
@@ -57,6 +60,7 @@ class Worker:
         lease_seconds: float = 60.0,
         on_progress: Callable[[int, int], None] | None = None,
         answerers: Mapping[str, Answerer] | None = None,
+        llm_of: Callable[[str | None], LLM] | None = None,
     ) -> None:
         if not 1 <= concurrency <= 64:
             raise InvalidInput(f"concurrency {concurrency} is out of range; use 1 to 64")
@@ -85,14 +89,17 @@ class Worker:
             lease_seconds=lease_seconds,
             stop=self.stop,
         )
-        context = WorkerContext(database, embedder_of)
+        context = WorkerContext(
+            database, embedder_of, throttle=Throttle(database, self.stop), llm_of=llm_of
+        )
 
-        def pipeline(kinds: Sequence[str]) -> Pipeline:
-            return Pipeline(context, self._heartbeat, self.stop, self._on_progress, kinds)
+        def pipeline(kinds: Sequence[str], jobs: int = JOBS_PER_BATCH) -> Pipeline:
+            return Pipeline(context, self._heartbeat, self.stop, self._on_progress, kinds, jobs)
 
         self._embedding = [pipeline(EMBEDDING) for _ in range(concurrency)]
         self._enriching = pipeline(ENRICHING)
-        self._pipelines = [*self._embedding, self._enriching]
+        self._writing = [pipeline(WRITING, 1) for _ in range(concurrency if llm_of else 0)]
+        self._pipelines = [*self._embedding, self._enriching, *self._writing]
         self._wakes = [threading.Event() for _ in self._pipelines]
 
     def run(self) -> None:
@@ -136,12 +143,9 @@ class Worker:
         self._grow_pool()
         self.sources.follow()
         with self._heartbeat.beating(at_once=False):
-            if self.concurrency == 1:
-                claimed = self._embedding[0].drain()
-            else:
-                with ThreadPoolExecutor(self.concurrency, "rag-pg-pipeline") as threads:
-                    claimed = sum(threads.map(lambda pipeline: pipeline.drain(), self._embedding))
-            claimed += self._enriching.drain()  # of what was just stored
+            claimed = _drain(self._embedding)
+            claimed += _drain([self._enriching])  # of what was just stored
+            claimed += _drain(self._writing)
         if claimed:
             self.database.measure_spaces(self._heartbeat.collections)
         self._raise_mismatch()
@@ -240,3 +244,11 @@ class Worker:
     def _raise_mismatch(self) -> None:
         if self._heartbeat.error is not None:
             raise self._heartbeat.error
+
+
+def _drain(pipelines: Sequence[Pipeline]) -> int:
+    """Work with all of these side by side until nothing is due. Returns how many jobs."""
+    if len(pipelines) == 1:
+        return pipelines[0].drain()
+    with ThreadPoolExecutor(len(pipelines) or 1, "rag-pg-pipeline") as threads:
+        return sum(threads.map(lambda pipeline: pipeline.drain(), pipelines))

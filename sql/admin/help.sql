@@ -27,6 +27,12 @@ BEGIN
      $$SELECT rag.set_enrichment('docs', '[{"field": "n", "pattern": "n ([0-9]+)"}]')$$),
     ('Enrichment', 'preview_enrichment', 'What rules would find',
      $$SELECT * FROM rag.preview_enrichment('docs', '[{"field": "n", "pattern": "[0-9]+"}]')$$),
+    ('Enrichment', 'set_extraction', 'Metadata read by a model',
+     $$SELECT rag.set_extraction('docs', '{"author": {"type": "text"}}')$$),
+    ('Enrichment', 'set_contexts', 'Contexts of chunks by a model',
+     $$SELECT rag.set_contexts('docs')$$),
+    ('Enrichment', 'estimate_enrichment', 'What a model would have to read',
+     $$SELECT * FROM rag.estimate_enrichment('docs')$$),
     ('Enrichment', 'get_enrichment', 'What is set, and how far it is',
      $$SELECT * FROM rag.get_enrichment('docs')$$),
     ('Collections', 'drop_collection', 'Remove a collection and everything in it',
@@ -160,6 +166,22 @@ FROM rag.take_jobs(1, kinds => '{embed}') AS j,
     ('Jobs', 'store_embeddings', 'Store an embed job''s vectors',
      $$SELECT rag.store_embeddings(j.job_id, j.lease, '{}', '{}')
 FROM rag.take_jobs(1, kinds => '{embed}') AS j$$),
+    ('Jobs', 'extraction_input', 'What an extract job works on',
+     $$SELECT i.content, i.fields
+FROM rag.take_jobs(1, kinds => '{extract}') AS j,
+     rag.extraction_input(j.job_id, j.lease) AS i$$),
+    ('Jobs', 'store_extraction', 'Finish an extract job',
+     $$SELECT rag.store_extraction(j.job_id, j.lease, 1, 1, '{"author": "Ada"}')
+FROM rag.take_jobs(1, kinds => '{extract}') AS j$$),
+    ('Jobs', 'context_input', 'What a context job works on',
+     $$SELECT i.content, i.chunk_ids
+FROM rag.take_jobs(1, kinds => '{context}') AS j,
+     rag.context_input(j.job_id, j.lease) AS i$$),
+    ('Jobs', 'store_contexts', 'Store contexts of a document''s chunks',
+     $$SELECT rag.store_contexts(j.job_id, j.lease, i.source, '{1}', '{about fish}',
+    i.space_id, ARRAY['[1, 0, 0]']::halfvec[])
+FROM rag.take_jobs(1, kinds => '{context}') AS j,
+     rag.context_input(j.job_id, j.lease) AS i$$),
     ('Jobs', 'enrich_document', 'Work an enrich job',
      $$SELECT rag.enrich_document(j.job_id, j.lease)
 FROM rag.take_jobs(1, kinds => '{enrich}') AS j$$),

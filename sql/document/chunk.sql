@@ -81,10 +81,11 @@ BEGIN
         AND d.document_id = ANY (ARRAY(SELECT DISTINCT u.id FROM unnest(document_ids) AS u (id)));
     SELECT array_agg(o.chunk_id) AS ids, array_agg(o.document_id) AS documents,
         array_agg(o.language) AS languages,
-           array_agg(o.content_hash) AS hashes, array_agg(o.copy) AS copies
+           array_agg(o.content_hash) AS hashes, array_agg(o.copy) AS copies,
+           array_agg(o.chunk_id) FILTER (WHERE o.context IS NOT NULL) AS in_context
     INTO _old
     FROM (
-        SELECT c.chunk_id, c.document_id, c.language, c.content_hash,
+        SELECT c.chunk_id, c.document_id, c.language, c.content_hash, c.context,
                row_number() OVER (PARTITION BY c.document_id, c.content_hash ORDER BY c.ordinal,
                    c.chunk_id) AS copy
         FROM rag.chunks AS c
@@ -176,6 +177,7 @@ BEGIN
               UNION
               SELECT u.id, u.document_id, u.hash
                   FROM unnest(_ids, document_ids, _hashes) AS u (id, document_id, hash)) AS c
+        WHERE c.id <> ALL (coalesce(_old.in_context, '{}'))  -- another text was embedded
     ) AS m
     WHERE m.copies > 1 AND true = ANY (_new);
     IF _twins.ids IS NOT NULL THEN

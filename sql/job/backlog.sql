@@ -18,8 +18,8 @@ BEGIN
             SELECT FROM rag.chunks AS c
             WHERE c.collection_id = of_backlog.collection_id AND c.document_id = n.document_id
                 AND c.start_offset IS NULL)
-        WHEN 'enrich' THEN n.enriched #> '{enrich,version}' IS DISTINCT FROM to_jsonb(_version)
-        ELSE EXISTS (
+        WHEN 'context' THEN true
+        WHEN 'embed' THEN EXISTS (
                 SELECT FROM rag.chunks AS c
                 LEFT JOIN rag.embeddings AS e ON e.space_id = of_backlog.space_id
                     AND e.chunk_id = c.chunk_id
@@ -29,7 +29,8 @@ BEGIN
                 SELECT FROM rag.jobs AS j
                 WHERE j.collection_id = of_backlog.collection_id AND j.document_id = n.document_id
                     AND (j.space_id = of_backlog.space_id OR j.kind = 'ingest'
-                        AND j.state = 'waiting')) END
+                        AND j.state = 'waiting'))
+        ELSE n.enriched #> ARRAY[of_backlog.kind, 'version'] IS DISTINCT FROM to_jsonb(_version) END
     FROM (
         SELECT d.document_id, d.enriched FROM rag.documents AS d
         WHERE d.collection_id = of_backlog.collection_id
@@ -112,20 +113,24 @@ AS $$
 DECLARE
     _left boolean;
 BEGIN
-    -- a writer from before the rules is still at it
-    IF of_backlog.kind = 'enrich' AND pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence
-    THEN
-        RETURN;
-    END IF;
-    IF of_backlog.kind = 'enrich' THEN
+    -- a writer from before the settings is still at it
+    IF of_backlog.kind IN ('enrich', 'extract', 'context') THEN
+        IF pg_snapshot_xmin(pg_current_snapshot()) < of_backlog.fence THEN
+            RETURN;
+        END IF;
         SELECT true INTO _left
         FROM rag.documents AS d
         WHERE d.collection_id = of_backlog.collection_id
-            AND d.enriched #> '{enrich,version}' IS DISTINCT FROM to_jsonb(
-                (rag._enrichment(of_backlog.collection_id, 'enrich')).version)
+            AND CASE of_backlog.kind WHEN 'context' THEN EXISTS (
+                    SELECT FROM rag.chunks AS c
+                    WHERE c.collection_id = d.collection_id AND c.document_id = d.document_id
+                        AND c.context_source IS DISTINCT FROM rag._context_source(d))
+                ELSE d.enriched #> ARRAY[of_backlog.kind, 'version'] IS DISTINCT FROM to_jsonb(
+                    (rag._enrichment(of_backlog.collection_id, of_backlog.kind)).version) END
             AND NOT EXISTS (SELECT FROM rag.jobs AS j
                             WHERE j.collection_id = d.collection_id
-                                AND j.document_id = d.document_id AND j.kind = 'enrich')
+                                AND j.document_id = d.document_id
+                                AND j.kind IN (of_backlog.kind, 'ingest'))
         LIMIT 1;
     END IF;
     IF of_backlog.kind = 'embed' THEN

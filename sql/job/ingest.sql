@@ -187,7 +187,8 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use 0 or more';
     END IF;
     RETURN QUERY
-    SELECT c.chunk_id, rag.embedded_text(d.title, c.heading, c.content)
+    SELECT c.chunk_id,
+           rag.embedded_text(d.title, c.heading, rag._in_context(c.context, c.content))
     FROM rag.chunks AS c
     JOIN rag.documents AS d ON d.collection_id = c.collection_id AND d.document_id = c.document_id
     LEFT JOIN rag.embeddings AS e ON e.space_id = _job.space_id AND e.chunk_id = c.chunk_id

@@ -51,6 +51,10 @@ WORKS = {
     "result": "'{}'",
     "results": """'[{"chunk_id": 1, "uri": "a"}]'""",
     "rules": sql_calls.RULES,
+    "contexts": "'{about}'",
+    "embedded_space": sql_calls.ACTIVE,
+    "extracted": """'{"by": "Ada"}'""",
+    "fields": """'{"by": {"type": "text"}}'""",
     "scores": "'{1}'",
     "source_table": "'app.articles'",
     "space": "rag._active_space(1)",
@@ -103,6 +107,15 @@ WORKS = {
     "set_chunking.chunking": """'{"max_tokens": 128}'""",
     "set_fingerprint.embedder_fingerprint": "'f/1'",
     "store_embeddings.vectors": "ARRAY['[0, 0, 1]']::public.halfvec[]",
+    "store_contexts.job_id": sql_calls.CONTEXT,
+    "store_contexts.lease": sql_calls.CONTEXT_LEASE,
+    "store_contexts.source": (
+        f"(SELECT source FROM rag.context_input({sql_calls.CONTEXT}, {sql_calls.CONTEXT_LEASE}))"
+    ),
+    "store_contexts.vectors": "ARRAY['[0, 0, 1]']::public.halfvec[]",
+    "store_extraction.job_id": sql_calls.EXTRACT,
+    "store_extraction.lease": sql_calls.EXTRACT_LEASE,
+    "store_extraction.settings_version": "1",
     "texts": "ARRAY['a fish']",
 }
 

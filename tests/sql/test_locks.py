@@ -201,6 +201,19 @@ CALLS: dict[str, tuple[str, ...]] = {
     "preview_enrichment": (
         """rag.preview_enrichment('own', '[{"field": "f", "pattern": "a", "scope": "chunk"}]')""",
     ),
+    "set_extraction": ("""rag.set_extraction('own', '{"by": {"type": "text"}}', 'm')""",),
+    "set_contexts": ("rag.set_contexts('own', model => 'm')",),
+    "estimate_enrichment": ("rag.estimate_enrichment('own')",),
+    "extraction_input": ("rag.extraction_input(%(extract_job)s, %(extract_lease)s)",),
+    "store_extraction": (
+        """rag.store_extraction(%(extract_job)s, %(extract_lease)s, 1, 1, '{"by": "Ada"}')""",
+    ),
+    "context_input": ("rag.context_input(%(context_job)s, %(context_lease)s)",),
+    "store_contexts": (
+        """rag.context_input(%(context_job)s, %(context_lease)s) AS i, rag.store_contexts(
+            %(context_job)s, %(context_lease)s, i.source, i.chunk_ids[1:1], '{about}', i.space_id,
+            ARRAY['[1, 0, 0]']::halfvec[])""",
+    ),
     "get_enrichment": ("rag.get_enrichment('own')",),
     "enrich_document": ("rag.enrich_document(%(enrich_job)s, %(enrich_lease)s)",),
     "space_settings": ("rag.space_settings('own')",),
@@ -351,7 +364,11 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         )
         connection.execute(
             """SELECT rag.set_enrichment('own', '[{"field": "x", "pattern": "beta"}]'),
-                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'enrich')"""
+                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'enrich'),
+                      rag.set_extraction('own', '{"by": {"type": "text"}}'),
+                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'extract'),
+                      rag.set_contexts('own'),
+                      rag._queue_job(1, rag.document_id('own', 'fresh'), 'context')"""
         )
         connection.execute("CREATE TABLE followed (id integer PRIMARY KEY, content text)")
         connection.execute("CREATE TABLE another_table (id integer PRIMARY KEY, content text)")
@@ -373,8 +390,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
                 values |= {"job": job_id, "lease": lease}
             elif kind == "embed":
                 values |= {"embed_job": job_id, "embed_lease": lease}
-            elif kind == "enrich":
-                values |= {"enrich_job": job_id, "enrich_lease": lease}
+            elif kind in ("enrich", "extract", "context"):
+                values |= {f"{kind}_job": job_id, f"{kind}_lease": lease}
         connection.execute("SELECT rag.create_collection('euclid', 'none', 3, distance => 'l2')")
         connection.execute("SELECT rag.put_chunks('euclid', 'a', %s)", [CHUNKS])
         connection.execute(

@@ -16,6 +16,10 @@ EMBED = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' L
 EMBED_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'embed' LIMIT 1)"
 ENRICH = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = 'enrich' LIMIT 1)"
 ENRICH_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = 'enrich' LIMIT 1)"
+MODEL_JOB = "(SELECT job_id FROM rag.jobs WHERE worker = 'held' AND kind = '{kind}' LIMIT 1)"
+MODEL_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = '{kind}' LIMIT 1)"
+EXTRACT, EXTRACT_LEASE = MODEL_JOB.format(kind="extract"), MODEL_LEASE.format(kind="extract")
+CONTEXT, CONTEXT_LEASE = MODEL_JOB.format(kind="context"), MODEL_LEASE.format(kind="context")
 RULES = """'[{"field": "fish", "pattern": "fish", "value": true, "scope": "chunk"}]'"""
 CHUNK = "(SELECT min(chunk_id) FROM rag.chunks WHERE collection_id = 1)"
 DOCUMENT = "(SELECT document_id FROM rag.documents WHERE collection_id = 1 AND uri = 'd1')"
@@ -209,7 +213,23 @@ CALLS: dict[str, tuple[str, str]] = {
     "take_budget": ("writer", "SELECT rag.take_budget('gemini')"),
     "block_provider": ("writer", "SELECT rag.block_provider('gemini', 1)"),
     "set_fingerprint": ("writer", "SELECT rag.set_fingerprint('docs', 'f/1')"),
-    "enrich_document": ("worker", f"SELECT rag.enrich_document({ENRICH}, {ENRICH_LEASE})"),
+    "estimate_enrichment": ("reader", "SELECT * FROM rag.estimate_enrichment('docs')"),
+    "extraction_input": (
+        "writer",
+        f"SELECT * FROM rag.extraction_input({EXTRACT}, {EXTRACT_LEASE})",
+    ),
+    "store_extraction": (
+        "writer",
+        f"""SELECT rag.store_extraction({EXTRACT}, {EXTRACT_LEASE}, 1, 1, '{{"by": "Ada"}}')""",
+    ),
+    "context_input": ("writer", f"SELECT * FROM rag.context_input({CONTEXT}, {CONTEXT_LEASE})"),
+    "store_contexts": (
+        "writer",
+        f"""SELECT rag.store_contexts({CONTEXT}, {CONTEXT_LEASE}, i.source, i.chunk_ids[1:1],
+                '{{about}}', i.space_id, ARRAY['[1, 0, 0]']::halfvec[])
+            FROM rag.context_input({CONTEXT}, {CONTEXT_LEASE}) AS i""",
+    ),
+    "enrich_document": ("writer", f"SELECT rag.enrich_document({ENRICH}, {ENRICH_LEASE})"),
     "follow_source": ("worker", "SELECT rag.follow_source(1)"),
     "break_source": ("worker", "SELECT rag.break_source(1, 'no')"),
     "maintain_step": ("worker", "SELECT * FROM rag.maintain_step('keywords', 1)"),
@@ -271,6 +291,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "measure_judge": ("writer", "SELECT * FROM rag.measure_judge('faithfulness', '1')"),
     "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
     "alter_collection": ("owner", "SELECT rag.alter_collection('docs', description => 'notes')"),
+    "set_extraction": (
+        "owner",
+        """SELECT rag.set_extraction('docs', '{"author": {"type": "text"}}', 'm')""",
+    ),
+    "set_contexts": ("owner", "SELECT rag.set_contexts('docs', model => 'm')"),
     "set_enrichment": (
         "owner",
         """SELECT rag.set_enrichment('docs', '[{"field": "bird", "pattern": "bird"}]')""",
@@ -344,6 +369,12 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     run(work)
     run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), 'enrich')")
     run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => '{enrich}')")
+    run('SELECT rag.set_extraction(\'docs\', \'{"by": {"type": "text"}}\')')
+    run("SELECT rag.set_contexts('docs')")
+    run("DELETE FROM rag.backlogs WHERE kind IN ('extract', 'context')")
+    for kind in ("extract", "context"):
+        run("SELECT rag._queue_job(1, rag.document_id('docs', 'd2'), %s)", [kind])
+        run("SELECT rag.take_jobs(1, 3600, worker_name => 'held', kinds => ARRAY[%s])", [kind])
     run("SELECT rag.set_budget('gemini', requests_per_minute => 10)")
     run(
         """SELECT rag.put_eval_queries('faq', '[
