@@ -87,7 +87,7 @@ class Enriching(OpenCollection):
 
         Raises: as `set_contexts`.
         """
-        self._check_room()
+        self._check_chunk_size()
         llm = self.rag.models.writing_llm(model)
         return estimate_contexts(llm, self.rag.database.enrichment_size(self.name))
 
@@ -108,7 +108,7 @@ class Enriching(OpenCollection):
             NotReady (documents failed; the others are done), ModelUnavailable.
         """
         if wanted:
-            self._check_room()
+            self._check_chunk_size()
             if wait:
                 self.rag.models.writing_llm(model)
         count = self.rag.database.set_contexts(self.name, wanted, model)
@@ -116,7 +116,7 @@ class Enriching(OpenCollection):
             work_enrichment(self.rag.database, self.rag.worker, self.name, "context")
         return count
 
-    def _check_room(self) -> None:
+    def _check_chunk_size(self) -> None:
         self.refresh()
         longest = self.embedder.max_tokens
         chunk = Chunking.read(self.info.chunking, longest).max_tokens

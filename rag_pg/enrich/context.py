@@ -15,7 +15,7 @@ from rag_pg.types import Message
 
 ANSWER_TOKENS = 150  # 50 to 100 are asked for
 LONGEST = 100_000  # characters of a document that are read where the model's limit is not known
-LEAST_ROOM = 16  # tokens: a context of fewer says nothing
+MIN_TOKENS = 16  # tokens: a context of fewer says nothing
 QUESTION = (
     "Give a short succinct context to situate this chunk within the overall document, for the"
     " purposes of improving search retrieval of the chunk. Answer only with the succinct context"
@@ -79,7 +79,7 @@ def fit_context(
         words = words[: -max(1, min(over // 2, len(words) // 4))]
         over = count([embedded(" ".join(words))])[0] - longest
     short = " ".join(words)
-    if short != context and (not short or count([short])[0] < LEAST_ROOM):
+    if short != context and (not short or count([short])[0] < MIN_TOKENS):
         return None
     return short
 

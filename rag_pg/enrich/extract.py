@@ -55,8 +55,8 @@ def beginning(llm: LLM, content: str) -> str:
     if budget is None:
         return content[:LONGEST]
     tokens = estimate_tokens([content])[0]
-    room = max(0, budget - ANSWER_TOKENS)
-    return content if tokens <= room else content[: len(content) * room // tokens]
+    limit = max(0, budget - ANSWER_TOKENS)
+    return content if tokens <= limit else content[: len(content) * limit // tokens]
 
 
 def _schema(fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

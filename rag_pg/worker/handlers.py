@@ -190,8 +190,8 @@ def _contexts(context: WorkerContext, job: Job, work: ContextWork) -> list[str |
 
         fitting = fit_context(written, embedded, embedder.count_tokens, embedder.max_tokens)
         if fitting is None:
-            room = max(16, embedder.max_tokens - CONTEXT_TOKENS)
-            smaller = json.dumps({"max_tokens": room})
+            limit = max(16, embedder.max_tokens - CONTEXT_TOKENS)
+            smaller = json.dumps({"max_tokens": limit})
             raise InvalidInput(
                 f"a chunk of {embedder.count_tokens([embedded('')])[0]} tokens leaves no room for"
                 f" a context in the {embedder.max_tokens} that {embedder.name} reads; make chunks"

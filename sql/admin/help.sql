@@ -179,7 +179,7 @@ FROM rag.take_jobs(1, kinds => '{context}') AS j,
      rag.context_input(j.job_id, j.lease) AS i$$),
     ('Jobs', 'store_contexts', 'Store contexts of a document''s chunks',
      $$SELECT rag.store_contexts(j.job_id, j.lease, i.source, '{1}', '{about fish}',
-    i.space_id, ARRAY['[1, 0, 0]']::halfvec[])
+    i.space_id, '{"[1, 0, 0]"}')
 FROM rag.take_jobs(1, kinds => '{context}') AS j,
      rag.context_input(j.job_id, j.lease) AS i$$),
     ('Jobs', 'enrich_document', 'Work an enrich job',

@@ -1,5 +1,7 @@
--- Contexts: what a language model writes about a chunk's place in its document, embedded and lexed
--- before the chunk's text and kept apart from it (contextual retrieval, Anthropic 2024).
+-- Contexts: what a language model writes about a chunk's place in its document.
+--
+-- They are embedded and lexed before the chunk's text and kept apart from it (contextual retrieval,
+-- Anthropic 2024).
 
 CREATE OR REPLACE FUNCTION rag._in_context(context text, content text)
 RETURNS text

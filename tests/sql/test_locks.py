@@ -212,7 +212,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "store_contexts": (
         """rag.context_input(%(context_job)s, %(context_lease)s) AS i, rag.store_contexts(
             %(context_job)s, %(context_lease)s, i.source, i.chunk_ids[1:1], '{about}', i.space_id,
-            ARRAY['[1, 0, 0]']::halfvec[])""",
+            '{"[1, 0, 0]"}')""",
     ),
     "get_enrichment": ("rag.get_enrichment('own')",),
     "enrich_document": ("rag.enrich_document(%(enrich_job)s, %(enrich_lease)s)",),

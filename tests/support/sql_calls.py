@@ -226,7 +226,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "store_contexts": (
         "writer",
         f"""SELECT rag.store_contexts({CONTEXT}, {CONTEXT_LEASE}, i.source, i.chunk_ids[1:1],
-                '{{about}}', i.space_id, ARRAY['[1, 0, 0]']::halfvec[])
+                '{{about}}', i.space_id, '{{"[1, 0, 0]"}}')
             FROM rag.context_input({CONTEXT}, {CONTEXT_LEASE}) AS i""",
     ),
     "enrich_document": ("writer", f"SELECT rag.enrich_document({ENRICH}, {ENRICH_LEASE})"),
