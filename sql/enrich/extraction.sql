@@ -104,9 +104,10 @@ changed later. This costs money: see rag.estimate_enrichment. Returns how many d
 0: it is set like this already.
 
 fields: at most 50, e.g. {"author": {"type": "text", "description": "who wrote it"}, "kind":
-{"type": "enum", "values": ["report", "letter"]}}; types: text, number, boolean,
-date (YYYY-MM-DD), list (of texts), enum. '{}' removes what was read. model: NULL: the workers' helper model. Metadata that the
-caller gave goes first, then what rules found. A failure stays with its document (rag.list_jobs).$$;
+{"type": "enum", "values": ["report", "letter"]}}; types: text, number, boolean, date (YYYY-MM-DD),
+list (of texts), enum. '{}' removes what was read. model: NULL: the workers' helper model. Metadata
+that the caller gave goes first, then what rules found. A failure stays with its document
+(rag.list_jobs).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.extraction_input(job_id bigint, lease uuid)
