@@ -140,8 +140,10 @@ BEGIN
         USING ERRCODE = 'RG004',
             HINT = 'for example {"year": {"$gte": 2024}} or {"day": {"$lt": "2024-02-29"}}';
     END IF;
-    SELECT f.type INTO _declared FROM rag.fields AS f
-    WHERE f.collection_id = collection_key AND f.field = rag._field_name(steps);
+    IF collection_key IS NOT NULL THEN
+        SELECT f.type INTO _declared FROM rag.fields AS f
+        WHERE f.collection_id = collection_key AND f.field = rag._field_name(steps);
+    END IF;
     IF _declared <> _type AND (_declared, _type) <> ('text', 'timestamptz') THEN
         RAISE EXCEPTION 'field % is declared %, % cannot compare it with %',
             quote_literal(left(field, 100)), _declared,
@@ -213,7 +215,7 @@ BEGIN
     indexed := false;
     undeclared := '{}';
     condition := format('%s LIKE %L', rag._whole_text(steps), _pattern);
-    IF _prefix IS NOT NULL THEN
+    IF _prefix IS NOT NULL AND collection_key IS NOT NULL THEN
         indexed := EXISTS (SELECT FROM rag.fields AS f WHERE f.collection_id = collection_key
                            AND f.field = rag._field_name(steps) AND f.type = 'text');
         undeclared := CASE WHEN indexed THEN '{}' ELSE ARRAY[rag._field_name(steps)] END;

@@ -3,9 +3,7 @@
 import asyncio
 import datetime
 import json
-import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import psycopg
@@ -14,7 +12,7 @@ from fakes import HashEmbedder
 from filter_oracle import MISSING, date, equal, matches
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from psycopg.types.json import set_json_loads
+from metadata_rows import fill, floats, new_collections, value_of
 from random_filters import DECLARED, Json, filters, metadata
 from typer.testing import CliRunner
 
@@ -23,49 +21,14 @@ from rag_pg.cli.app import app
 
 Connection = psycopg.Connection[Any]
 
-floats = partial(json.loads, parse_int=float)  # as 1e300 comes back from jsonb
 FIELDS = ["num", "txt", "day", "flag", "a", "n", "n.x", "q\\.r", "\\$x"]
 
 
 @pytest.fixture(scope="module")
 def prepared(new_database: Any, template: str) -> Iterator[Connection]:
-    """Collections plain (nothing declared) and declared,
-    of documents that need nothing but metadata."""
     with psycopg.connect(new_database(template), autocommit=True) as connection:
-        for name in ("plain", "declared"):
-            connection.execute("SELECT rag.create_collection(%s, 'none', 3)", [name])
-        for field, kind in DECLARED.items():
-            connection.execute("SELECT rag.index_field('declared', %s, %s)", [field, kind])
-        connection.execute(
-            """ALTER TABLE rag.documents ALTER document_id SET DEFAULT gen_random_uuid(),
-               ALTER title SET DEFAULT '',
-               ALTER content SET DEFAULT '', ALTER media_type
-               SET DEFAULT 'text/plain', ALTER content_hash SET DEFAULT ''"""
-        )
-        connection.execute("SET TimeZone = 'Asia/Kolkata'; SET DateStyle = 'SQL, DMY'")
-        set_json_loads(floats, connection)
+        new_collections(connection)
         yield connection
-
-
-def fill(connection: Connection, rows: Sequence[Json]) -> None:
-    """Make these the metadata of both collections' documents; their uris are their places."""
-    connection.execute("DELETE FROM rag.documents")
-    connection.execute(
-        """INSERT INTO rag.documents (collection_id, uri, metadata)
-           SELECT c, to_char(place, 'FM000'), value
-           FROM unnest(ARRAY[1, 2]) AS c, jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS m
-               (value, place)""",
-        [json.dumps(rows)],
-    )  # fmt: skip
-
-
-def value_of(row: Json, field: str) -> Any:
-    """What a dotted path leads to."""
-    value: Any = row
-    for step in re.findall(r"((?:[^.\\]|\\.)*)\.", field + "."):
-        step = re.sub(r"\\(.)", r"\1", step)
-        value = value.get(step, MISSING) if isinstance(value, dict) else MISSING
-    return value
 
 
 def tally(rows: Sequence[Json], field: str) -> list[list[Any]]:
