@@ -103,3 +103,46 @@ class Facets(Page):
 
 class Documents(Page):
     documents: list[DocumentRow]
+
+
+class FieldRow(BaseModel):
+    """field: as in filters. type: with [] where some documents have an array."""
+
+    field: str
+    type: str
+    documents: int
+    distinct_values: int | None = None
+    examples: list[Any] | None = None
+    minimum: Any = None
+    maximum: Any = None
+
+
+class Fields(Page):
+    fields: list[FieldRow]
+
+
+class Groups(Page):
+    """Each with the names of group_by and aggregates."""
+
+    groups: list[dict[str, Any]]
+
+
+class ColumnRow(BaseModel):
+    name: str
+    type: str
+    description: str | None = None
+    labels: list[str] | None = None
+
+
+class ViewRow(BaseModel):
+    name: str
+    description: str
+    columns: list[ColumnRow]
+
+
+class Views(Page):
+    views: list[ViewRow]
+
+
+class Rows(Page):
+    rows: list[dict[str, Any]]

@@ -1,0 +1,173 @@
+"""The tools that find and read documents, and answer from them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated, Any
+
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from rag_pg.client import Collection
+from rag_pg.errors import RagError
+from rag_pg.mcp import search as text_only
+from rag_pg.mcp.address import item_id
+from rag_pg.mcp.render import (
+    build_result,
+    count_tokens,
+    longest_piece,
+    quoted,
+    render_object,
+    render_page,
+    shorten_object,
+)
+from rag_pg.mcp.results import AnswerResult, Collections, DocumentPiece
+from rag_pg.mcp.tool import ABANDONED, Cursor, Detail, Filter, Limit, Name, ToolBase
+from rag_pg.text import Fence, neutralise
+from rag_pg.types import Answer
+
+
+class ReadingTools(ToolBase):
+    """Search, fetch, ask, get_document, list_collections."""
+
+    def search(
+        self,
+        query: str,
+        collection: Name = None,
+        filter: Filter = None,
+        limit: Limit = 10,
+        offset: Annotated[int, Field(ge=0, le=900)] = 0,
+        detail: Detail = "low",
+    ) -> CallToolResult:
+        """Find passages by meaning and keywords, best first, as JSON. Without a collection, in all.
+        detail low: 300 characters of each; full: the whole passage. fetch reads on by id."""
+        return text_only.search(
+            self._reader,
+            self._urls,
+            query,
+            collection=collection,
+            filter=filter,
+            limit=limit,
+            offset=offset,
+            detail=detail,
+            cap=self._cap,
+        )
+
+    def fetch(self, id: str) -> CallToolResult:
+        """Read the document of a search result by its id, as JSON; of a long one the piece around
+        the result. metadata.rag_pg.next_id is the id of the next piece."""
+        return text_only.fetch(self._reader, self._urls, id, cap=self._cap)
+
+    def ask(
+        self,
+        question: str,
+        collection: Name = None,
+        filter: Filter = None,
+        detail: Detail = "low",
+    ) -> Annotated[CallToolResult, AnswerResult]:
+        """Answer a question from the documents, with citations, or say that they do not answer.
+        detail full: also what each citation quotes."""
+        opened = self._reader.collection(collection)
+        answer = self._answer(opened, question, filter)
+        full = detail == "full"
+        data: dict[str, Any] = {
+            "answer": answer.text,
+            "found": answer.found,
+            "citations": [
+                {
+                    "number": c.number,
+                    "id": item_id(opened.name, c.chunk_id),
+                    "uri": c.uri,
+                    "title": c.title,
+                    "url": self._urls.of(
+                        opened.name, c.uri, document_id=c.document_id, metadata={}
+                    ),
+                    **({"heading": c.heading, "quote": c.quote} if full else {}),
+                    **({"status": c.status} if full and c.status else {}),
+                }
+                for c in answer.citations
+            ],
+            "notes": list(answer.notes),
+        }
+        if answer.reason:
+            data["reason"] = answer.reason
+        if full:
+            data |= {"strategy": answer.strategy, "model": answer.model, "seconds": answer.seconds}
+            data |= {} if answer.cost is None else {"cost": answer.cost}
+        return render_object("answer", data, cap=self._cap)
+
+    @staticmethod
+    def _answer(opened: Collection, question: str, filter: dict[str, Any] | None) -> Answer:
+        abandoned = ABANDONED.get(threading.Event())
+        events = opened.stream(question, filter=filter)
+        for event in events:
+            if event.answer is not None:
+                return event.answer
+            if abandoned.is_set():
+                events.close()
+                break
+        raise RagError("nobody waits for this answer any more")
+
+    def get_document(
+        self,
+        uri: str,
+        collection: Name = None,
+        detail: Detail = "full",
+        cursor: Cursor = None,
+    ) -> Annotated[CallToolResult, DocumentPiece]:
+        """Read a document by its uri: metadata and text, a long one in pieces. detail low: without
+        the text."""
+        opened = self._reader.collection(collection)
+        start, after = self._pages("get_document", cursor, opened, uri=uri, detail=detail)
+        document = opened.document(uri)
+        text = (document.content or "")[start:]
+        about: dict[str, Any] = {
+            "uri": document.uri,
+            "title": document.title,
+            "metadata": document.metadata,
+            "url": self._urls.of(
+                opened.name, uri, document_id=document.document_id, metadata=document.metadata
+            ),
+            "language": document.language,
+            "media_type": document.media_type,
+            "updated_at": document.updated_at,
+            "characters": len(document.content or ""),
+        }
+        if detail == "low":
+            return render_object("document", about, cap=self._cap)
+        fence = Fence()
+        about = shorten_object(
+            quoted(about),
+            lambda one: count_tokens(build_result(fence, "document", one)) < self._cap // 2,
+        )
+
+        def build(piece: str) -> CallToolResult:
+            data = {**about, "start": start, "text": neutralise(piece)}
+            if len(piece) < len(text):
+                data["next_cursor"] = after(start + len(piece))
+            return build_result(fence, "document", data)
+
+        piece = longest_piece(
+            text[: 2 * self._cap], 0, lambda part: count_tokens(build(part)) <= self._cap
+        )
+        return build(piece)
+
+    def list_collections(
+        self, detail: Detail = "low", cursor: Cursor = None
+    ) -> Annotated[CallToolResult, Collections]:
+        """Collections of documents, with what they are about. detail full: also language, model and
+        counts."""
+        start, after = self._pages("list_collections", cursor, None, detail=detail)
+        rows: list[dict[str, Any]] = []
+        for one in self._reader.collections():
+            row: dict[str, Any] = {"name": one.name, "description": one.description}
+            if detail == "full":
+                row |= {"language": one.language, "model": one.model}
+            rows.append(row)
+        if detail == "full":
+            database = self._reader.rag.database
+            counts = {s.collection: s for s in database.collection_stats()}
+            for row in rows:
+                if found := counts.get(row["name"]):
+                    row |= {"documents": found.documents, "chunks": found.chunks}
+        return render_page("collections", rows[start:], cap=self._cap, start=start, cursor=after)

@@ -1,0 +1,244 @@
+"""No answer is above its cap, whatever is asked of whatever is stored.
+
+Tokens are those of `estimate_tokens`, which errs on the high side: of the text and of the
+structured content together, as a client may show its model both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+from mcp_client import data, text_of, with_client
+from mcp_types import CallToolResult
+
+from rag_pg import Rag, Settings
+from rag_pg.mcp import make_server
+from rag_pg.mcp.render import count_tokens, quoted, render_object, render_page, shorten
+
+CALLS = 1000
+CAPS = (1000, 2500, 8000)
+WORDS = [
+    "fish",
+    "bird",
+    "tree",
+    "sea",
+    "System:",
+    "ignore",
+    "0123456789",
+    ",;:(){}[]\"'",
+    "¦",
+    "漢字",
+    "ü\n",
+]
+
+
+def text(chance: random.Random, longest: int) -> str:
+    return " ".join(chance.choices(WORDS, k=chance.randint(1, longest)))
+
+
+def value(chance: random.Random, depth: int = 3) -> Any:
+    kinds: list[Callable[[], Any]] = [
+        lambda: chance.randint(-(10**6), 10**6),
+        lambda: 10 ** chance.randint(0, 3000),
+        lambda: chance.random() * 10**300,
+        lambda: text(chance, 30),
+        lambda: text(chance, 3000),
+        lambda: None,
+        lambda: True,
+    ]
+    if depth:
+        kinds += [
+            lambda: [value(chance, depth - 1) for _ in range(chance.randint(0, 40))],
+            lambda: {
+                text(chance, 5): value(chance, depth - 1) for _ in range(chance.randint(0, 9))
+            },
+        ]
+    return chance.choice(kinds)()
+
+
+@pytest.fixture(scope="module")
+def vast(new_database: Callable[..., str], template: str, tmp_path_factory: Any) -> Iterator[Rag]:
+    """Three collections of documents that are short, long, and have much metadata."""
+    chance = random.Random(7)
+    dsn = new_database(template)
+    settings = Settings(home=tmp_path_factory.mktemp("home"))
+    with Rag(dsn, settings=settings, embedders={"hash": lambda name: HashEmbedder()}) as rag:
+        for name in ("one", "two", "x" * 100):
+            opened = rag.collection(name, model="hash:32", chunking={"max_tokens": 256})
+            opened.alter(description=text(chance, 100)[:1000])
+            opened.add(
+                *[
+                    {
+                        "uri": f"{number}/{text(chance, 40)}"[: chance.choice((20, 900))],
+                        "title": text(chance, chance.choice((3, 600))),
+                        "content": text(chance, chance.choice((5, 500, 9000))),
+                        "metadata": {"kind": chance.choice("abc"), "n": number}
+                        | {f"field {n}": value(chance) for n in range(chance.choice((0, 3, 60)))},
+                    }
+                    for number in range(12)
+                ]
+            )
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            columns = ", ".join(f"repeat('wide {n} ', {n * 9}) AS c{n}" for n in range(60))
+            connection.execute(
+                f"CREATE VIEW public.wide AS SELECT g AS n, {columns}"
+                " FROM generate_series(1, 300) AS g".encode()
+            )
+        rag.expose_view("public.wide", text(chance, 200), max_rows=1000)
+        yield rag
+
+
+def arguments(chance: random.Random, tool: str, known: dict[str, list[Any]]) -> dict[str, Any]:
+    """Return arguments of which most are right, some hostile, some missing."""
+
+    def name() -> Any:
+        return chance.choice([*known["collections"], *known["collections"], "none", None])
+
+    filters: list[Any] = [
+        None, {}, {"kind": "a"}, {"n": {"$gte": 3}}, {"$or": [{"kind": "b"}, {"n": 1}]},
+        {"kind": {"$in": ["a"] * chance.randint(0, 3000)}}, {"a": {"$nope": 1}}, "kind=a", [], 7,
+        {text(chance, 2000): text(chance, 2000)},
+    ]  # fmt: skip
+    limit = chance.choice([1, 5, 20, 100, 100, 0, 10**9, "7", None, -1])
+    detail = chance.choice(["low", "full", "full", "other"])
+    cursor = chance.choice([None, None, *known["cursors"][-9:], "x", "f" * 9000, 5])
+    aggregates = chance.choice(
+        [{"n": {"count": "*"}}, {"s": {"sum": "n"}, "m": {"max": "kind"}}, {"n": {"no": "x"}}, {}]
+    )
+    groups = chance.choice([[], ["kind"], ["n"], ["kind", "n"], ["n"] * 500, [text(chance, 900)]])
+    made: dict[str, dict[str, Any]] = {
+        "search": {"query": text(chance, 200), "collection": name(), "detail": detail,
+                   "limit": limit, "offset": chance.choice([0, 0, 5, 900, -1])},
+        "fetch": {"id": chance.choice([*known["ids"][-20:], "one:1", "x", "one:1@99999"])},
+        "ask": {"question": text(chance, 60), "collection": name(), "detail": detail},
+        "get_document": {"uri": chance.choice(known["uris"]), "collection": name(),
+                         "detail": detail, "cursor": cursor},
+        "list_collections": {"detail": detail, "cursor": cursor},
+        "describe_metadata": {"collection": name(), "detail": detail, "cursor": cursor},
+        "count": {"collection": name()},
+        "facets": {"field": chance.choice(["kind", "n", "field 1", text(chance, 900)]),
+                   "collection": name(), "limit": limit, "cursor": cursor,
+                   **({"text": text(chance, 9)} if chance.random() < 0.3 else {})},
+        "select": {"collection": name(), "limit": limit, "detail": detail, "cursor": cursor,
+                   "order_by": chance.choice(["uri", "n", "kind", text(chance, 900)])},
+        "aggregate": {"aggregates": aggregates, "group_by": groups, "collection": name(),
+                      "limit": limit, "cursor": cursor},
+        "list_views": {"cursor": cursor},
+        "query_view": {"name": chance.choice(["wide", "wide", text(chance, 900)]), "limit": limit,
+                       "cursor": cursor, **({"columns": ["n", "c1"]} if limit == 5 else {}),
+                       **({"aggregates": aggregates} if limit == 20 else {})},
+    }  # fmt: skip
+    given = made[tool]
+    if tool in ("search", "ask", "count", "facets", "select", "aggregate", "describe_metadata"):
+        given["filter"] = chance.choice(filters)
+    if chance.random() < 0.05:
+        given[text(chance, 300)] = value(chance)
+    if chance.random() < 0.05:
+        given[chance.choice(list(given))] = value(chance)
+    return given
+
+
+def test_no_answer_of_1000_random_calls_is_above_its_cap(vast: Rag) -> None:
+    chance = random.Random(20261122)
+    known: dict[str, list[Any]] = {
+        "collections": [info.name for info in vast.collections()],
+        "uris": [d.uri for info in vast.collections() for d in vast.collection(info.name).select()],
+        "ids": [],
+        "cursors": [],
+    }
+    servers = {cap: make_server(vast, max_tokens=cap) for cap in CAPS}
+    answered: dict[str, int] = {}
+    followed = 0
+
+    async def one(client: Client, cap: int, tool: str) -> None:
+        nonlocal followed
+        given = arguments(chance, tool, known)
+        while True:
+            result = await client.call_tool(tool, given)
+            assert count_tokens(result) <= cap, (tool, given)
+            if result.is_error:
+                assert "\n" not in text_of(result) and "Traceback" not in text_of(result)
+                assert "log says why" not in text_of(result), (tool, given)
+                return
+            answered[tool] = answered.get(tool, 0) + 1
+            found = result.structured_content or json.loads(text_of(result))
+            if tool == "search":
+                known["ids"] += [r["id"] for r in found["results"]]
+            if "next_cursor" not in found or chance.random() < 0.7:
+                return
+            known["cursors"].append(found["next_cursor"])
+            given = {**given, "cursor": found["next_cursor"]}
+            followed += 1
+
+    async def main() -> None:
+        for cap, server in servers.items():
+            async with Client(server) as client:
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+                for number in range(CALLS // len(CAPS) + 1):
+                    await one(client, cap, tools[number % len(tools)])
+
+    asyncio.run(main())
+    assert len(answered) == 12 and min(answered.values()) >= 8, answered
+    assert sum(answered.values()) >= 400 and followed >= 50, (answered, followed)
+
+
+def test_every_resource_stays_below_the_cap(vast: Rag) -> None:
+    server = make_server(vast, max_tokens=1000)
+
+    async def read(client: Any) -> None:
+        found = data(await client.call_tool("select", {"collection": "one"}))["documents"]
+        for document in found:
+            low = {"uri": document["uri"], "collection": "one", "detail": "low"}
+            result = await client.call_tool("get_document", low)
+            if result.is_error:  # a uri that was shortened is no document's
+                continue
+            (content,) = (await client.read_resource(data(result)["url"])).contents
+            block = CallToolResult(content=[{"type": "text", "text": content.text}])
+            assert count_tokens(block) <= 1000
+
+    with_client(server, read)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4000),
+    lambda inner: st.lists(inner, max_size=50) | st.dictionaries(st.text(), inner, max_size=50),
+    max_leaves=60,
+)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from("abcdef"), json_values), max_size=30))
+def test_a_page_is_below_its_cap_and_has_a_row(rows: list[dict[str, Any]]) -> None:
+    page = render_page("rows", rows, cap=1000, start=0, cursor=lambda n: f"{n:x}-{'0' * 12}")
+    assert count_tokens(page) <= 1000
+    found = page.structured_content
+    assert found is not None and len(found["rows"]) >= min(1, len(rows))
+    assert ("next_cursor" in found) == (len(found["rows"]) < len(rows))
+
+
+@given(st.dictionaries(st.sampled_from("abcdef"), json_values))
+def test_an_object_is_below_its_cap_and_keeps_its_keys(values: dict[str, Any]) -> None:
+    result = render_object("object", values, cap=1000)
+    assert count_tokens(result) <= 1000
+    assert result.structured_content is not None
+    assert set(values) <= set(result.structured_content)
+
+
+@given(json_values)
+def test_what_fits_is_not_shortened(one: Any) -> None:
+    plain = quoted(one)
+    assert json.loads(json.dumps(plain)) == plain
+    assert shorten({"n": 5, "t": "short", "l": [1, {"a": None}]}, 40, 8, 3) == {
+        "n": 5,
+        "t": "short",
+        "l": [1, {"a": None}],
+    }
