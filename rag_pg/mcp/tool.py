@@ -61,4 +61,5 @@ class ToolBase:
             start=start,
             cursor=after,
             more=len(rows) > limit,
+            all_keys=kind not in ("rows", "groups"),
         )
