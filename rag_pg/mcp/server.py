@@ -84,10 +84,14 @@ def make_server(
     reader = Reader(rag, collections=collections, timeout=timeout)
     urls = DocumentUrls(document_url)
     server = RagServer(
-        timeout=timeout, threads=rag.settings.pool_size, verifier=verifier, cap=max_tokens
+        reader=reader,
+        timeout=timeout,
+        threads=rag.settings.pool_size,
+        verifier=verifier,
+        cap=max_tokens,
     )
     server.add_tools(Tools(reader, urls, max_tokens))
-    server.add_documents(reader)
+    server.add_documents()
     server.add_prompts()
     return server
 
@@ -99,7 +103,13 @@ class RagServer(MCPServer[Any]):
     """
 
     def __init__(
-        self, *, timeout: float, threads: int, cap: int, verifier: TokenVerifier | None
+        self,
+        *,
+        reader: Reader,
+        timeout: float,
+        threads: int,
+        cap: int,
+        verifier: TokenVerifier | None,
     ) -> None:
         # Our keys are no OAuth: there is no server that issues tokens, and no page names one.
         auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None)
@@ -112,6 +122,7 @@ class RagServer(MCPServer[Any]):
             auth=auth if verifier else None,
             log_level="WARNING",
         )
+        self.reader = reader
         self._timeout = timeout
         self._threads = threads
         self._cap = cap
@@ -127,9 +138,9 @@ class RagServer(MCPServer[Any]):
                 structured_output=False if name in TEXT_ONLY else None,
             )
 
-    def add_documents(self, reader: Reader) -> None:
+    def add_documents(self) -> None:
         def read(collection: str, uri: str) -> str:
-            document = reader.collection(collection).document(uri)
+            document = self.reader.collection(collection).document(uri)
             text, fence = document.content or "", Fence()
 
             def show(piece: str) -> str:
