@@ -18,10 +18,16 @@ _WEB = re.compile(r"https?://[^/\s]", re.IGNORECASE)
 _URL_CHARACTERS = ":/?#[]@!$&'()*+,;=%~"
 
 
-def item_id(collection: str, chunk_id: int, start: int | None = None) -> str:
+class Address(str):
+    """An id or URL of printable ASCII, without a space."""
+
+    __slots__ = ()
+
+
+def item_id(collection: str, chunk_id: int, start: int | None = None) -> Address:
     """Return the id of a passage. start: of a piece of its document, in characters."""
     name = quote(collection, safe="")
-    return f"{name}:{chunk_id}" if start is None else f"{name}:{chunk_id}@{start}"
+    return Address(f"{name}:{chunk_id}" if start is None else f"{name}:{chunk_id}@{start}")
 
 
 def read_id(text: str) -> tuple[str, int, int | None]:
@@ -32,9 +38,9 @@ def read_id(text: str) -> tuple[str, int, int | None]:
     return unquote(match[1]), int(match[2]), None if match[3] is None else int(match[3])
 
 
-def resource_uri(collection: str, uri: str) -> str:
+def resource_uri(collection: str, uri: str) -> Address:
     """Return the URI of a document as a resource: rag://collection/uri, percent-encoded."""
-    return f"rag://{quote(collection, safe='')}/{quote(uri, safe='', errors='replace')}"
+    return Address(f"rag://{quote(collection, safe='')}/{quote(uri, safe='', errors='replace')}")
 
 
 class DocumentUrls:
@@ -50,7 +56,7 @@ class DocumentUrls:
 
     def of(
         self, collection: str, uri: str, *, document_id: object, metadata: Mapping[str, Any]
-    ) -> str:
+    ) -> Address:
         """Return an http address, or the URI of the resource where there is none."""
         url = uri
         if self._template is not None:
@@ -62,7 +68,7 @@ class DocumentUrls:
             plain = {k: v.encode(errors="replace").decode() for k, v in values.items()}
             url = self._template.expand(plain)
         if _WEB.match(url):
-            return quote(url, safe=_URL_CHARACTERS, errors="replace")
+            return Address(quote(url, safe=_URL_CHARACTERS, errors="replace"))
         return resource_uri(collection, uri)
 
 

@@ -62,9 +62,10 @@ def hostile_server(hostile: Rag) -> RagServer:
 
 
 def strings(value: Any) -> Iterator[str]:
-    """Yield every string of a JSON value, keys too."""
+    """Yield every string of a JSON value, keys too, but for addresses."""
     if isinstance(value, str):
-        yield value
+        if not re.fullmatch(r"(rag|https?)://[!-~]+", value):
+            yield value
     elif isinstance(value, dict):
         for key, one in value.items():
             yield from strings(key)
@@ -80,7 +81,7 @@ def assert_neutral(value: Any) -> None:
         neutral = neutralise(text)
         assert neutral.replace(BAR, "").split() == text.replace(BAR, "").split(), text
         for line, other in zip(text.strip("\n").split("\n"), neutral.split("\n"), strict=True):
-            assert line.rstrip() == other.rstrip() or line.startswith(BAR), text
+            assert line.rstrip() == other.rstrip() or BAR in line, text
 
 
 def seen(server: RagServer, tool: str, **arguments: Any) -> list[Any]:
@@ -180,4 +181,5 @@ def test_an_error_says_what_a_client_sent_on_one_neutral_line(hostile_server: Ra
             result = call(hostile_server, tool, **arguments)
             assert result.is_error or "filter" in arguments
             assert "\n" not in text_of(result)
-            assert_neutral(text_of(result))
+            if result.is_error:
+                assert_neutral(text_of(result))
