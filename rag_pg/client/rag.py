@@ -98,6 +98,9 @@ class Rag(Views):
         other = copy.copy(self)
         other._database = self.database.with_settings(settings)
         other._collections = {}
+        other.cache_entries = Entries(
+            lambda: other.database, self.cache_entries.settings, UseCounter(lambda: other.database)
+        )
         return other
 
     @property

@@ -23,6 +23,7 @@ class Reader:
         self.rag = rag.with_settings(
             {"transaction_read_only": "on", "statement_timeout": f"{int(timeout * 1000)}ms"}
         )
+        self.rag.cache_entries = self.rag.cache_entries.wanted(False)  # which would be written
 
     def collections(self) -> list[CollectionInfo]:
         """The settings of those that may be read, by name."""

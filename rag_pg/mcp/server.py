@@ -48,6 +48,7 @@ LEAST_TOKENS = 1000
 TIMEOUT = 60.0  # seconds
 ERROR_LENGTH = 400  # characters
 READ_ONLY_TRANSACTION = "25006"
+CHANGED_VIEW = "RG006"
 INSTRUCTIONS = """\
 Documents in PostgreSQL. Begin with search, or with list_collections and describe_metadata to see \
 what there is; count, facets, select and aggregate answer questions of numbers, lists and dates. \
@@ -257,7 +258,7 @@ def describe_error(exc: Exception) -> str:
     if isinstance(exc, ProviderError):
         log.warning("%s", exc)
         return f"a model did not answer ({type(exc).__name__}); try again, or use search"
-    if isinstance(exc, SchemaMismatch):
+    if isinstance(exc, SchemaMismatch) and getattr(cause, "sqlstate", None) != CHANGED_VIEW:
         log.warning("%s", exc)
         return "the database does not fit this server; its log says why"
     if isinstance(exc, StatementCanceled):

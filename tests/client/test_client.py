@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 from rag_pg import (
     AsyncRag,
     CollectionMismatch,
+    DatabaseUnavailable,
     InvalidInput,
     InvalidQuery,
     ModelUnavailable,
@@ -46,6 +47,18 @@ def test_a_collection_is_told_what_it_holds(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.alter(description="Animals.")
     assert docs.info.description == rag.info("docs").description == "Animals."
+
+
+def test_a_client_with_settings_sends_them_with_each_statement(rag: Rag) -> None:
+    rag.collection("docs", model="hash:32").add(FISH, BIRD)
+    reader = rag.with_settings({"transaction_read_only": "on"})
+    docs = reader.get_collection("docs")
+    assert docs.search("red fish")[0].uri == "fish" and docs.count() == 2
+    assert docs.ask("What swims in the sea?", cache=True).found
+    assert reader.cache_stats() == []
+    with pytest.raises(DatabaseUnavailable, match="takes no writes"):
+        docs.delete("fish")
+    assert rag.get_collection("docs").delete("fish")
 
 
 def test_adding_again_embeds_nothing(rag: Rag, embedder: HashEmbedder) -> None:

@@ -147,7 +147,11 @@ def test_search_and_fetch_quote_texts_and_neutralise_the_rest(hostile_server: Ra
     ids: list[str] = []
     for detail in ("low", "full"):
         for offset in range(0, 200, 20):
-            arguments = {"query": "the red fish swims", "limit": 20, "offset": offset}
+            arguments: dict[str, Any] = {
+                "query": "the red fish swims",
+                "limit": 20,
+                "offset": offset,
+            }
             text = text_of(call(hostile_server, "search", detail=detail, **arguments))
             assert "\n" not in text
             results = json.loads(text)["results"]
