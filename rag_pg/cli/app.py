@@ -16,6 +16,7 @@ from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
 from rag_pg.cli.enrich import enrich
+from rag_pg.cli.eval import evaluation
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
@@ -96,4 +97,5 @@ GROUPS = {
 for group, commands in GROUPS.items():
     for command in commands:
         app.command(command.__name__.replace("_", "-"), rich_help_panel=group)(command)
+app.add_typer(evaluation, name="eval", rich_help_panel="Evaluation")
 app.add_typer(db, name="db", rich_help_panel="Database")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rag_pg.client.answers import Answers
 from rag_pg.client.enrichment import Enriching
+from rag_pg.client.evaluation import Evaluation
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.search import Searching
 from rag_pg.client.settings import CollectionSettings
@@ -11,7 +12,7 @@ from rag_pg.client.spaces import Spaces
 from rag_pg.types import CollectionStats
 
 
-class Collection(Searching, Answers, Metadata, Spaces, Enriching, CollectionSettings):
+class Collection(Evaluation, Searching, Answers, Metadata, Spaces, Enriching, CollectionSettings):
     """Documents that are searched together. Made by `Rag.collection`.
 
     Each part of the class is a noun, in a file of its own.

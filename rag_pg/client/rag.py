@@ -11,6 +11,7 @@ from typing import Any
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.ask import CALLERS_OPTIONS
 from rag_pg.client.collection import Collection
+from rag_pg.client.evaluation import Evaluations
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
@@ -25,7 +26,7 @@ from rag_pg.worker import Worker
 COLLECTIONS_CACHED = 100
 
 
-class Rag(Views):
+class Rag(Views, Evaluations):
     """A database with schema rag. Connects on entering the `with` block.
 
     Args:

@@ -13,6 +13,7 @@ from rag_pg.db.citation import Citations
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
 from rag_pg.db.enrichment import Enrichments
+from rag_pg.db.evaluation import Evaluations
 from rag_pg.db.field import Fields
 from rag_pg.db.function import Functions
 from rag_pg.db.job import Jobs
@@ -42,6 +43,7 @@ class Database(
     CacheEntries,
     Requests,
     Sources,
+    Evaluations,
     Admin,
 ):
     """rag_pg's functions as methods. Opens nothing until `open`."""

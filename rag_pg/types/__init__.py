@@ -25,6 +25,20 @@ from rag_pg.types.document import (
     SyncReport,
 )
 from rag_pg.types.enrichment import Enrichment, EnrichmentEstimate, EnrichmentSize, RulePreview
+from rag_pg.types.evaluation import (
+    EvalDrift,
+    EvalImport,
+    EvalMetric,
+    EvalQuery,
+    EvalRun,
+    EvalSet,
+    JudgeAgreement,
+    JudgedAnswer,
+    JudgeReport,
+    QueryComparison,
+    Rejected,
+    RunComparison,
+)
 from rag_pg.types.function import FunctionArgument, FunctionInfo
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
@@ -55,6 +69,12 @@ __all__ = [
     "Enrichment",
     "EnrichmentEstimate",
     "EnrichmentSize",
+    "EvalDrift",
+    "EvalImport",
+    "EvalMetric",
+    "EvalQuery",
+    "EvalRun",
+    "EvalSet",
     "Event",
     "ExposedView",
     "Facet",
@@ -67,6 +87,9 @@ __all__ = [
     "Hits",
     "Job",
     "JobCounts",
+    "JudgeAgreement",
+    "JudgeReport",
+    "JudgedAnswer",
     "Leg",
     "LoadFailure",
     "Loaded",
@@ -77,8 +100,11 @@ __all__ = [
     "Method",
     "Passage",
     "Progress",
+    "QueryComparison",
+    "Rejected",
     "Route",
     "RulePreview",
+    "RunComparison",
     "Scores",
     "Skipped",
     "Source",

@@ -96,8 +96,8 @@ BEGIN
     RETURN (
         SELECT array_agg(a.adjusted ORDER BY a.n)
         FROM (
-            SELECT s.n, CASE correction WHEN 'none' THEN s.p
-                       WHEN 'bonferroni' THEN least(1, s.p * s.m)
+            SELECT s.n, CASE WHEN s.p IS NULL OR correction = 'none' THEN s.p
+                       WHEN correction = 'bonferroni' THEN least(1, s.p * s.m)
                        ELSE max(least(1, s.p * (s.m - s.rank + 1))) OVER (ORDER BY s.rank) END
                        AS adjusted
             FROM (

@@ -75,10 +75,9 @@ hits that are still there, best first, and the right answers.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.score_answers(run_id bigint, judge_function text)
-RETURNS integer
+RETURNS TABLE (judge text, judge_version text, scored integer, failures text[])
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(score_answers.run_id);
@@ -119,13 +118,21 @@ BEGIN
         _scores := _scores || jsonb_build_object('query_id', _result.query_id, 'score', _score,
             'error', _error);
     END LOOP;
-    RETURN rag.put_eval_scores(_run.run_id, split_part(_function::regprocedure::text, '(', 1),
-        left(encode(rag.content_hash(pg_get_functiondef(_function)), 'hex'), 12), _scores);
+    judge := split_part(_function::text, '(', 1);
+    judge_version := left(encode(rag.content_hash(pg_get_functiondef(_function)), 'hex'), 12);
+    PERFORM rag.put_eval_scores(_run.run_id, judge, judge_version, _scores);
+    SELECT count(s.value ->> 'score'),
+           coalesce(array_agg(format('%s: %s', s.value ->> 'query_id', s.value ->> 'error'))
+               FILTER (WHERE s.value ->> 'error' IS NOT NULL), '{}')
+    INTO scored, failures
+    FROM jsonb_array_elements(_scores) AS s;
+    RETURN NEXT;
 END
 $$;
 
 COMMENT ON FUNCTION rag.score_answers(bigint, text) IS
-$$Have a SQL function judge the results of a run, with the caller's rights; return how many.
+$$Have a SQL function judge the results of a run, with the caller's rights: how many it scored, and
+where it failed.
 
 judge_function: its name, with its schema. It is given question text, answer text (NULL for a
 search), contexts text[] and the right answers text[], and returns a number from 0 to 1, or NULL. An
@@ -190,3 +197,35 @@ from then on its metrics are not advisory.
 Scores from 0.5 count as yes. accuracy with its 95 % interval (Wilson); kappa: agreement beyond
 chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
 defined. reference_judge: whose scores are right.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._read_verdict(wanted_hash bytea, wanted_version text)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT v.verdict FROM rag.eval_verdicts AS v
+            WHERE v.prompt_hash = wanted_hash AND v.judge_version = wanted_version);
+END
+$$;
+
+COMMENT ON FUNCTION rag._read_verdict(bytea, text) IS
+$$What a judging model said of the same prompt before; NULL: it was not asked.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._keep_verdict(given_hash bytea, given_version text,
+    given_verdict jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO rag.eval_verdicts AS v (prompt_hash, judge_version, verdict)
+    VALUES (given_hash, given_version, given_verdict)
+    ON CONFLICT (prompt_hash, judge_version) DO UPDATE SET verdict = excluded.verdict;
+END
+$$;
+
+COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb) IS
+$$Keep what a judging model said, so that it is not asked again.$$;

@@ -18,9 +18,12 @@ Source: Järvelin, Kekäläinen, TOIS 2002, with the gain of trec_eval.$$;
 CREATE OR REPLACE FUNCTION rag._ndcg(grades double precision[], ranks integer[], depth integer)
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN least(1, rag._dcg(grades, ranks, depth) / nullif(rag._dcg(
-    ARRAY(SELECT g.grade FROM unnest(grades) AS g (grade) ORDER BY g.grade DESC),
-    ARRAY(SELECT g.n::integer FROM generate_series(1, cardinality(grades)) AS g (n)), depth), 0));
+RETURN (
+    SELECT CASE WHEN s.share > 1 THEN 1 ELSE s.share END
+    FROM (SELECT rag._dcg(grades, ranks, depth) / nullif(rag._dcg(
+              ARRAY(SELECT g.grade FROM unnest(grades) AS g (grade) ORDER BY g.grade DESC),
+              ARRAY(SELECT g.n::integer FROM generate_series(1, cardinality(grades)) AS g (n)),
+              depth), 0) AS share) AS s);
 
 COMMENT ON FUNCTION rag._ndcg(double precision[], integer[], integer) IS
 $$DCG as a share of the best that these grades allow; NULL when nothing is relevant.

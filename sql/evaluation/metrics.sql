@@ -166,8 +166,10 @@ BEGIN
         SELECT c.* FROM rag._confident_results(_run.run_id) AS c
     ), figure_rows AS (
         SELECT g.category, g.metric, g.mean AS value,
-               greatest(g.mean - g.margin, least(0, g.smallest)) AS low,
-               least(g.mean + g.margin, greatest(1, g.largest)) AS high, g.queries
+               CASE WHEN g.queries > 1
+                   THEN greatest(g.mean - g.margin, least(0, g.smallest)) END AS low,
+               CASE WHEN g.queries > 1
+                   THEN least(g.mean + g.margin, greatest(1, g.largest)) END AS high, g.queries
         FROM grouped AS g WHERE g.metric NOT IN ('seconds', 'tokens', 'cost')
         UNION ALL
         SELECT g.category, x.metric, x.value, NULL, NULL, g.queries

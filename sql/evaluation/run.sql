@@ -288,3 +288,58 @@ $$;
 COMMENT ON FUNCTION rag.list_eval_runs(text, integer) IS
 $$The latest runs, of one set or of all: settings, fingerprints, and how many questions are
 recorded. finished_at is NULL while a run goes on, and when it was interrupted.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._ranked_documents(of_run bigint)
+RETURNS TABLE (query_id text, uri text, rank integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(of_run);
+BEGIN
+    RETURN QUERY
+    SELECT f.query_id, f.uri, (row_number() OVER (PARTITION BY f.query_id ORDER BY f.n))::integer
+    FROM (
+        SELECT e.query_id, h.value ->> 'uri' AS uri, min(h.n) AS n
+        FROM rag.eval_results AS e,
+            LATERAL jsonb_array_elements(e.hits) WITH ORDINALITY AS h (value, n)
+        WHERE e.run_id = _run.run_id
+        GROUP BY e.query_id, h.value ->> 'uri'
+    ) AS f
+    ORDER BY f.query_id COLLATE "C", 3;
+END
+$$;
+
+COMMENT ON FUNCTION rag._ranked_documents(bigint) IS
+$$The documents that a run found for each question, where their first chunks stand.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._sample_chunks(of_collection text, sample_size integer,
+    shortest integer, seed bigint)
+RETURNS TABLE (chunk_id bigint, uri text, title text, heading text, content text,
+    start_offset integer, stop_offset integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := (rag._require_collection(of_collection)).collection_id;
+BEGIN
+    RETURN QUERY
+    SELECT c.chunk_id, d.uri, d.title, c.heading, c.content, c.start_offset, c.stop_offset
+    FROM (
+        SELECT x.* FROM rag.chunks AS x
+        WHERE x.collection_id = _id AND length(x.content) >= shortest
+        ORDER BY hashint8extended(x.chunk_id, seed), x.chunk_id
+        LIMIT sample_size
+    ) AS c
+    JOIN rag.documents AS d ON d.collection_id = _id AND d.document_id = c.document_id
+    ORDER BY c.chunk_id;
+END
+$$;
+
+COMMENT ON FUNCTION rag._sample_chunks(text, integer, integer, bigint) IS
+$$A seeded sample of the chunks of at least so many characters.$$;

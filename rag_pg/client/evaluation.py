@@ -1,0 +1,285 @@
+"""Evaluation of a collection, and the sets and runs of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Unpack, cast
+
+from rag_pg.client.answers import Answers
+from rag_pg.client.ask import AskOptions
+from rag_pg.client.resources import Resources
+from rag_pg.client.search import Searching
+from rag_pg.errors import InvalidInput
+from rag_pg.evaluation import (
+    Estimate,
+    Judge,
+    answer_result,
+    estimate_questions,
+    export_run,
+    export_set,
+    find_judge,
+    generate_questions,
+    import_set,
+    judge_run,
+    put_queries,
+    run_set,
+    search_result,
+)
+from rag_pg.protocols import LLM
+from rag_pg.search import SearchOptions, check_names
+from rag_pg.types import (
+    EvalDrift,
+    EvalImport,
+    EvalMetric,
+    EvalQuery,
+    EvalRun,
+    EvalSet,
+    JudgeAgreement,
+    JudgeReport,
+    QueryComparison,
+    RunComparison,
+    Usage,
+)
+
+METRICS = ("ndcg", "recall", "mrr")
+
+
+class Evaluation(Searching, Answers):
+    """The methods of `Collection` that evaluate it."""
+
+    def evaluate(
+        self,
+        set_name: str,
+        *,
+        kind: str = "search",
+        name: str = "",
+        at_once: int = 1,
+        progress: Callable[[int, int], None] | None = None,
+        **options: Unpack[AskOptions],
+    ) -> EvalRun:
+        """Ask each question of a set, record what is found, and return the run; `Rag.eval_metrics`
+        measures it.
+
+        Args:
+            kind: search (of `search`), or ask (answers, of `ask`).
+            name: a label. at_once: how many questions are asked side by side.
+            progress: called with how many were asked, of how many.
+            options: of `search` or `ask`; cache is off.
+        Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
+            question. Another failure is recorded with its question.
+        """
+        if kind not in ("search", "ask"):
+            raise InvalidInput(f"a run is of kind {kind!r:.100}; use search or ask")
+        if not 1 <= at_once <= 64:
+            raise InvalidInput(f"at_once is {at_once}; use 1 to 64")
+        known = SearchOptions if kind == "search" else AskOptions
+        check_names(options, known=known.__optional_keys__, call=kind)
+        options.setdefault("cache", False)  # what is measured is made now
+        cosine = self.rag.database.space_settings(self.name).distance == "cosine"
+
+        def ask(question: str) -> tuple[Mapping[str, Any], Sequence[str]]:
+            if kind == "search":
+                hits = self.search(question, **cast(SearchOptions, dict(options)))
+                return search_result(hits, cosine=cosine)
+            return answer_result(self.ask(question, **cast(AskOptions, dict(options))))
+
+        return run_set(
+            self.rag.database,
+            set_name,
+            self.name,
+            ask,
+            kind=kind,
+            settings={"limit": 10, **options} if kind == "search" else {**options},
+            name=name,
+            at_once=at_once,
+            progress=progress,
+        )
+
+    def embed_eval_queries(self, set_name: str) -> int:
+        """Keep the vectors of a set's questions, so that rag.evaluate_search runs it without a
+        model; return how many. Raises: NotFound, ModelUnavailable, ProviderError."""
+        queries = self.rag.database.list_eval_queries(set_name)
+        embedder = self.embedder
+        return self.rag.database.put_eval_embeddings(
+            set_name,
+            embedder.fingerprint,
+            [query.query_id for query in queries],
+            [embedder.embed_query(query.question) for query in queries],
+        )
+
+    def eval_drift(self, set_name: str) -> list[EvalDrift]:
+        """The judgements of a set that no longer describe this collection."""
+        return self.rag.database.eval_drift(set_name, self.name)
+
+    def estimate_eval_queries(
+        self, *, count: int, llm: str | LLM | None = None, seed: int = 0
+    ) -> Estimate:
+        """What `generate_eval_queries` will take: calls, tokens, US dollars. Asks no model."""
+        model = _helper(self.rag, llm)
+        return estimate_questions(self.rag.database, self.name, model, count=count, seed=seed)
+
+    def generate_eval_queries(
+        self,
+        set_name: str,
+        *,
+        count: int,
+        llm: str | LLM | None = None,
+        limit: int = 10,
+        seed: int = 0,
+    ) -> tuple[Mapping[str, int], Usage]:
+        """Have a model write questions to chunks, marked synthetic; keep those that find their
+        chunk among the first `limit` hits and that it alone answers.
+
+        Returns: what became of the chunks, by reason, and the tokens.
+        Raises: InvalidInput (no language model), ProviderAuth, ModelUnavailable.
+        """
+        return generate_questions(
+            self.rag.database,
+            self.name,
+            set_name,
+            lambda question: self.search(question, limit=limit),
+            _helper(self.rag, llm),
+            count=count,
+            seed=seed,
+        )
+
+
+class Evaluations:
+    """The methods of `Rag` about sets of questions and their runs."""
+
+    @property
+    def _resources(self) -> Resources:
+        return cast(Resources, self)
+
+    def import_eval_set(
+        self,
+        set_name: str,
+        path: str | Path,
+        *,
+        form: str | None = None,
+        qrels: str | Path | None = None,
+        source: str = "human",
+    ) -> EvalImport:
+        """Store the questions of a file in a set: jsonl, csv, beir (a folder) or trec.
+
+        A line that cannot be read is reported, and the rest is stored.
+        """
+        return import_set(
+            self._resources.database,
+            set_name,
+            Path(path),
+            form=form,
+            qrels=None if qrels is None else Path(qrels),
+            source=source,
+        )
+
+    def export_eval_set(self, set_name: str, path: str | Path, *, form: str) -> list[str]:
+        """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
+        form cannot hold."""
+        return export_set(self._resources.database, set_name, Path(path), form=form)
+
+    def export_eval_run(self, run_id: int, path: str | Path) -> int:
+        """Write what a run found in TREC's form; return how many lines."""
+        return export_run(self._resources.database, run_id, Path(path))
+
+    def put_eval_queries(
+        self, set_name: str, queries: Sequence[Mapping[str, Any]], *, source: str = "human"
+    ) -> EvalImport:
+        """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
+        return put_queries(self._resources.database, set_name, queries, source)
+
+    def eval_sets(self) -> list[EvalSet]:
+        """Every set, and how large it is."""
+        return self._resources.database.list_eval_sets()
+
+    def eval_queries(self, set_name: str) -> list[EvalQuery]:
+        """The questions of a set. Raises: NotFound."""
+        return self._resources.database.list_eval_queries(set_name)
+
+    def drop_eval_set(self, set_name: str) -> None:
+        """Remove a set with its runs. Raises: NotFound."""
+        self._resources.database.drop_eval_set(set_name)
+
+    def eval_runs(self, set_name: str | None = None, *, limit: int = 100) -> list[EvalRun]:
+        """The latest runs, of one set or of all."""
+        return self._resources.database.list_eval_runs(set_name, limit)
+
+    def drop_eval_run(self, run_id: int) -> None:
+        """Remove a run. Raises: NotFound."""
+        self._resources.database.drop_eval_run(run_id)
+
+    def set_eval_baseline(self, run_id: int, baseline: bool = True) -> None:
+        """Make a run the one that others of its set, collection and kind are compared with."""
+        self._resources.database.set_eval_baseline(run_id, baseline)
+
+    def eval_metrics(self, run_id: int, *, k: int = 10) -> list[EvalMetric]:
+        """The metrics of a run, for all questions and by category; see rag.eval_metrics."""
+        return self._resources.database.eval_metrics(run_id, k)
+
+    def compare_runs(
+        self,
+        run_a: int,
+        run_b: int,
+        *,
+        metrics: Sequence[str] = METRICS,
+        k: int = 10,
+        permutations: int = 10_000,
+        seed: int = 0,
+        correction: str = "holm",
+    ) -> list[RunComparison]:
+        """Two runs of one set: differences, intervals, p values, wins; see rag.compare_runs."""
+        return self._resources.database.compare_runs(
+            run_a,
+            run_b,
+            metrics=metrics,
+            k=k,
+            permutations=permutations,
+            seed=seed,
+            correction=correction,
+        )
+
+    def compare_queries(
+        self, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
+    ) -> list[QueryComparison]:
+        """A metric of two runs question by question, what lost most first."""
+        return self._resources.database.compare_queries(run_a, run_b, metric=metric, k=k)
+
+    def judge_run(
+        self,
+        run_id: int,
+        judge: str | Callable[..., Any] | Judge,
+        *,
+        llm: str | LLM | None = None,
+    ) -> JudgeReport:
+        """Have a judge score the results of a run.
+
+        Args:
+            judge: faithfulness, answer_relevance, context_relevance or correctness, by a language
+                model; module:function or a function of question, answer, contexts and right
+                answers, which returns a score from 0 to 1; sql:<schema>.<function> for a function
+                of the database with the same arguments.
+            llm: the judging model; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM.
+        Its metrics are advisory until `measure_judge` has compared it with people.
+        """
+        database = self._resources.database
+        if isinstance(judge, str) and judge.startswith("sql:"):
+            return database.score_answers(run_id, judge.removeprefix("sql:"))
+        models = self._resources.models
+        model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+        return judge_run(database, run_id, find_judge(judge, database, model))
+
+    def measure_judge(
+        self, judge: str, judge_version: str, *, reference: str = "human"
+    ) -> JudgeAgreement:
+        """Compare a judge's scores with those of people, and keep the result. Raises: NotFound."""
+        return self._resources.database.measure_judge(judge, judge_version, reference)
+
+
+def _helper(rag: Resources, llm: str | LLM | None) -> LLM:
+    """The model that writes questions. Raises: InvalidInput."""
+    models = rag.models
+    model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+    if model is None:
+        raise InvalidInput("questions are written by a language model: name one, or set RAG_PG_LLM")
+    return model

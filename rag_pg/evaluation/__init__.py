@@ -1,0 +1,26 @@
+"""A set of questions and what answers them -> a run, its judges' scores, files.
+
+Questions are read from files or made from chunks; a run asks each and records what was found.
+"""
+
+from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
+from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
+from rag_pg.evaluation.judges import Judge, find_judge, judge_run
+from rag_pg.evaluation.run import answer_result, find_run, run_set, search_result
+
+__all__ = [
+    "Estimate",
+    "Judge",
+    "answer_result",
+    "estimate_questions",
+    "export_run",
+    "export_set",
+    "find_judge",
+    "find_run",
+    "generate_questions",
+    "import_set",
+    "judge_run",
+    "put_queries",
+    "run_set",
+    "search_result",
+]

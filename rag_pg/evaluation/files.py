@@ -1,0 +1,457 @@
+"""Files of questions and judgements -> a set, and back: JSON Lines, CSV, BEIR, TREC.
+
+A line that cannot be read is reported with its number, and the rest is stored.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rag_pg.db import Database
+from rag_pg.errors import InvalidInput
+from rag_pg.types import EvalImport, EvalQuery, Rejected
+
+BATCH = 500
+SEPARATOR = "|"  # between the items of a cell in CSV
+FIELDS = (
+    "id", "question", "category", "source", "unanswerable", "relevant", "quote", "start", "stop",
+    "grade", "answers", "expected_terms", "expected_metadata", "min_score",
+)  # fmt: skip
+_OTHER_NAMES: Mapping[str, str] = {
+    "_id": "id",
+    "query_id": "id",
+    "text": "question",
+    "query": "question",
+}
+_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read: entries of rag.put_eval_queries with the file and line of each, and what could
+    not be."""
+
+    entries: dict[str, tuple[dict[str, Any], str, int]] = field(default_factory=dict)
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, entry: Mapping[str, Any], file: str, line: int) -> None:
+        """Add an entry; of one id the first is kept, and the others are reported."""
+        key = str(entry.get("id") or entry.get("question"))
+        if key in self.entries:
+            self.reject(file, line, f"question {key!r:.100} stands in line {self.entries[key][2]}")
+            return
+        self.entries[key] = (dict(entry), file, line)
+
+    def reject(self, file: str, line: int, reason: str) -> None:
+        self.rejected.append(Rejected(file=file, line=line, reason=reason))
+
+
+def import_set(
+    database: Database,
+    set_name: str,
+    path: Path,
+    *,
+    form: str | None = None,
+    qrels: Path | None = None,
+    source: str = "human",
+) -> EvalImport:
+    """Store the questions of a file or folder in a set, which is made when there is none.
+
+    Args:
+        form: jsonl, csv, beir or trec; None: a folder is beir, else the suffix says it.
+        qrels: judgements in TREC's form (question, 0, uri, grade; of BEIR without the 0), instead
+            of those of the folder. source: human, synthetic, feedback or log.
+    Raises: InvalidInput (a file that cannot be read, an unknown form).
+    """
+    chosen = form or _form_of(path)
+    if chosen not in _READERS:
+        raise InvalidInput(f"there is no form {chosen!r}; use {', '.join(sorted(_READERS))}")
+    read = _Read()
+    _READERS[chosen](path, qrels, read)
+    return _store(database, set_name, read, source)
+
+
+def put_queries(
+    database: Database, set_name: str, queries: Sequence[Mapping[str, Any]], source: str
+) -> EvalImport:
+    """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them, from 1."""
+    read = _Read()
+    for number, entry in enumerate(queries, 1):
+        read.add(entry, "question", number)
+    return _store(database, set_name, read, source)
+
+
+def _store(database: Database, set_name: str, read: _Read, source: str) -> EvalImport:
+    entries = list(read.entries.values())
+    counts = {"added": 0, "updated": 0, "unchanged": 0}
+    database.put_eval_set(set_name)
+    for start in range(0, len(entries), BATCH):
+        batch = entries[start : start + BATCH]
+        for saved in database.put_eval_queries(set_name, [entry for entry, *_ in batch], source):
+            _, file, line = batch[saved.entry_number - 1]
+            if saved.state == "rejected":
+                read.reject(file, line, saved.reason or "")
+            else:
+                counts[saved.state] += 1
+    return EvalImport(
+        **counts,
+        rejected=sorted(read.rejected, key=lambda one: (one.file, one.line)),
+        notes=read.notes,
+    )
+
+
+def _form_of(path: Path) -> str:
+    if path.is_dir():
+        return "beir"
+    forms = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
+    if path.suffix.lower() not in forms:
+        raise InvalidInput(f"what {path.name} is cannot be told by its name: name its form")
+    return forms[path.suffix.lower()]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not empty, with their numbers. Raises: InvalidInput."""
+    try:
+        with path.open(encoding="utf-8-sig", errors="strict") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield number, line.rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise InvalidInput(f"cannot read {path}: {exc}") from exc
+
+
+def _objects(path: Path, read: _Read) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a file of JSON Lines, their fields under our names."""
+    for number, line in _lines(path):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as exc:
+            read.reject(path.name, number, f"not JSON: {exc}")
+            continue
+        if not isinstance(value, dict):
+            read.reject(path.name, number, "not a JSON object")
+            continue
+        yield number, {_OTHER_NAMES.get(key, str(key)): item for key, item in value.items()}
+
+
+def _read_jsonl(path: Path, qrels: Path | None, read: _Read) -> None:
+    judged = _read_qrels(qrels, read) if qrels else {}
+    for number, entry in _objects(path, read):
+        found = judged.pop(str(entry.get("id")), None)
+        read.add(entry | ({"relevant": found[0]} if found else {}), path.name, number)
+    _report_unasked(judged, qrels, read)
+
+
+def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
+    """Rows of one id are one question: each brings a judgement."""
+    judged = _read_qrels(qrels, read) if qrels else {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+            heads = [str(head) for head in rows.fieldnames or ()]
+            names = {_OTHER_NAMES.get(head, head): head for head in heads}
+            unknown = names.keys() - set(FIELDS)
+            if unknown or "question" not in names:
+                raise InvalidInput(
+                    f"{path.name} has the columns {', '.join(names)}; it needs question, and may"
+                    f" have {', '.join(FIELDS)}"
+                )
+            for row in rows:
+                cells = {key: row[name] for key, name in names.items() if row[name]}
+                try:
+                    entry = _entry_of_cells(cells)
+                except ValueError as exc:
+                    read.reject(path.name, rows.line_num, str(exc))
+                    continue
+                known = read.entries.get(entry.get("id", ""))
+                if known is not None and known[0]["question"] == entry["question"]:
+                    known[0].setdefault("relevant", []).extend(entry.get("relevant", []))
+                    continue
+                found = judged.pop(entry.get("id", ""), None)
+                read.add(
+                    entry | ({"relevant": found[0]} if found else {}), path.name, rows.line_num
+                )
+    except (OSError, UnicodeDecodeError, csv.Error) as exc:
+        raise InvalidInput(f"cannot read {path}: {exc}") from exc
+    _report_unasked(judged, qrels, read)
+
+
+def _entry_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
+    """An entry of the cells of a row. Raises: ValueError saying what cannot be read."""
+    entry: dict[str, Any] = {
+        key: cells[key] for key in ("id", "question", "category", "source") if key in cells
+    }
+    if "question" not in entry:
+        raise ValueError("the question is empty")
+    for key in ("answers", "expected_terms"):
+        if key in cells:
+            entry[key] = _items(cells[key])
+    if "unanswerable" in cells:
+        if cells["unanswerable"].lower() not in _TRUE + _FALSE:
+            raise ValueError(f"unanswerable is {cells['unanswerable']!r:.100}: use true or false")
+        entry["unanswerable"] = cells["unanswerable"].lower() in _TRUE
+    if "expected_metadata" in cells:
+        entry["expected_metadata"] = json.loads(cells["expected_metadata"])
+    if "min_score" in cells:
+        entry["min_score"] = float(cells["min_score"])
+    passage: dict[str, Any] = {key: int(cells[key]) for key in ("start", "stop") if key in cells}
+    if "grade" in cells:
+        passage["grade"] = float(cells["grade"])
+    if "quote" in cells:
+        passage["quote"] = cells["quote"]
+    if "relevant" in cells:
+        entry["relevant"] = [{"uri": uri, **passage} for uri in _items(cells["relevant"])]
+    elif passage:
+        raise ValueError("a quote, an offset or a grade needs its document in column relevant")
+    return entry
+
+
+def _items(cell: str) -> list[str]:
+    """The texts of a cell: a JSON array, or parted by SEPARATOR. Raises: ValueError."""
+    if not cell.startswith("["):
+        return [item.strip() for item in cell.split(SEPARATOR) if item.strip()]
+    items = json.loads(cell)
+    if not all(isinstance(item, str) for item in items):
+        raise ValueError(f"{cell!r:.100} is no array of texts")
+    return list(items)
+
+
+def _cell(items: Sequence[str]) -> str:
+    """What `_items` reads."""
+    plain = SEPARATOR.join(items)
+    same = not plain.startswith("[") and _items(plain) == list(items)
+    return plain if same else json.dumps(items, ensure_ascii=False)
+
+
+def _read_beir(path: Path, qrels: Path | None, read: _Read) -> None:
+    """A folder of queries.jsonl and qrels/test.tsv or qrels.tsv; with answers.jsonl and
+    unanswerable.jsonl where there are."""
+    if not (path / "queries.jsonl").is_file():
+        raise InvalidInput(f"{path} has no queries.jsonl: name the folder of a BEIR set")
+    found = [qrels] if qrels else [path / "qrels" / "test.tsv", path / "qrels.tsv"]
+    present = next((file for file in found if file.is_file()), None)
+    if present is None:
+        raise InvalidInput(f"{path} has neither qrels/test.tsv nor qrels.tsv: name the qrels")
+    judged = _read_qrels(present, read)
+    answers: dict[str, Any] = {}
+    if (path / "answers.jsonl").is_file():
+        for _, entry in _objects(path / "answers.jsonl", read):
+            answers[str(entry.get("id"))] = entry.get("answers")
+    unjudged = 0
+    for number, entry in _objects(path / "queries.jsonl", read):
+        judgements = judged.pop(str(entry.get("id")), None)
+        if judgements is None:  # of another part of the set
+            unjudged += 1
+            continue
+        kept = {key: entry[key] for key in FIELDS if key in entry}
+        kept |= {"id": str(entry.get("id")), "relevant": judgements[0]}
+        if answers.get(kept["id"]):
+            kept["answers"] = answers[kept["id"]]
+        read.add(kept, "queries.jsonl", number)
+    if (path / "unanswerable.jsonl").is_file():
+        for number, entry in _objects(path / "unanswerable.jsonl", read):
+            kept = {key: entry[key] for key in ("id", "question", "category") if key in entry}
+            read.add(kept | {"unanswerable": True}, "unanswerable.jsonl", number)
+    if unjudged:
+        read.notes.append(f"{unjudged} questions that {present.name} does not judge were left out")
+    _report_unasked(judged, present, read)
+
+
+def _read_trec(path: Path, qrels: Path | None, read: _Read) -> None:
+    """Topics as <top> records or as lines of an id, a tab and a question, with their qrels."""
+    if qrels is None:
+        raise InvalidInput("topics of TREC need their judgements: name the qrels")
+    judged = _read_qrels(qrels, read)
+    for number, key, question in _topics(path, read):
+        judgements = judged.pop(key, None)
+        entry = {"id": key, "question": question}
+        read.add(entry | ({"relevant": judgements[0]} if judgements else {}), path.name, number)
+    _report_unasked(judged, qrels, read)
+
+
+def _topics(path: Path, read: _Read) -> Iterator[tuple[int, str, str]]:
+    """Yield the line, the id and the title of each topic."""
+    lines = list(_lines(path))
+    if not any(re.match(r"\s*<top>", line, re.IGNORECASE) for _, line in lines):
+        for number, line in lines:
+            key, tab, question = line.partition("\t")
+            if not tab or not question.strip():
+                read.reject(path.name, number, "not an id, a tab and a question")
+                continue
+            yield number, key.strip(), question.strip()
+        return
+    text = "\n".join(line for _, line in lines)
+    numbers = [number for number, _ in lines]
+    for topic in re.finditer(r"<top>(.*?)</top>", text, re.IGNORECASE | re.DOTALL):
+        first = numbers[text.count("\n", 0, topic.start())]
+        name = re.search(r"<num>\s*(?:Number:)?\s*([^\s<]+)", topic[1], re.IGNORECASE)
+        title = re.search(r"<title>\s*(?:Topic:)?\s*([^<]*\S)\s*(?=<|\Z)", topic[1], re.IGNORECASE)
+        if name is None or title is None:
+            read.reject(path.name, first, "a topic without <num> or <title>")
+            continue
+        yield first, name[1], " ".join(title[1].split())
+
+
+def _read_qrels(path: Path, read: _Read) -> dict[str, tuple[list[dict[str, Any]], int]]:
+    """Judgements by question: of TREC (four columns) or of BEIR (three, under a head)."""
+    found: dict[str, tuple[list[dict[str, Any]], int]] = {}
+    for number, line in _lines(path):
+        cells = line.split("\t") if "\t" in line else line.split()
+        if number == 1 and cells[0].lower() in ("query-id", "query_id", "qid"):
+            continue
+        try:
+            key, uri, grade = (cells[0], cells[-2], float(cells[-1]))
+            if len(cells) not in (3, 4) or not key or not uri:
+                raise ValueError
+        except (ValueError, IndexError):
+            read.reject(path.name, number, "not a question, a uri and a grade")
+            continue
+        found.setdefault(key, ([], number))[0].append({"uri": uri, "grade": grade})
+    return found
+
+
+def _report_unasked(
+    judged: Mapping[str, tuple[Sequence[Any], int]], qrels: Path | None, read: _Read
+) -> None:
+    for key, (_, line) in judged.items():
+        assert qrels is not None
+        read.reject(qrels.name, line, f"there is no question {key!r:.100}")
+
+
+_READERS: Mapping[str, Callable[[Path, Path | None, _Read], None]] = {
+    "jsonl": _read_jsonl,
+    "csv": _read_csv,
+    "beir": _read_beir,
+    "trec": _read_trec,
+}
+
+
+def export_set(database: Database, set_name: str, path: Path, *, form: str) -> list[str]:
+    """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the form
+    cannot hold.
+
+    Raises: InvalidInput (it cannot be written, an unknown form), NotFound.
+    """
+    if form not in _WRITERS:
+        raise InvalidInput(f"there is no form {form!r}; use {', '.join(sorted(_WRITERS))}")
+    queries = database.list_eval_queries(set_name)
+    try:
+        _WRITERS[form](queries, path)
+    except OSError as exc:
+        raise InvalidInput(f"cannot write {path}: {exc}") from exc
+    if form in ("jsonl", "csv"):
+        return []
+    lost = sum(1 for query in queries if _beyond_qrels(query))
+    return [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
+            " as quotes or answers"] if lost else []  # fmt: skip
+
+
+def _beyond_qrels(query: EvalQuery) -> bool:
+    passages = any(one.keys() - {"uri", "grade"} for one in query.relevant)
+    expected = query.answers or query.expected_terms or query.expected_metadata
+    return bool(passages or expected or query.unanswerable or query.min_score is not None)
+
+
+def _entry(query: EvalQuery) -> dict[str, Any]:
+    """A question as an import takes it, without what is empty."""
+    fields = {
+        "id": query.query_id,
+        "question": query.question,
+        "category": query.category,
+        "source": query.source,
+        "unanswerable": query.unanswerable,
+        "relevant": list(query.relevant),
+        "answers": list(query.answers),
+        "expected_terms": list(query.expected_terms),
+        "expected_metadata": query.expected_metadata,
+        "min_score": query.min_score,
+    }
+    return {key: value for key, value in fields.items() if value not in ("", False, [], {}, None)}
+
+
+def _write_jsonl(queries: Iterable[EvalQuery], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for query in queries:
+            file.write(json.dumps(_entry(query), ensure_ascii=False) + "\n")
+
+
+def _write_csv(queries: Iterable[EvalQuery], path: Path) -> None:
+    """A row for each judgement."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.DictWriter(file, FIELDS)
+        rows.writeheader()
+        for query in queries:
+            entry = _entry(query)
+            for judgement in entry.pop("relevant", None) or [{}]:
+                row = {**entry, **judgement}
+                row["relevant"] = _cell([row.pop("uri")]) if judgement else ""
+                for key in ("answers", "expected_terms"):
+                    row[key] = _cell(entry.get(key, ()))
+                if "expected_metadata" in row:
+                    row["expected_metadata"] = json.dumps(row["expected_metadata"])
+                rows.writerow(row)
+
+
+def _write_beir(queries: Iterable[EvalQuery], path: Path) -> None:
+    (path / "qrels").mkdir(parents=True, exist_ok=True)
+    with (
+        (path / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as texts,
+        (path / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as qrels,
+    ):
+        qrels.write("query-id\tcorpus-id\tscore\n")
+        for query in queries:
+            record = {"_id": query.query_id, "text": query.question}
+            texts.write(json.dumps(record, ensure_ascii=False) + "\n")
+            for uri, grade in _grades(query).items():
+                qrels.write(f"{query.query_id}\t{uri}\t{grade:g}\n")
+
+
+def _write_trec(queries: Iterable[EvalQuery], path: Path) -> None:
+    path.mkdir(parents=True, exist_ok=True)
+    with (
+        (path / "topics.tsv").open("w", encoding="utf-8", newline="\n") as topics,
+        (path / "qrels.txt").open("w", encoding="utf-8", newline="\n") as qrels,
+    ):
+        for query in queries:
+            topics.write(f"{query.query_id}\t{' '.join(query.question.split())}\n")
+            for uri, grade in _grades(query).items():
+                qrels.write(f"{query.query_id}\t0\t{uri}\t{grade:g}\n")
+
+
+def _grades(query: EvalQuery) -> dict[str, float]:
+    """The best grade of each document."""
+    grades: dict[str, float] = {}
+    for one in query.relevant:
+        grades[one["uri"]] = max(one["grade"], grades.get(one["uri"], one["grade"]))
+    return grades
+
+
+_WRITERS: Mapping[str, Callable[[Iterable[EvalQuery], Path], None]] = {
+    "jsonl": _write_jsonl,
+    "csv": _write_csv,
+    "beir": _write_beir,
+    "trec": _write_trec,
+}
+
+
+def export_run(database: Database, run_id: int, path: Path) -> int:
+    """Write what a run found in TREC's form, for trec_eval and ir-measures: each document where its
+    first chunk stands; return how many lines.
+
+    Raises: InvalidInput (it cannot be written), NotFound.
+    """
+    ranked = database.ranked_documents(run_id)
+    try:
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            for query_id, uri, rank in ranked:
+                file.write(f"{query_id}\tQ0\t{uri}\t{rank}\t{1 / rank:.9f}\trag_pg-{run_id}\n")
+    except OSError as exc:
+        raise InvalidInput(f"cannot write {path}: {exc}") from exc
+    return len(ranked)

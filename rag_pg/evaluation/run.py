@@ -1,0 +1,175 @@
+"""A set is run: each question is asked, and what was found is recorded as it comes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from rag_pg.db import Database
+from rag_pg.errors import (
+    InvalidInput,
+    ModelUnavailable,
+    NotFound,
+    ProviderAuth,
+    RagError,
+    SchemaMismatch,
+)
+from rag_pg.types import Answer, EvalQuery, EvalRun, Hits
+
+BATCH = 100
+# What is wrong with every question of a run, and not with one of them.
+_OF_THE_RUN = (ProviderAuth, ModelUnavailable, SchemaMismatch, NotFound)
+
+Result = Mapping[str, Any]
+Report = Callable[[int, int], None]
+
+
+def run_set(
+    database: Database,
+    set_name: str,
+    collection: str,
+    ask: Callable[[str], tuple[Result, Sequence[str]]],
+    *,
+    kind: str,
+    settings: Mapping[str, Any],
+    name: str = "",
+    at_once: int = 1,
+    progress: Report | None = None,
+) -> EvalRun:
+    """Ask each question of a set, record the results a batch at a time, and return the run.
+
+    A question that fails is recorded with its error, and the others are asked all the same.
+
+    Args:
+        ask: a question to what rag.put_eval_results takes of it, and notes on what was degraded.
+        at_once: how many questions are asked side by side.
+        progress: called with how many were asked, of how many.
+    Raises: NotFound (no such set), InvalidInput (the set is empty, the first question fails by the
+        options), and what stands in the way of every question, such as a key that is refused.
+    """
+    queries = database.list_eval_queries(set_name)
+    if not queries:
+        raise InvalidInput(f"evaluation set {set_name!r} has no questions: import some")
+    run_id = database.start_eval_run(
+        set_name, collection, kind=kind, settings=_plain(settings), name=name
+    )
+    notes: Counter[str] = Counter()
+    results: list[Result] = []
+    for done, (query, found) in enumerate(_ask_all(queries, ask, at_once), 1):
+        if isinstance(found, RagError):
+            if isinstance(found, _OF_THE_RUN) or (done == 1 and isinstance(found, InvalidInput)):
+                database.drop_eval_run(run_id)
+                raise found
+            results.append({"query_id": query.query_id, "error": str(found)})
+        else:
+            result, remarks = found
+            results.append({**result, "query_id": query.query_id})
+            notes.update(remarks)
+        if len(results) == BATCH or done == len(queries):
+            database.put_eval_results(run_id, results)
+            results = []
+        if progress is not None:
+            progress(done, len(queries))
+    told = [text if n == 1 else f"{text} ({n} questions)" for text, n in notes.most_common(20)]
+    database.finish_eval_run(run_id, told)
+    return find_run(database, set_name, run_id)
+
+
+def find_run(database: Database, set_name: str | None, run_id: int) -> EvalRun:
+    """Raises: NotFound."""
+    for run in database.list_eval_runs(set_name, limit=1_000_000):
+        if run.run_id == run_id:
+            return run
+    raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval runs lists them")
+
+
+def _ask_all(
+    queries: Sequence[EvalQuery],
+    ask: Callable[[str], tuple[Result, Sequence[str]]],
+    at_once: int,
+) -> Iterator[tuple[EvalQuery, tuple[Result, Sequence[str]] | RagError]]:
+    """Yield each question with what came of it, in order."""
+
+    def attempt(query: EvalQuery) -> tuple[Result, Sequence[str]] | RagError:
+        try:
+            return ask(query.question)
+        except RagError as exc:
+            return exc
+
+    if at_once == 1:
+        for query in queries:
+            yield query, attempt(query)
+        return
+    with ThreadPoolExecutor(at_once, "rag-pg-eval") as threads:
+        for start in range(0, len(queries), BATCH):
+            batch = queries[start : start + BATCH]
+            yield from zip(batch, threads.map(attempt, batch), strict=True)
+
+
+def search_result(hits: Hits, *, cosine: bool) -> tuple[Result, Sequence[str]]:
+    """What a run records of a search.
+
+    The confidence is the best similarity: that of the embeddings, 0 to 1. cosine: whether the
+    collection measures by it; elsewhere there is none.
+    """
+    near = [1 - hit.vector_distance for hit in hits if hit.vector_distance is not None]
+    return {
+        "hits": [{"chunk_id": hit.chunk_id, "score": hit.score} for hit in hits],
+        "confidence": max(near, default=None) if cosine else None,
+        "seconds": hits.seconds,
+        "prompt_tokens": hits.usage.prompt_tokens,
+        "answer_tokens": hits.usage.answer_tokens,
+    }, hits.notes
+
+
+def answer_result(answer: Answer) -> tuple[Result, Sequence[str]]:
+    """What a run records of an answer: its hits are those of its searches, in order."""
+    hits: dict[int, Mapping[str, Any]] = {}
+    for step in answer.steps:
+        for hit in step.detail.get("hits", ()) if step.kind == "search" else ():
+            hits.setdefault(hit["chunk_id"], {"chunk_id": hit["chunk_id"], "score": hit["score"]})
+    return {
+        "hits": list(hits.values()),
+        **_support(answer),
+        "answer": answer.text,
+        "answered": answer.found,
+        "seconds": answer.seconds,
+        "prompt_tokens": answer.usage.prompt_tokens,
+        "answer_tokens": answer.usage.answer_tokens,
+        "cost": answer.cost,
+    }, answer.notes
+
+
+def _support(answer: Answer) -> dict[str, int]:
+    """How many statements and citations the answer has, and how many are supported and proven.
+
+    Its statements are those that are cited and those without support that were left in it. Nothing
+    where nobody checked the citations.
+    """
+    if not answer.found or any(citation.status is None for citation in answer.citations):
+        return {}
+    proven = [citation for citation in answer.citations if citation.is_proven]
+    unsupported = [text for text in answer.unsupported if text in answer.text]
+    return {
+        "statements": len({(c.start, c.stop) for c in answer.citations}) + len(unsupported),
+        "supported_statements": len({(c.start, c.stop) for c in proven}),
+        "citations": len(answer.citations),
+        "supporting_citations": len(proven),
+    }
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as JSON: a model or a function stands by its name."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {str(key): plain(one) for key, one in value.items()}
+        if isinstance(value, list | tuple | set):
+            return [plain(one) for one in value]
+        if value is None or isinstance(value, str | int | float | bool):
+            return value
+        return str(getattr(value, "name", None) or getattr(value, "__name__", None) or value)
+
+    return {key: plain(value) for key, value in settings.items()}

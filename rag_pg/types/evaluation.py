@@ -1,0 +1,197 @@
+"""Evaluation: sets, runs, their metrics and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rag_pg.types.usage import Usage
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalSet:
+    """A set of questions: how many, how many judgements, unanswerable questions and runs."""
+
+    name: str
+    description: str
+    queries: int
+    judgements: int
+    unanswerable: int
+    categories: Sequence[str]
+    sources: Sequence[str]
+    runs: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalQuery:
+    """A question of a set with what is right for it.
+
+    relevant: objects of uri, grade and perhaps quote, start and stop. answers: each is right by
+    itself. source: human, synthetic, feedback or log.
+    """
+
+    query_id: str
+    question: str
+    category: str = ""
+    source: str = "human"
+    unanswerable: bool = False
+    relevant: Sequence[Mapping[str, Any]] = ()
+    answers: Sequence[str] = ()
+    expected_terms: Sequence[str] = ()
+    expected_metadata: Mapping[str, Any] = field(default_factory=dict)
+    min_score: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rejected:
+    """What an import left out. line: of the file, from 1."""
+
+    file: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.reason}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalImport:
+    """What an import did with the questions of a file. notes: what the file has beside them."""
+
+    added: int
+    updated: int
+    unchanged: int
+    rejected: Sequence[Rejected] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalRun:
+    """A run of a set on a collection. finished_at: None while it goes on, or was interrupted.
+
+    corpus_fingerprint: of the documents, set_fingerprint: of the questions and judgements: runs
+    whose fingerprints are equal measured the same. notes: what was degraded. errors: questions
+    without a result.
+    """
+
+    run_id: int
+    eval_set: str
+    collection: str
+    name: str
+    kind: str
+    settings: Mapping[str, Any]
+    corpus_fingerprint: str
+    set_fingerprint: str
+    model: str
+    model_fingerprint: str | None
+    code_version: str
+    baseline: bool
+    notes: Sequence[str]
+    started_at: datetime
+    finished_at: datetime | None
+    queries: int
+    errors: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalMetric:
+    """A metric of a run: of all its questions (category None) or of a category.
+
+    low, high: the 95 % interval of a mean. queries: how many questions have the metric. advisory: a
+    judge whose agreement with people is not measured.
+    """
+
+    category: str | None
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    queries: int
+    advisory: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunComparison:
+    """Two runs by one metric, b beside a; see rag.compare_runs.
+
+    low, high: the 95 % bootstrap interval of the difference. detectable: the smallest difference
+    that so many questions can show.
+    """
+
+    category: str | None
+    metric: str
+    queries: int
+    value_a: float
+    value_b: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    adjusted_p_value: float
+    wins: int
+    ties: int
+    losses: int
+    detectable: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QueryComparison:
+    """A metric of two runs for one question."""
+
+    query_id: str
+    question: str | None
+    category: str
+    value_a: float
+    value_b: float
+    difference: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalDrift:
+    """A judgement that no longer describes a collection: uri gone, quote gone, moved, or beyond the
+    end."""
+
+    query_id: str
+    question: str
+    uri: str
+    quote: str | None
+    state: str
+    detail: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedAnswer:
+    """What a judge is shown. answer: None where the run only searched. contexts: the texts of the
+    hits, best first. answers: right ones."""
+
+    query_id: str
+    question: str
+    answer: str | None
+    contexts: Sequence[str]
+    answers: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeAgreement:
+    """How well a judge agrees with people. accuracy_low, accuracy_high: its 95 % interval. kappa:
+    agreement beyond chance; None where that is not defined."""
+
+    samples: int
+    accuracy: float
+    accuracy_low: float
+    accuracy_high: float
+    kappa: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgeReport:
+    """What a judge did: how many results it scored, and on which it failed. usage: of the model's
+    calls; what was asked before costs none."""
+
+    judge: str
+    judge_version: str
+    scored: int
+    failures: Sequence[str] = ()
+    usage: Usage = field(default_factory=Usage)

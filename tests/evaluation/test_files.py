@@ -1,0 +1,174 @@
+"""Files of questions and judgements, and what becomes of lines that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import ir_measures
+import pytest
+from ir_measures import nDCG
+
+from rag_pg import InvalidInput, NotFound, Rag
+
+
+def lines(path: Path, *records: object) -> Path:
+    text = (one if isinstance(one, str) else json.dumps(one) for one in records)
+    path.write_text("\n".join(text) + "\n", encoding="utf-8")
+    return path
+
+
+def stored(rag: Rag, name: str) -> dict[str, tuple[str, list[str], bool]]:
+    return {
+        q.query_id: (q.question, [one["uri"] for one in q.relevant], q.unanswerable)
+        for q in rag.eval_queries(name)
+    }
+
+
+def test_bad_lines_are_told_by_number_and_the_rest_is_stored(rag: Rag, tmp_path: Path) -> None:
+    path = lines(
+        tmp_path / "questions.jsonl",
+        {"_id": "a", "text": "What swims?", "relevant": ["fish.md"]},
+        "{not json",
+        "",
+        {"id": "b", "query": "What flies?", "relevant": {"bird.md": 2}},
+        ["a", "list"],
+        {"id": "c", "question": "Where?", "min_score": "high"},
+        {"id": "a", "question": "Again?"},
+    )
+    report = rag.import_eval_set("faq", path)
+    assert (report.added, report.updated, report.unchanged) == (2, 0, 0)
+    assert [str(one).split(": ")[0] for one in report.rejected] == [
+        f"questions.jsonl:{n}" for n in (2, 5, 6, 7)
+    ]
+    assert report.rejected[2].reason == 'min_score is "high"'
+    assert report.rejected[3].reason == "question 'a' stands in line 1"
+    assert stored(rag, "faq") == {
+        "a": ("What swims?", ["fish.md"], False), "b": ("What flies?", ["bird.md"], False),
+    }  # fmt: skip
+    again = rag.import_eval_set("faq", path)
+    assert (again.added, again.unchanged) == (0, 2)
+
+
+def test_rows_of_one_question_in_csv_are_its_judgements(rag: Rag, tmp_path: Path) -> None:
+    path = tmp_path / "questions.csv"
+    path.write_text(
+        "id,question,relevant,quote,grade,answers,unanswerable,expected_metadata\n"
+        'q1,"What, then?",a.md|b.md,,2,one|two,,"{""n"": 1}"\n'
+        'q1,"What, then?",c.md,"a quote, here",1,,,\n'
+        "q2,Nobody knows,,,,,yes,\n"
+        "q3,Bad,,,x,,,\n"
+        "q4,,a.md,,,,,\n",
+        encoding="utf-8-sig",
+    )
+    report = rag.import_eval_set("faq", path)
+    assert [one.line for one in report.rejected] == [5, 6]
+    (q1, q2) = rag.eval_queries("faq")
+    assert q1.relevant == [
+        {"uri": "a.md", "grade": 2}, {"uri": "b.md", "grade": 2},
+        {"uri": "c.md", "grade": 1, "quote": "a quote, here"},
+    ]  # fmt: skip
+    assert (q1.answers, q1.expected_metadata) == (["one", "two"], {"n": 1})
+    assert q2.unanswerable
+
+
+def test_a_beir_folder_brings_the_questions_that_its_qrels_judge(rag: Rag, tmp_path: Path) -> None:
+    lines(tmp_path / "queries.jsonl", *({"_id": k, "text": f"question {k}"} for k in "abc"))
+    (tmp_path / "qrels").mkdir()
+    lines(
+        tmp_path / "qrels" / "test.tsv",
+        "query-id\tcorpus-id\tscore", "a\td1\t1", "a\td2\t0", "b\td 3\t2", "x\td1\t1", "b\td4",
+    )  # fmt: skip
+    lines(tmp_path / "answers.jsonl", {"_id": "a", "answers": ["yes"]})
+    lines(tmp_path / "unanswerable.jsonl", {"_id": "u", "text": "who?"})
+    report = rag.import_eval_set("set", tmp_path)
+    assert stored(rag, "set") == {
+        "a": ("question a", ["d1", "d2"], False), "b": ("question b", ["d 3"], False),
+        "u": ("who?", [], True),
+    }  # fmt: skip
+    assert [(one.line, one.reason) for one in report.rejected] == [
+        (5, "there is no question 'x'"), (6, "not a question, a uri and a grade"),
+    ]  # fmt: skip
+    assert report.notes == ["1 questions that test.tsv does not judge were left out"]
+
+
+def test_topics_of_trec_are_read_in_both_forms(rag: Rag, tmp_path: Path) -> None:
+    qrels = lines(tmp_path / "qrels.txt", "301 0 d1 1", "301 0 d2 2", "302 0 d1 -1")
+    tops = lines(
+        tmp_path / "topics.txt",
+        "<top>", "<num> Number: 301", "<title> Topic: International", "crime", "<desc> x", "</top>",
+        "<top>", "<num> 302 </num>", "<title> fish & birds </title>", "</top>",
+        "<top>", "<num> 303", "</top>",
+    )  # fmt: skip
+    report = rag.import_eval_set("tops", tops, form="trec", qrels=qrels)
+    assert stored(rag, "tops") == {
+        "301": ("International crime", ["d1", "d2"], False), "302": ("fish & birds", ["d1"], False),
+    }  # fmt: skip
+    assert [one.line for one in report.rejected] == [11]
+    tabbed = lines(tmp_path / "topics.tsv", "301\tcrime", "302\tfish", "no tab")
+    assert len(rag.import_eval_set("tabbed", tabbed, form="trec", qrels=qrels).rejected) == 1
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "beir", "trec"])
+def test_a_set_comes_back_from_its_export(rag: Rag, tmp_path: Path, form: str) -> None:
+    whole = form in ("jsonl", "csv")
+    rich = {
+        "relevant": [{"uri": "a|b", "quote": "line\nend, \"x\"", "start": 3, "stop": 9, "grade": 2},
+                     {"uri": "c", "grade": 0}],
+        "answers": ["[one]", "a|b"], "expected_terms": ["t"], "expected_metadata": {"n": [1]},
+        "min_score": 0.25, "category": "ü", "source": "log",
+    } if whole else {"relevant": {"a": 2, "b": 0, "c": 0.5}}  # fmt: skip
+    entries = [{"id": "q1", "question": "What is it?", **rich}]
+    if whole:
+        entries.append({"id": "q2", "question": "Nobody knows", "unanswerable": True})
+    assert rag.put_eval_queries("one", entries).added == len(entries)
+    target = tmp_path / (f"set.{form}" if whole else "set")
+    assert rag.export_eval_set("one", target, form=form) == []
+    qrels = target / "qrels.txt" if form == "trec" else None
+    source = target / "topics.tsv" if form == "trec" else target
+    report = rag.import_eval_set("two", source, form=form, qrels=qrels)
+    assert (report.added, report.rejected) == (len(entries), [])
+    assert rag.eval_queries("two") == rag.eval_queries("one")
+
+
+def test_an_export_says_what_its_form_cannot_hold(rag: Rag, tmp_path: Path) -> None:
+    rag.put_eval_queries("one", [{"question": "x", "relevant": ["a"], "answers": ["b"]}])
+    (remark,) = rag.export_eval_set("one", tmp_path / "beir", form="beir")
+    assert remark.startswith("beir holds questions and graded documents alone: 1 questions")
+
+
+def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks({"uri": f"d{n}", "content": f"fish {'bird ' * n}"} for n in range(5))
+    rag.put_eval_queries("set", [{"id": "q", "question": "bird fish", "relevant": {"d1": 2}}])
+    run = docs.evaluate("set", keyword_weight=1.0)
+    assert rag.export_eval_run(run.run_id, tmp_path / "run.txt") == 5
+    measured = ir_measures.calc_aggregate(
+        [nDCG @ 10],
+        [ir_measures.Qrel("q", "d1", 2)],
+        [
+            ir_measures.ScoredDoc(cells[0], cells[2], float(cells[4]))
+            for cells in map(str.split, (tmp_path / "run.txt").read_text().splitlines())
+        ],
+    )
+    (ndcg,) = (m.value for m in rag.eval_metrics(run.run_id) if m.metric == "ndcg")
+    assert ndcg == pytest.approx(measured[nDCG @ 10])
+
+
+def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> None:
+    binary = tmp_path / "x.jsonl"
+    binary.write_bytes(b"\xff\xfe{}")
+    (tmp_path / "x.csv").write_text("colour,question\nred,x\n", encoding="utf-8")
+    for path, form, message in (
+        (tmp_path / "none.jsonl", None, "cannot read"),
+        (binary, None, "cannot read"),
+        (tmp_path / "x.txt", None, "name its form"),
+        (tmp_path / "x.csv", None, "has the columns colour, question; it needs question"),
+        (tmp_path, None, "no queries.jsonl"),
+        (binary, "xml", "there is no form 'xml'"),
+        (binary, "trec", "name the qrels"),
+    ):
+        with pytest.raises(InvalidInput, match=message):
+            rag.import_eval_set("set", path, form=form)
+    with pytest.raises(NotFound, match="no evaluation set"):
+        rag.export_eval_set("never", tmp_path / "out.csv", form="csv")
