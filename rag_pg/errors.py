@@ -21,7 +21,8 @@
         ├── ProviderUnavailable it cannot be reached, or answers 5xx
         │   └── ProviderTimeout no answer in time
         ├── UnusableReply       an answer that cannot be read, vectors that cannot be stored
-        └── AnswerBlocked       the provider refused to answer
+        ├── AnswerBlocked       the provider refused to answer
+        └── BudgetExceeded      a call was not made, for it might pass a bound
 
 SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these classes.
 """
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerBlocked",
+    "BudgetExceeded",
     "CollectionMismatch",
     "DatabaseUnavailable",
     "InvalidInput",
@@ -157,6 +159,14 @@ class UnusableReply(ProviderError):
 
 class AnswerBlocked(ProviderError):
     """The provider refused to answer."""
+
+
+class BudgetExceeded(ProviderError):
+    """A call of a model was not made, for it might pass a bound: max_tokens (3000), …"""
+
+    def __init__(self, message: str, *, bound: str) -> None:
+        super().__init__(message)
+        self.bound = bound
 
 
 SQLSTATES: dict[str, type[RagError]] = {

@@ -3,8 +3,8 @@
 An answer with citations is written, or quoted, from what was found: by a strategy.
 """
 
-from rag_pg.answer.context import AnswerContext, Bounds
-from rag_pg.answer.prompt import BUDGET_TOKENS
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
 from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategy import (
     Strategy,
@@ -32,7 +32,6 @@ __all__ = [
     "BUDGET_TOKENS",
     "BUILT_IN",
     "AnswerContext",
-    "Bounds",
     "GivenTool",
     "GivenTools",
     "McpTools",
@@ -45,6 +44,7 @@ __all__ = [
     "function_tool",
     "import_strategy",
     "is_built_in",
+    "least_prompt",
     "register_strategy",
     "strategy_with_tools",
     "stream_events",

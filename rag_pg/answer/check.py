@@ -95,9 +95,6 @@ def _check(
     sources: Sequence[Citation | ToolResult],
     context: AnswerContext,
 ) -> list[tuple[int, bool]] | None:
-    if bound := context.used_up():
-        context.note(f"stopped checking: {bound} is used up")
-        return None
     wanted = {number for _, text in statements for number in cited_numbers(text)}
     shown = [s for s in sources if s.number in wanted] if len(statements) == 1 else []
     lines = "\n".join(f"{number}. {' '.join(text.split())}" for number, text in statements)

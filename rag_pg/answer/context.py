@@ -10,9 +10,10 @@ from datetime import date
 from typing import Any, Literal
 
 from rag_pg.answer.evidence import MatchTerms
-from rag_pg.answer.prompt import BUDGET_TOKENS
+from rag_pg.answer.prompt import BUDGET_TOKENS, LEAST_TOKENS, SEPARATORS
 from rag_pg.errors import (
     AnswerBlocked,
+    BudgetExceeded,
     InvalidInput,
     ProviderAuth,
     ProviderError,
@@ -20,7 +21,15 @@ from rag_pg.errors import (
     UnusableReply,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import TokenCounter, complete_json, cost, prompt_budget, token_counter
+from rag_pg.providers import (
+    LEAST_ANSWER,
+    Account,
+    Bounds,
+    TokenCounter,
+    complete_json,
+    prompt_budget,
+    token_counter,
+)
 from rag_pg.text import estimate_tokens
 from rag_pg.tracing import chat_span
 from rag_pg.types import (
@@ -42,41 +51,11 @@ from rag_pg.types import (
 )
 
 ANSWER_TOKENS = 1024
-LEAST_TOKENS = 100  # for sources
-SEPARATORS = 20  # tokens between the parts of a prompt
-STEPS = 4
 _EVENTS: dict[str, Literal["search", "tool_call", "tool_result"]] = {
     "search": "search",
     "tool_call": "tool_call",
     "tool_result": "tool_result",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bounds:
-    """What a question may cost; no further step begins above them, but the answer is still written.
-
-    max_steps: 1 to 50, how often a strategy searches anew or calls the model with tools.
-    max_tokens: of all calls. max_cost: of all calls, in US dollars; where a model's price is not
-    known, it is no bound. None: none.
-    Raises: InvalidInput.
-    """
-
-    max_steps: int = STEPS
-    max_tokens: int | None = None
-    max_cost: float | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.max_steps, bool) or not isinstance(self.max_steps, int):
-            raise InvalidInput(f"max_steps is {self.max_steps!r:.100}; use 1 to 50")
-        if not 1 <= self.max_steps <= 50:
-            raise InvalidInput(f"max_steps {self.max_steps} is out of range; use 1 to 50")
-        for name in ("max_tokens", "max_cost"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-                raise InvalidInput(f"{name} is {value!r:.100}; use a number above 0, or None")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -92,8 +71,9 @@ class AnswerContext:
     the answer; None: there is none. helper_llm: checks and extracts; None: llm. history: the
     conversation before the question. route, metadata: how a question is best answered, and what the
     metadata say; None: by passages. budget_tokens: of the sources in a prompt; fewer where the
-    model's context has no room for them. answer_tokens: of an answer's text. price: of a model's
-    usage in US dollars, None where it is not known. listener: is called with every event.
+    model's context has no room for them. answer_tokens: of an answer's text. account: bounds and
+    counts the calls of models. listener: is called with every event. stopped: the bound that kept a
+    model from being asked, "" for none.
     check_citations: where quotes stand in their sources; None: nobody looks. now: the day."""
 
     find: Callable[..., Hits]
@@ -110,16 +90,30 @@ class AnswerContext:
     history: Sequence[Message] = ()
     budget_tokens: int = BUDGET_TOKENS
     answer_tokens: int = ANSWER_TOKENS
-    bounds: Bounds = Bounds()
-    price: Callable[[str, Usage], float | None] = cost
+    account: Account = field(default_factory=Account)
     listener: Callable[[Event], None] | None = None
     check_citations: Callable[[Sequence[Citation]], Sequence[CheckedQuote]] | None = None
     now: Callable[[], date] = date.today
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
+    stopped: str = ""
     failed: set[str] = field(default_factory=set)  # names of models that did not answer
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        if self.llm is not None:
+            self.llm = self.account.meter(self.llm, "answer")
+        if self.helper_llm is not None:
+            self.helper_llm = self.account.meter(self.helper_llm, "helper", before=self.llm)
+
+    @property
+    def bounds(self) -> Bounds:
+        return self.account.bounds
+
+    @property
+    def usage(self) -> Usage:
+        """The tokens of all calls until now."""
+        return self.account.usage
 
     def search(self, query: str, **options: Any) -> Hits:
         """Return the hits of a query; keywords alone answer while the embedder fails.
@@ -150,17 +144,23 @@ class AnswerContext:
         """Ask the language model, or the helper.
 
         Args:
-            purpose: for the trace. schema: then `parsed` is a value that fits it. show: is called
-                with the text's pieces as they come.
+            purpose: for the trace; a call of the helper, and one for agent, leave room in the
+                question's bounds for the answer.
+            schema: then `parsed` is a value that fits it. show: is called with the text's pieces as
+                they come.
         Raises: ProviderError and its kinds (AnswerBlocked, UnusableReply, also for an answer
-            without a word), ModelUnavailable; InvalidInput when there is no model.
+            without a word; BudgetExceeded for a call that might pass a bound), ModelUnavailable;
+            InvalidInput when there is no model.
         """
-        llm = (self.helper_llm or self.llm) if helper else self.llm
-        if llm is None:
+        asked = (self.helper_llm or self.llm) if helper else self.llm
+        if asked is None:
             raise InvalidInput(
                 "this strategy needs a language model, and the setting is extractive; "
                 "set RAG_PG_LLM, pass llm, or use strategy extractive"
             )
+        kind = "verify" if purpose == "check" else "helper" if helper else "answer"
+        follows = purpose == "agent" or kind == "helper"  # the answer does
+        llm = self.account.meter(asked, kind, before=self.llm if follows else None)
         started = time.perf_counter()
         try:
             with chat_span(llm, self.answer_tokens) as current:
@@ -174,7 +174,9 @@ class AnswerContext:
                 current.set_attribute("gen_ai.usage.input_tokens", got.usage.prompt_tokens)
                 current.set_attribute("gen_ai.usage.output_tokens", got.usage.answer_tokens)
         except Exception as exc:  # a model is anybody's code: a question must not end with it
-            if not isinstance(exc, UnusableReply):
+            if isinstance(exc, BudgetExceeded):
+                self.stopped = exc.bound
+            elif not isinstance(exc, UnusableReply):
                 self.failed.add(llm.name)
             seconds = time.perf_counter() - started
             self.step(
@@ -221,6 +223,9 @@ class AnswerContext:
             return self.complete(messages, purpose=purpose, helper=True, schema=schema).parsed
         except ProviderAuth:
             raise
+        except BudgetExceeded as exc:
+            self.note(f"{purpose} was stopped by {exc.bound}")
+            return None
         except ProviderError as exc:
             self.note(f"{purpose} was skipped: {exc}")
             return None
@@ -238,14 +243,18 @@ class AnswerContext:
 
         Args:
             around: all else that stands in the prompt. helper: it is the helper's.
-        Raises: ProviderError when the model's context has no room for them.
+        Raises: ProviderError when the model's context has no room for them, BudgetExceeded when a
+            bound of the question has none.
         """
         llm = (self.helper_llm or self.llm) if helper else self.llm
-        limit = prompt_budget(llm, max_tokens=self.answer_tokens) if llm is not None else None
+        limit = self.prompt_tokens(helper=helper)
         if llm is None or limit is None:
             return self.budget_tokens
         taken = self.counter(helper=helper).count([around])[0] + SEPARATORS
         if limit - taken < LEAST_TOKENS:
+            if refusal := self.account.refusal(llm, taken + LEAST_TOKENS, 2 * LEAST_ANSWER):
+                self.stopped = refusal.bound
+                raise refusal
             self.failed.add(llm.name)
             raise ProviderError(
                 f"{llm.name} has no room for sources: its prompt may have {limit} tokens, and rules"
@@ -253,22 +262,17 @@ class AnswerContext:
             )
         return min(self.budget_tokens, limit - taken)
 
-    def used_up(self) -> str:
-        """Return which bound of the question is reached, "" while none is."""
-        tokens, spent = self.usage.prompt_tokens + self.usage.answer_tokens, self.cost()
-        if self.bounds.max_tokens is not None and tokens >= self.bounds.max_tokens:
-            return f"max_tokens ({self.bounds.max_tokens})"
-        if self.bounds.max_cost is not None and spent is not None and spent >= self.bounds.max_cost:
-            return f"max_cost ({self.bounds.max_cost:g})"
-        return ""
-
-    def cost(self) -> float | None:
-        """Return what the calls cost until now, in US dollars; None when a model's price is not
-        known."""
-        calls = [step for step in self.steps if step.kind == "llm"]
-        prices = [self.price(str(step.detail["model"]), step.usage) for step in calls]
-        known = [price for price in prices if price is not None]
-        return sum(known) if len(known) == len(prices) else None
+    def prompt_tokens(self, *, helper: bool = False) -> int | None:
+        """Return the tokens that a prompt may have: of the model, or of the helper; None: its limit
+        is not known. That of an answer leaves room in the question's bounds for its text."""
+        llm = (self.helper_llm or self.llm) if helper else self.llm
+        if llm is None:
+            return None
+        limit = prompt_budget(llm, max_tokens=self.answer_tokens)
+        if helper or not self.account.is_bounded:
+            return limit
+        room = self.account.prompt_room(llm, self.answer_tokens)
+        return room if limit is None else min(limit, room)
 
     def note(self, text: str) -> None:
         """Say what was degraded, once."""
@@ -280,11 +284,9 @@ class AnswerContext:
         self, kind: str, *, seconds: float = 0.0, usage: Usage | None = None, **detail: Any
     ) -> None:
         """Write down what was done, and tell it; see `Step`."""
-        used = usage or Usage()
-        step = Step(kind=kind, detail=detail, seconds=seconds, usage=used)
+        step = Step(kind=kind, detail=detail, seconds=seconds, usage=usage or Usage())
         with self._lock:
             self.steps.append(step)
-            self.usage += used
         self.emit(Event(kind=_EVENTS.get(kind, "step"), step=step))
 
     def emit(self, event: Event) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from rag_pg.errors import InvalidInput
 from rag_pg.text import (
+    RULE,
     Fence,
     drop_near_duplicates,
     estimate_tokens,
@@ -43,6 +44,8 @@ documents do not answer the question.
 """
 SYSTEM = RULES.format(BY_KEY)
 
+LEAST_TOKENS = 100  # for sources
+SEPARATORS = 40  # tokens between the parts of a prompt
 AT_ONCE = 8  # sources whose tokens are counted by one call
 _HEADER_LENGTH = 200  # characters of a title or heading; they come from documents too
 
@@ -86,6 +89,11 @@ class Prompt:
             Message(role="system", content=RULES.format(BY_ITSELF)),
             Message(role="user", content=self.question + more, sources=shown),
         ]
+
+
+def least_prompt(question: str, count_tokens: CountTokens) -> int:
+    """Return the tokens of the shortest prompt that a question is answered by."""
+    return sum(count_tokens([f"{SYSTEM}{RULE}{question}"])) + SEPARATORS + LEAST_TOKENS
 
 
 def build_prompt(

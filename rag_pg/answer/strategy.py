@@ -15,7 +15,7 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.ground import ground_answer
 from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
-from rag_pg.errors import InvalidInput, ProviderAuth, ProviderError
+from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
 from rag_pg.types import Answer
 
 UNVERIFIED = ("extractive", "metadata", "none")  # nothing that a model said of the documents
@@ -97,7 +97,9 @@ def answer_question(
     """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model
     does.
 
-    A key that is refused and a library that is missing are mistakes in the set-up, and errors.
+    A call of a model that might pass a bound of the question is not made; `notes` and `reason` of
+    the answer say so. A key that is refused and a library that is missing are mistakes in the
+    set-up, and errors.
 
     Args:
         verify: once or strict: the helper judges the statements; see `verify_answer`. None: the
@@ -124,8 +126,10 @@ def answer_question(
             if name == "extractive" or isinstance(exc, ProviderAuth):
                 raise
             failed = context.llm is None or context.llm.name in context.failed
+            failed = failed or context.account.is_late
             following = "extractive" if failed or name == "single" else "single"
-            context.note(f"{name} failed: {exc}; answered by {following}")
+            verb = "was stopped" if isinstance(exc, BudgetExceeded) else "failed"
+            context.note(f"{name} {verb}: {exc}; answered by {following}")
             context.step("fallback", strategy=following, reason=str(exc))
             name, function = find_strategy(following)
     if checked is not None and (answer.strategy or name) in UNVERIFIED:
@@ -134,13 +138,15 @@ def answer_question(
         answer = verify_answer(answer, context, checked, action or "drop")
     is_judged = checked is not None or (answer.strategy or name) in (*UNVERIFIED, "verify")
     answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
+    stopped = f"stopped by {context.stopped}" if context.stopped else ""
     return replace(
         answer,
         strategy=answer.strategy or name,
+        reason=answer.reason or stopped,
         notes=tuple(dict.fromkeys([*context.notes, *answer.notes])),
         steps=tuple(context.steps),
         usage=context.usage,
-        cost=context.cost(),
+        cost=context.account.cost,
         seconds=time.perf_counter() - started,
         trace_id=secrets.token_hex(16),
     )

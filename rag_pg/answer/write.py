@@ -29,12 +29,19 @@ def prompt_for(
         expand: False shows the hits as they are.
     """
     counter = context.counter(helper=helper)
+    limit = context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper)
     prompt = build_prompt(
         question,
         context.expand(hits) if expand else hits,
-        budget_tokens=context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper),
+        budget_tokens=limit,
         count_tokens=counter.count,
     )
+    if prompt.left_out and limit < context.budget_tokens and context.account.is_bounded:
+        shown = len(prompt.sources)
+        context.note(
+            f"the model was shown {shown} of {shown + prompt.left_out} passages: its "
+            f"bounds leave no more room"
+        )
     context.step(
         "context",
         chunk_ids=[source.chunk_id for source in prompt.sources],
@@ -122,7 +129,8 @@ def read_answer(
     was_cut = got.finish == "length"
     tell([*text.close(was_cut=was_cut)])
     if was_cut:
-        context.note(f"the answer was cut at max_tokens ({context.answer_tokens})")
+        limit = got.reason or f"max_tokens ({context.answer_tokens})"
+        context.note(f"the answer was cut at {limit}")
     for item in text.dropped:
         context.note(f"dropped citation [{item}]: there is no such source")
     if not text.found:

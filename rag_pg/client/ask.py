@@ -12,20 +12,28 @@ from typing import cast
 from rag_pg.answer import (
     BUDGET_TOKENS,
     AnswerContext,
-    Bounds,
     GivenTool,
     GivenTools,
     Strategy,
     answer_question,
     check_unsupported,
     find_strategy,
+    least_prompt,
     strategy_with_tools,
 )
 from rag_pg.client.kept import answer_scope, ask_kept
 from rag_pg.client.tools import make_toolset, reader_within
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import LLM
-from rag_pg.providers import LLMReranker, Models
+from rag_pg.providers import (
+    LEAST_ANSWER,
+    Account,
+    Bounds,
+    LLMReranker,
+    Models,
+    ends_by,
+    token_counter,
+)
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
 from rag_pg.tracing import span
 from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataResult, Route
@@ -50,6 +58,7 @@ class AskOptions(SearchOptions, total=False):
     max_cost: float | None
     tools: Sequence[GivenTool]
     views: bool
+    timeout: float | None
 
 
 # What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
@@ -72,14 +81,29 @@ def ask(
     models: Models,
     read: Callable[[str], Document | None],
     listener: Callable[[Event], None] | None = None,
+    admit: Callable[[LLM, int], None] | None = None,
 ) -> Answer:
     """See `Collection.ask`.
 
     Args:
-        read: the document of a uri. listener: is called with every event but the answer.
+        read: the document of a uri. listener: is called with every event but the answer. admit: see
+            `Account`.
     """
-    with span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current:
-        answer = _ask_or_give_again(question, options, searcher, models, read, listener)
+    check_names(options, known=AskOptions.__optional_keys__, call="ask")
+    account = Account(
+        Bounds(
+            max_steps=options.pop("max_steps", Bounds.max_steps),
+            max_tokens=options.pop("max_tokens", None),
+            max_cost=options.pop("max_cost", None),
+            timeout=options.pop("timeout", None),
+        ),
+        admit=admit,
+    )
+    with (
+        ends_by(account.ends_at),
+        span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current,
+    ):
+        answer = _ask_or_give_again(question, options, searcher, models, read, listener, account)
         current.set_attribute("rag_pg.strategy", answer.strategy)
         current.set_attribute("rag_pg.found", answer.found)
         current.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
@@ -94,11 +118,12 @@ def _ask_or_give_again(
     models: Models,
     read: Callable[[str], Document | None],
     listener: Callable[[Event], None] | None,
+    account: Account,
 ) -> Answer:
     """The answer of the cache, where answers are kept; else one that is made now."""
 
     def ask_now() -> Answer:
-        return _ask(question, options, searcher, models, read, listener)
+        return _ask(question, options, searcher, models, read, listener, account)
 
     entries = searcher.entries(options.get("cache"))
     if entries is None or not entries.settings.answers or not isinstance(question, str):
@@ -136,15 +161,10 @@ def _ask(
     models: Models,
     read: Callable[[str], Document | None],
     listener: Callable[[Event], None] | None,
+    account: Account,
 ) -> Answer:
-    check_names(options, known=AskOptions.__optional_keys__, call="ask")
     strategy, verify = options.pop("strategy", "auto"), options.pop("verify", None)
     unsupported = check_unsupported(options.pop("unsupported", None))
-    bounds = Bounds(
-        max_steps=options.pop("max_steps", Bounds.max_steps),
-        max_tokens=options.pop("max_tokens", None),
-        max_cost=options.pop("max_cost", None),
-    )
     given_tools = GivenTools(options.pop("tools", ()), searcher.database)
     views = options.pop("views", True)
     if given_tools:
@@ -154,10 +174,21 @@ def _ask(
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
     model, helper_llm = _opened(models.llm, llm), _opened(models.helper_llm, helper)
     cache = options.get("cache")
+    refused = None
+    if model is not None:
+        model = account.meter(model, "answer")
+        account.least_prompt = least_prompt(question, token_counter(model).count)
+        refused = account.refusal(model, account.least_prompt, LEAST_ANSWER)
+    if refused is not None and isinstance(strategy, str):
+        model = helper_llm = None
+        strategy = strategy if strategy == "auto" else "extractive"
+    rewriter = helper_llm or model
     rewrites, history = options.pop("rewrite", ()), options.pop("history", ())
     given = cast(SearchOptions, options)
-    if given.get("rerank") == "llm" and model is not None:
-        given["rerank"] = LLMReranker(model)
+    if refused is None:
+        _meter_reranker(given, models, model, account)
+    elif isinstance(rerank := given.get("rerank"), LLMReranker) or str(rerank).startswith("llm"):
+        del given["rerank"]
     given.setdefault("limit", PASSAGES)
     now, time_zone = given.pop("now", None), given.pop("time_zone", None)
     started = time.perf_counter()
@@ -165,7 +196,7 @@ def _ask(
         question,
         rewrites,
         history=history,
-        helper_llm=helper_llm or model or "extractive",
+        helper_llm=account.meter(rewriter, "rewrite", before=model) if rewriter else "extractive",
         filter=given.get("filter"),
         now=now,
         time_zone=time_zone,
@@ -183,7 +214,7 @@ def _ask(
         reads = model.capabilities.context_tokens if model is not None and whole else None
         return searcher.route(
             question,
-            helper_llm=helper_llm or model,
+            helper_llm=account.meter(rewriter, "route", before=model) if rewriter else None,
             reads=None if reads is None else int(WHOLE_SHARE * reads),
             now=now,
             time_zone=time_zone,
@@ -216,8 +247,11 @@ def _ask(
         listener=listener,
         check_citations=partial(searcher.database.check_citations, searcher.info.name),
         now=date.today if now is None else now.date,
-        bounds=bounds,
+        account=account,
     )
+    if refused is not None and model is None:
+        context.stopped = refused.bound
+        context.note(f"answered without a model: {refused}")
     for step in rewritten.steps:
         context.step(step.kind, seconds=step.seconds, usage=step.usage, **step.detail)
     for note in rewritten.notes:
@@ -227,6 +261,19 @@ def _ask(
             rewritten.question, context, strategy=strategy, verify=verify, unsupported=unsupported
         )
     return replace(answer, seconds=time.perf_counter() - started)
+
+
+def _meter_reranker(
+    options: SearchOptions, models: Models, model: LLM | None, account: Account
+) -> None:
+    """Let the calls of a language model that reranks count; "llm" is the one that answers."""
+    reranker = options.get("rerank")
+    if reranker == "llm" and model is not None:
+        reranker = LLMReranker(model)
+    elif isinstance(reranker, str) and reranker.partition(":")[0] == "llm":
+        reranker = models.reranker(reranker)
+    if isinstance(reranker, LLMReranker):
+        options["rerank"] = LLMReranker(account.meter(reranker.llm, "rerank", before=model))
 
 
 def check_expand(expand: str | None) -> str | None:

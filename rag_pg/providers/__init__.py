@@ -3,19 +3,27 @@
 The models of others; only this package imports an SDK.
 """
 
+from rag_pg.providers.account import LEAST_ANSWER, Account, MeteredLLM
+from rag_pg.providers.bounds import Bounds
 from rag_pg.providers.checks import check_shape
+from rag_pg.providers.deadline import ends_by
 from rag_pg.providers.limits import TokenCounter, cost, prompt_budget, token_counter
 from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.registry import Models
 from rag_pg.providers.structured import complete_json
 
 __all__ = [
+    "LEAST_ANSWER",
+    "Account",
+    "Bounds",
     "LLMReranker",
+    "MeteredLLM",
     "Models",
     "TokenCounter",
     "check_shape",
     "complete_json",
     "cost",
+    "ends_by",
     "prompt_budget",
     "token_counter",
 ]

@@ -80,6 +80,7 @@ class AnthropicChat:
             "model": self._model,
             "max_tokens": request.max_tokens + self._thoughts,
             "messages": _messages(request.messages),
+            "timeout": request.timeout,
         }
         if request.system:
             arguments["system"] = request.system
@@ -127,6 +128,7 @@ class AnthropicLLM(ChatModel):
                 tools=True,
                 context_tokens=facts.context_tokens if facts else None,
                 citations=True,
+                thought_tokens=facts.thoughts if facts else THOUGHTS,
             ),
         )
 

@@ -16,13 +16,14 @@ from rag_pg.types import Capabilities, Completion, Message, Tool
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChatRequest:
-    """The arguments of `LLM.complete` and `LLM.stream`."""
+    """The arguments of `LLM.complete` and `LLM.stream`. timeout: seconds, of this request."""
 
     messages: Sequence[Message]
     schema: Mapping[str, Any] | None
     tools: Sequence[Tool]
     temperature: float
     max_tokens: int
+    timeout: float
 
     @property
     def system(self) -> str:
@@ -84,6 +85,7 @@ class ChatModel:
             tools=tools,
             temperature=temperature,
             max_tokens=max_tokens,
+            timeout=self._connection.timeout,
         )
         self._check(request)
         return self._finish(self._connection.call(lambda chat: chat.complete(request)), request)
@@ -104,6 +106,7 @@ class ChatModel:
             tools=tools,
             temperature=temperature,
             max_tokens=max_tokens,
+            timeout=self._connection.timeout,
         )
         self._check(request)
         with closing(self._connection.stream(lambda chat: chat.stream(request))) as pieces:
@@ -121,7 +124,9 @@ class ChatModel:
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
         """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came)."""
         if got.finish == "stop" and not got.text.strip():
-            raise UnusableReply(f"{self.name} gave an empty answer; ask again")
+            error = UnusableReply(f"{self.name} gave an empty answer; ask again")
+            error.usage = got.usage
+            raise error
         parsed = parse_json(got.text) if request.schema is not None else None
         return replace(got, text=got.text.strip(), parsed=parsed)
 

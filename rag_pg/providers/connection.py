@@ -27,6 +27,7 @@ from rag_pg.errors import (
     RateLimited,
     UnusableReply,
 )
+from rag_pg.providers.deadline import seconds_left
 from rag_pg.retry import Backoff, retry
 
 ATTEMPTS = 3
@@ -145,7 +146,7 @@ class Connection(Generic[C]):
             return None
         if isinstance(exc, RateLimited):
             pause = PAUSES.pause(failures) if exc.retry_after is None else exc.retry_after
-            return pause if pause <= self._patience else None
+            return pause if pause <= seconds_left(self._patience) else None
         return PAUSES.pause(failures) if isinstance(exc, Retryable) else None
 
     @property
@@ -153,6 +154,12 @@ class Connection(Generic[C]):
         """Where the provider is asked."""
         url = self._given_url or os.environ.get(self.provider.url_setting)
         return (url or self.provider.url).rstrip("/")
+
+    @property
+    def timeout(self) -> float:
+        """Seconds that a request may take now: those of the connection, or what is left of the time
+        that its caller has."""
+        return seconds_left(self._timeout)
 
     def open(self) -> C:
         """Return the SDK, imported and given its key. Raises: ProviderAuth, ModelUnavailable."""

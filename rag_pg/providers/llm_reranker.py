@@ -40,11 +40,11 @@ class LLMReranker:
 
     def __init__(self, llm: LLM) -> None:
         self.name = f"llm:{llm.name}"
-        self._llm = llm
+        self.llm = llm
 
     def load(self) -> None:
         """Load the language model, where it has a method `load()`. Raises: as that."""
-        if load := getattr(self._llm, "load", None):
+        if load := getattr(self.llm, "load", None):
             load()
 
     def rerank(self, query: str, texts: Sequence[str]) -> Scores:
@@ -53,7 +53,7 @@ class LLMReranker:
 
         Raises: ProviderError and its kinds, also for an answer that is not a list of numbers.
         """
-        got = self._llm.complete(
+        got = self.llm.complete(
             [
                 Message(role="system", content=SYSTEM),
                 Message(role="user", content=build_prompt(query, texts)),
@@ -63,12 +63,12 @@ class LLMReranker:
         )
         if got.finish == "blocked":
             raise AnswerBlocked(
-                f"{self._llm.name} stopped its answer{f' ({got.reason})' if got.reason else ''}; "
+                f"{self.llm.name} stopped its answer{f' ({got.reason})' if got.reason else ''}; "
                 "leave out what gives offence"
             )
         named = read_order(got.text, len(texts), was_cut=got.finish == "length")
         if not named:
-            raise ProviderError(f"{self._llm.name} answered with no list of passage numbers")
+            raise ProviderError(f"{self.llm.name} answered with no list of passage numbers")
         order = [*named, *(i for i in range(len(texts)) if i not in named)]
         scores = np.empty(len(texts))
         scores[order] = np.arange(len(texts), 0, -1)

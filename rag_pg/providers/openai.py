@@ -143,6 +143,7 @@ class OpenAIChat:
             ),
             "temperature": request.temperature if facts.temperature else None,
             "reasoning_effort": facts.reasoning_effort,
+            "timeout": request.timeout,
         }
         if request.schema is not None:
             schema = dict(request.schema)
@@ -192,7 +193,10 @@ class OpenAILLM(ChatModel):
             f"openai:{model}",
             connection,
             Capabilities(
-                schema=True, tools=True, context_tokens=facts.context_tokens if facts else None
+                schema=True,
+                tools=True,
+                context_tokens=facts.context_tokens if facts else None,
+                thought_tokens=facts.thoughts if facts else 0,
             ),
         )
 

@@ -53,7 +53,7 @@ def complete_json(
             ]
         raise UnusableReply(f"{llm.name} answered twice with what does not fit the schema: {wrong}")
     except ProviderError as exc:
-        exc.usage = usage
+        exc.usage = usage + (exc.usage or Usage())
         raise
 
 
@@ -94,7 +94,8 @@ def _parse(got: Completion, validator: Validator, name: str, max_tokens: int) ->
         raise AnswerBlocked(f"{name} stopped its answer{f' ({got.reason})' if got.reason else ''}")
     parsed = parse_json(got.text) if got.parsed is None else got.parsed
     if got.finish == "length" and parsed is None:
-        raise ProviderError(f"{name} was cut at max_tokens ({max_tokens}); raise max_tokens")
+        limit = got.reason or f"max_tokens ({max_tokens})"
+        raise ProviderError(f"{name} was cut at {limit}; raise max_tokens")
     if parsed is None:
         return None, "it is not JSON"
     from jsonschema.exceptions import best_match

@@ -77,9 +77,11 @@ class Completion:
 class Capabilities:
     """What a language model can do by itself: answer by a JSON schema, call tools, cite the sources
     of a message (its provider says which, and [key] stands in the text). context_tokens: the most
-    that prompt and answer may have together; None: not known."""
+    that prompt and answer may have together; None: not known.
+    thought_tokens: that it may use beside those of its answer, to think first."""
 
     schema: bool = False
     tools: bool = False
     context_tokens: int | None = None
     citations: bool = False
+    thought_tokens: int = 0

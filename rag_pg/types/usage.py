@@ -22,6 +22,23 @@ class Usage:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ModelUsage:
+    """What one model was asked for one kind of call.
+
+    kind: answer, helper, rewrite, verify, rerank, …. cost: US dollars, without the unpriced_calls,
+    of models whose price is not known. failures: of the calls, those without a usable reply.
+    """
+
+    kind: str
+    model: str
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float = 0.0
+    unpriced_calls: int = 0
+    failures: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
     """What was done for an answer: kind is search, llm, tool, or what a strategy calls it.
     `detail` is

@@ -13,7 +13,7 @@ from fakes import Call, HashEmbedder, ScriptedLLM
 from passages import hits
 from prompts import quoted
 
-from rag_pg.answer import AnswerContext, Bounds, answer_question, find_strategy, register_strategy
+from rag_pg.answer import AnswerContext, answer_question, find_strategy, register_strategy
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.tools import calculate, parse_calls
 from rag_pg.errors import (
@@ -23,6 +23,7 @@ from rag_pg.errors import (
     ProviderTimeout,
     ProviderUnavailable,
 )
+from rag_pg.providers import Account, Bounds
 from rag_pg.types import (
     Answer,
     Capabilities,
@@ -33,7 +34,6 @@ from rag_pg.types import (
     Hit,
     Hits,
     ToolCall,
-    Usage,
 )
 
 TEXTS = {
@@ -117,9 +117,8 @@ def run(
         embedder=HashEmbedder,
         llm=llm,
         helper_llm=helper,
-        bounds=bounds or Bounds(),
+        account=Account(bounds or Bounds(), price=price),
         listener=listener,
-        price=price,
     )
     return answer_question(question, context, strategy=strategy, verify=verify), llm
 
@@ -296,7 +295,8 @@ def test_a_function_is_a_strategy_and_can_be_registered() -> None:
 
 @pytest.mark.parametrize(
     "bounds", [{"max_steps": 0}, {"max_steps": 51}, {"max_steps": True}, {"max_tokens": 0},
-               {"max_tokens": "9"}, {"max_cost": -1.0}, {"max_cost": float("nan")}]
+               {"max_tokens": "9"}, {"max_cost": -1.0}, {"max_cost": float("nan")},
+               {"max_cost": float("inf")}, {"timeout": 0}, {"timeout": 90_000}]
 )  # fmt: skip
 def test_bounds_are_checked(bounds: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput, match=next(iter(bounds))):
@@ -447,40 +447,6 @@ def test_a_helper_that_fails_leaves_what_was_found(strategy: str, reply: Any) ->
     answer, _ = run(strategy, "Shrimps [1].", helper=ScriptedLLM(reply, name="helper"))
     assert (answer.strategy, answer.text) == (strategy, "Shrimps [1].")
     assert any("was skipped: " in note for note in answer.notes)
-
-
-@pytest.mark.parametrize("strategy", ["self_ask", "iterative", "agent"])
-def test_tokens_are_bounded_and_the_answer_is_still_written(strategy: str) -> None:
-    queries = iter(["bird", "shrimp", "whales", "night"])
-
-    def reply(call: Call) -> Any:
-        if call.tools:
-            return Completion(
-                text="",
-                tool_calls=[ToolCall(id="1", name="search", arguments={"query": "fish"})],
-                finish="tool_calls",
-                usage=Usage(prompt_tokens=9, answer_tokens=3),
-            )
-        if call.schema is None:
-            return "So [1]."
-        again = next(queries)
-        return as_json(answer="no", follow_up=again, sufficient=False, missing="?", query=again)
-
-    answer, llm = run(strategy, reply, bounds=Bounds(max_steps=50, max_tokens=30))
-    assert answer.text == "So [1]." and len(llm.calls) == 4  # 12 tokens each: three, and the answer
-    assert any("max_tokens (30) is used up" in note for note in answer.notes)
-
-
-def test_money_is_bounded() -> None:
-    helper = ScriptedLLM(as_json(sufficient=False, missing="?", query="sea"), name="helper")
-    answer, _ = run(
-        "iterative",
-        "So [1].",
-        helper=helper,
-        bounds=Bounds(max_cost=0.01),
-        price=lambda model, usage: 0.02,
-    )
-    assert len(helper.calls) == 1 and any("max_cost (0.01)" in note for note in answer.notes)
 
 
 # --- iterative -----------------------------------------------------------------------------------

@@ -15,8 +15,7 @@ from rag_pg.answer.tools import (
     unfounded_figures,
 )
 from rag_pg.answer.write import read_answer
-from rag_pg.errors import InvalidInput, UnusableReply
-from rag_pg.providers import prompt_budget
+from rag_pg.errors import BudgetExceeded, InvalidInput, UnusableReply
 from rag_pg.types import Answer, Completion, Message, Tool, ToolCall
 
 INSTRUCTIONS = """\
@@ -34,21 +33,32 @@ def agent(question: str, context: AnswerContext) -> Answer:
     by_itself = context.llm is not None and context.llm.capabilities.tools
     messages, tools = _begin(question, context, box, by_itself)
     got: Completion | None = None
+    before = messages  # the last results of tools
     for _ in range(context.bounds.max_steps):
-        if bound := context.used_up() or _context_left(context, box, messages):
-            context.note(f"stopped calling tools: {bound} is used up")
+        if full := _context_left(context, box, messages):
+            context.note(f"stopped calling tools: {full} is used up")
             break
-        got = context.complete(messages, purpose="agent", tools=tools if by_itself else ())
+        try:
+            got = context.complete(messages, purpose="agent", tools=tools if by_itself else ())
+        except BudgetExceeded as exc:
+            context.note(f"calling tools was stopped by {exc.bound}")
+            break
         added = _native(got, box) if by_itself else _textual(got, box)
         if not added:
             break
-        messages += added
+        before, messages = messages, messages + added
         got = None
     else:
         context.note(f"stopped after max_steps ({context.bounds.max_steps}) calls of the model")
     if got is None:
-        messages.append(Message(role="user", content=LAST))
-        got = context.complete(messages, purpose="answer")
+        last = Message(role="user", content=LAST)
+        try:
+            got = context.complete([*messages, last], purpose="answer")
+        except BudgetExceeded:  # a call leaves room for an answer to what it was sent
+            if before is messages or context.account.is_late:
+                raise
+            context.note("the last results of tools were left out: there was no room for them")
+            got = context.complete([*before, last], purpose="answer")
         if got.tool_calls or MARK in got.text:
             raise UnusableReply("the model called tools and wrote no answer")
     final = got
@@ -70,7 +80,7 @@ def _begin(
     fence = box.numbered.fence
     asked = Message(role="user", content=f"Question: {question.strip()}")
     fields = fence.quote("metadata of the documents", box.fields) if box.fields else ""
-    limit = prompt_budget(context.llm, max_tokens=context.answer_tokens) if context.llm else None
+    limit = context.prompt_tokens()
     left_out: list[str] = []
     while True:
         tools = box.offered()
@@ -89,13 +99,14 @@ def _begin(
 
 
 def _context_left(context: AnswerContext, box: ToolBox, messages: list[Message]) -> str:
-    """Let results have half of what is left of the model's context; return what is used up, or
-    ""."""
-    limit = prompt_budget(context.llm, max_tokens=context.answer_tokens) if context.llm else None
+    """Let results have half of what the model may still read; return what is used up, or ""."""
+    limit = context.prompt_tokens()
     if limit is None:
         return ""
     left = limit - sum(context.counter().count([message.content for message in messages]))
-    box.result_tokens = min(RESULT_TOKENS, left // 2)
+    box.result_tokens = max(LEAST_TOKENS, min(RESULT_TOKENS, left // 2))
+    if context.account.is_bounded:  # which refuses the call itself
+        return ""
     return "the model's context" if len(messages) > 2 and left // 2 < LEAST_TOKENS else ""
 
 

@@ -61,8 +61,5 @@ def evidence(question: str, context: AnswerContext) -> Answer:
 
 
 def _judge(question: str, hit: Hit, context: AnswerContext) -> Any | None:
-    if context.used_up():
-        context.note(f"some passages were not judged: {context.used_up()} is used up")
-        return None
     prompt = prompt_for(question, [hit], context, helper=True, around=INSTRUCTIONS, expand=False)
     return context.extract(INSTRUCTIONS, prompt.text, SCHEMA, purpose="evidence")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.strategies.single import single
 from rag_pg.answer.write import write_answer
-from rag_pg.providers import prompt_budget
 from rag_pg.types import Answer
 
 MOST = 1000  # passages that one search returns
@@ -18,8 +17,10 @@ RULES = 700  # tokens of rules and question
 def full_context(question: str, context: AnswerContext) -> Answer:
     """One search for everything, one call; `single` where it does not fit."""
     hits = context.search(question, limit=MOST, per_document=None, diversity=None, rerank=None)
-    reads = prompt_budget(context.llm, max_tokens=context.answer_tokens) if context.llm else None
+    reads = context.prompt_tokens()
     budget = max(context.budget_tokens, reads or 0)
+    if reads is not None and context.account.is_bounded:
+        budget = reads
     whole = hits.method != "keyword" and len(hits) < MOST
     texts = [f"{hit.title or hit.uri}\n{hit.heading}\n{hit.content}" for hit in hits]
     tokens = sum(context.counter().count(texts)) + MARKS * len(hits) + RULES

@@ -35,9 +35,6 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         if len(asked) > context.bounds.max_steps:
             context.note(f"stopped after max_steps ({context.bounds.max_steps}) further searches")
             break
-        if bound := context.used_up():
-            context.note(f"stopped searching: {bound} is used up")
-            break
         searched = "\n".join(f"- {query}" for query in asked)
         around = f"{INSTRUCTIONS}{searched}"
         prompt = prompt_for(question, hits, context, helper=True, around=around)

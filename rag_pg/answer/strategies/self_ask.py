@@ -36,9 +36,6 @@ def self_ask(question: str, context: AnswerContext) -> Answer:
     asked = [question]
     answered: list[str] = []
     while True:
-        if bound := context.used_up():
-            context.note(f"stopped asking: {bound} is used up")
-            break
         way = f"{_findings(answered)}\n{asked[-1]}".strip()
         around = f"{INSTRUCTIONS}{way}"
         prompt = prompt_for(question, shown, context, helper=True, around=around)

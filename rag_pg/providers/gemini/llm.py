@@ -15,7 +15,7 @@ from rag_pg.errors import ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Sleep
 from rag_pg.providers.gemini import GEMINI
-from rag_pg.providers.gemini.sdk import Reply, SdkChoice, open_sdk
+from rag_pg.providers.gemini.sdk import Reply, SdkChoice, open_sdk, thought_tokens
 from rag_pg.providers.limits import find_model
 from rag_pg.types import Capabilities, Completion, Finish, ToolCall, Usage
 
@@ -75,7 +75,10 @@ class GeminiLLM(ChatModel):
             f"gemini:{model}",
             connection,
             Capabilities(
-                schema=True, tools=True, context_tokens=facts.context_tokens if facts else None
+                schema=True,
+                tools=True,
+                context_tokens=facts.context_tokens if facts else None,
+                thought_tokens=thought_tokens(model, sdk),
             ),
         )
 

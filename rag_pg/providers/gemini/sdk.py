@@ -137,6 +137,11 @@ def _output_limit(model: str, max_tokens: int, *, thinks: bool) -> int:
     return max_tokens + (THOUGHTS if thinks and not old else 0)
 
 
+def thought_tokens(model: str, sdk: SdkChoice) -> int:
+    """Return what a model may use before it answers: only google-genai can tell it not to."""
+    return _output_limit(model, 0, thinks=sdk == "generativeai" or not _can_stop_thinking(model))
+
+
 def _name(reason: Any) -> str:
     """The name of an enum value; of a value newer than the SDK, its number."""
     return str(getattr(reason, "name", reason) or "")
@@ -189,6 +194,7 @@ class _GenAI:
             response_json_schema=request.schema,
             tools=[types.Tool(function_declarations=tools)] if tools else None,
             automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            http_options=types.HttpOptions(timeout=max(1, int(request.timeout * 1000))),
         )
         contents: Any = _contents(request.messages)
         models = self._client.models
@@ -275,7 +281,7 @@ class _GenerativeAI:
         chat._client = self._client  # the only way in, and the last release: it will not change
         got = chat.generate_content(
             [_without_signatures(content) for content in _contents(request.messages)],
-            request_options=self._options,
+            request_options={**self._options, "timeout": request.timeout},
             stream=stream,
         )
         if stream:

@@ -11,9 +11,9 @@ from prompts import outside_fences, quoted
 from tool_calls import ask_with_tools as ask
 from tool_calls import calling, context_with
 
-from rag_pg.answer import Bounds
 from rag_pg.answer.tools import AgentTool, ToolBox, check_tool, make_tool
 from rag_pg.errors import InvalidInput
+from rag_pg.providers import Account, Bounds
 from rag_pg.types import Capabilities, Completion
 
 NUMBER = {"type": "integer"}
@@ -221,7 +221,7 @@ def test_results_stop_where_a_models_context_ends() -> None:
         return calling(("rows", {"n": next(numbers)})) if call.tools else "Words [1]."
 
     small = Capabilities(tools=True, context_tokens=8000)
-    answer, llm = ask(reply, tools=tools, capabilities=small, bounds=Bounds(max_steps=50))
+    answer, llm = ask(reply, tools=tools, capabilities=small, account=Account(Bounds(max_steps=50)))
     assert "stopped calling tools: the model's context is used up" in answer.notes
     assert len(llm.calls) < 12 and answer.found
 
