@@ -128,6 +128,7 @@ def ask(
     max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
     json_: Json = False,
@@ -150,6 +151,7 @@ def ask(
         "max_steps": max_steps,
         "max_tokens": max_tokens,
         "max_cost": max_cost,
+        "timeout": timeout,
         "rerank": rerank,
         "rerank_weight": rerank_weight,
     }

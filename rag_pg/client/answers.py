@@ -36,8 +36,9 @@ class Answers(OpenCollection):
             expand: window shows the model the chunk before and after each hit as well, section the
                 hit's whole section; hits that stand beside each other are one source in any case.
             max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
-                with tools. max_tokens, max_cost: of all calls, tokens and US dollars; above them no
-                further step begins, but the answer is still written.
+                with tools. max_tokens, max_cost: of all calls, tokens and US dollars. timeout:
+                seconds for the whole answer. A call that might pass one of these is not made; the
+                answer is made of what there is, which notes and reason say.
             tools: what the model may call beside the collection's own, see docs/guides/tools.md:
                 functions, `AgentTool`, names of SQL functions ("schema.function") or
                 `SqlFunction`, `McpTools` or their servers ("stdio:…", "https://…"). With tools
@@ -51,7 +52,8 @@ class Answers(OpenCollection):
         Returns: the answer; when the strategy fails that of `single`, when the model fails that of
             `extractive`, which `notes` say.
         Raises: as `search`, InvalidInput (unknown strategy or model, no model where one is
-            needed), ProviderAuth (its key is refused), ModelUnavailable (its library is missing).
+            needed, max_cost for a model without a known price), ProviderAuth (its key is refused),
+            ModelUnavailable (its library is missing).
         """
         return self._ask(question, options)
 

@@ -24,6 +24,7 @@ from rag_pg.types import AdoptReport, CacheStats, CollectionInfo, StatusLine
 from rag_pg.worker import Worker
 
 COLLECTIONS_CACHED = 100
+WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
 
 
 class Rag(Views, Evaluations):
@@ -257,6 +258,7 @@ class Rag(Views, Evaluations):
             given["offset"] = given.pop("result_offset")
         check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
         given |= {"limit": asked["limit"], "filter": asked["filter"], "views": False}
+        given.setdefault("timeout", WAITED * asked["timeout"])
         return asdict(self.get_collection(collection).ask(asked["question"], **given))
 
     def get_collection(self, name: str) -> Collection:

@@ -300,7 +300,7 @@ BEGIN
     PERFORM rag._check_search_options(options, '{
         "strategy": "string", "verify": "string", "unsupported": "string", "rewrite": "array",
         "history": "array", "time_zone": "string", "max_steps": "integer", "max_tokens": "integer",
-        "max_cost": "number"}', 'a question');
+        "max_cost": "number", "timeout": "number"}', 'a question');
 END
 $$;
 
@@ -325,7 +325,7 @@ BEGIN
     CALL rag._call_worker(
         collection, 'ask',
         pg_catalog.jsonb_build_object('question', question, 'limit', result_limit,
-            'filter', metadata_filter, 'options', options),
+            'filter', metadata_filter, 'options', options, 'timeout', timeout),
         timeout, answer);
 END
 $$;
@@ -341,7 +341,7 @@ answer: {"text", "found", "citations": [{"number", "start", "stop", "chunk_id", 
 "trace_id"}, as Answer in Python. result_limit: how many passages are read. options: strategy (auto,
 extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or one that the
 worker registered), verify (once, strict), unsupported (drop, mark, keep), rewrite (array of names),
-history (array of {"role", "content"}), time_zone, max_steps, max_tokens, max_cost, and those of
-rag.explain_search; null is the default. Which models answer is the worker's setting. The worker
-searches with its own rights. It commits: outside a transaction block only. timeout: as for
-rag.embed_query.$$;
+history (array of {"role", "content"}), time_zone, max_steps, max_tokens, max_cost, timeout (of the
+answer, in seconds; default: 95 % of that below), and those of rag.explain_search; null is the
+default. Which models answer is the worker's setting. The worker searches with its own rights. It
+commits: outside a transaction block only. timeout: as for rag.embed_query.$$;

@@ -18,7 +18,7 @@ from rag_pg.worker.requests import RequestAnswerer
 
 Connection = psycopg.Connection[Any]
 QUESTION = "Where does the red fish swim?"
-MINIMAL = {"question": QUESTION, "limit": 8, "filter": {}, "options": {}}
+MINIMAL = {"question": QUESTION, "limit": 8, "filter": {}, "options": {}, "timeout": 120}
 
 
 @pytest.fixture
