@@ -196,6 +196,8 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "take_budget",
             "block_provider",
             "throttled_spaces",
+            "usage_report",
+            "record_usage",
         ),
     ),
     "Evaluation": (

@@ -271,8 +271,8 @@ class AnswerContext:
         limit = prompt_budget(llm, max_tokens=self.answer_tokens)
         if helper or not self.account.is_bounded:
             return limit
-        room = self.account.prompt_room(llm, self.answer_tokens)
-        return room if limit is None else min(limit, room)
+        affordable = self.account.affordable_prompt(llm, self.answer_tokens)
+        return affordable if limit is None else min(limit, affordable)
 
     def note(self, text: str) -> None:
         """Say what was degraded, once."""

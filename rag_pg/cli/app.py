@@ -22,6 +22,7 @@ from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
 from rag_pg.cli.terminal import write, write_message
+from rag_pg.cli.usage import usage
 from rag_pg.cli.worker import worker
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.version import __version__
@@ -92,7 +93,7 @@ GROUPS = {
         drop,
     ),
     "Search": (search, ask, mcp, demo),
-    "Work": (worker, status, jobs, doctor, reembed, rechunk, enrich, spaces),
+    "Work": (worker, status, usage, jobs, doctor, reembed, rechunk, enrich, spaces),
 }
 for group, commands in GROUPS.items():
     for command in commands:

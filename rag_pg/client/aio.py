@@ -125,6 +125,7 @@ class AsyncRag:
     upgrade = Threaded(Rag.upgrade)
     collections = Threaded(Rag.collections)
     status = Threaded(Rag.status)
+    usage_report = Threaded(Rag.usage_report)
     drop_collection = Threaded(Rag.drop_collection)
     adopt = Threaded(Rag.adopt)
     embedder = Threaded(Rag.embedder)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import logging
+from collections.abc import Callable, Generator, Sequence
 from typing import Unpack
 
 from rag_pg.answer import stream_events
 from rag_pg.client.ask import AskOptions, ask
 from rag_pg.client.opened import OpenCollection
-from rag_pg.types import Answer, Event
+from rag_pg.errors import RagError
+from rag_pg.fault import Fault, fault_of
+from rag_pg.protocols import LLM
+from rag_pg.types import Answer, Event, ModelUsage
+
+log = logging.getLogger(__name__)
 
 
 class Answers(OpenCollection):
     """The methods of `Collection` that answer."""
+
+    _records_usage = True
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
@@ -55,21 +63,25 @@ class Answers(OpenCollection):
             needed, max_cost for a model without a known price), ProviderAuth (its key is refused),
             ModelUnavailable (its library is missing).
         """
-        return self._ask(question, options)
+        return self._answer(question, options)
 
     def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
         """Yield what happens while a question is answered, and the answer last; see `Event`.
 
         Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
         """
-        return stream_events(lambda listener: self._ask(question, options, listener))
+        return stream_events(lambda listener: self._answer(question, options, listener=listener))
 
-    def _ask(
+    def _answer(
         self,
         question: str,
         options: AskOptions,
+        *,
         listener: Callable[[Event], None] | None = None,
+        admit: Callable[[LLM, int], None] | None = None,
     ) -> Answer:
+        """As `ask`, for programs that pass it on: listener is called with every event but the
+        answer, admit before each call of a model (see `rag_pg.providers.Account`)."""
         return ask(
             question,
             options,
@@ -77,4 +89,16 @@ class Answers(OpenCollection):
             models=self.rag.models,
             read=lambda uri: self.rag.database.get_document(self.name, uri),
             listener=listener,
+            admit=admit,
+            record=self._record,
         )
+
+    def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:
+        """Add to the day's figures what was asked; what may not write them does without."""
+        if not self._records_usage:
+            return
+        try:
+            self.rag.database.record_usage(self.name, strategy, calls, answers=answers)
+        except RagError as exc:
+            self._records_usage = fault_of(exc) is not Fault.WORKER  # no right to
+            log.info("usage was not recorded: %s", exc)

@@ -36,7 +36,16 @@ from rag_pg.providers import (
 )
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
 from rag_pg.tracing import span
-from rag_pg.types import Answer, Document, Event, Hits, MetadataQuery, MetadataResult, Route
+from rag_pg.types import (
+    Answer,
+    Document,
+    Event,
+    Hits,
+    MetadataQuery,
+    MetadataResult,
+    ModelUsage,
+    Route,
+)
 
 PASSAGES = 8
 EXPANDED_TOKENS = 6000  # of the sources, where more is shown than the hits
@@ -82,12 +91,16 @@ def ask(
     read: Callable[[str], Document | None],
     listener: Callable[[Event], None] | None = None,
     admit: Callable[[LLM, int], None] | None = None,
+    record: Callable[[str, Sequence[ModelUsage], int], None] = lambda strategy, calls, answers: (
+        None
+    ),
 ) -> Answer:
     """See `Collection.ask`.
 
     Args:
         read: the document of a uri. listener: is called with every event but the answer. admit: see
-            `Account`.
+            `Account`. record: is told the strategy, what models were asked, and how many answers
+            that gave: 0 for an error.
     """
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     account = Account(
@@ -103,7 +116,15 @@ def ask(
         ends_by(account.ends_at),
         span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current,
     ):
-        answer = _ask_or_give_again(question, options, searcher, models, read, listener, account)
+        try:
+            answer = _ask_or_give_again(
+                question, options, searcher, models, read, listener, account
+            )
+        except BaseException:
+            if account.lines:
+                record("none", account.lines, 0)
+            raise
+        record(answer.strategy, _lines(answer, account), 1)
         current.set_attribute("rag_pg.strategy", answer.strategy)
         current.set_attribute("rag_pg.found", answer.found)
         current.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
@@ -261,6 +282,15 @@ def _ask(
             rewritten.question, context, strategy=strategy, verify=verify, unsupported=unsupported
         )
     return replace(answer, seconds=time.perf_counter() - started)
+
+
+def _lines(answer: Answer, account: Account) -> list[ModelUsage]:
+    """What models were asked for an answer, those that wrote it first."""
+    lines = sorted(account.lines, key=lambda line: (line.kind != "answer", line.model))
+    if not lines or lines[0].kind != "answer":
+        model = answer.model or "none"
+        lines.insert(0, ModelUsage(kind="answer", model=model, cached_hits=int(answer.cached)))
+    return lines
 
 
 def _meter_reranker(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from datetime import date
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
-from rag_pg.client.ask import CALLERS_OPTIONS
+from rag_pg.client.ask import CALLERS_OPTIONS, AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.evaluation import Evaluations
 from rag_pg.client.views import Views
@@ -20,8 +21,8 @@ from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models
 from rag_pg.search import check_names
-from rag_pg.types import AdoptReport, CacheStats, CollectionInfo, StatusLine
-from rag_pg.worker import Worker
+from rag_pg.types import AdoptReport, CacheStats, CollectionInfo, StatusLine, UsageLine
+from rag_pg.worker import Worker, take_budgets
 
 COLLECTIONS_CACHED = 100
 WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
@@ -176,6 +177,21 @@ class Rag(Views, Evaluations):
         """
         return self.database.clear_cache(collection)
 
+    def usage_report(
+        self,
+        since: date | None = None,
+        until: date | None = None,
+        by: Sequence[str] = ("day",),
+    ) -> list[UsageLine]:
+        """Return what models were asked, and what it cost by list prices, in US dollars.
+
+        Args:
+            since, until: days (UTC), both included; default: the last 30.
+            by: what has a line each: day, role, collection, strategy, kind, model.
+        Raises: InvalidQuery (another grouping).
+        """
+        return self.database.usage_report(since, until, by)
+
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
@@ -249,7 +265,8 @@ class Rag(Views, Evaluations):
         return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
 
     def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to rag.ask. Who may only call workers chooses none of their models.
+        """The answer to rag.ask. Who may only call workers chooses none of their models, and what
+        all of them spend stays within the budgets of the providers.
 
         Raises: InvalidInput (an option that names a model), and what `Collection.ask` raises.
         """
@@ -259,7 +276,12 @@ class Rag(Views, Evaluations):
         check_names(given, known=CALLERS_OPTIONS, call="rag.ask")
         given |= {"limit": asked["limit"], "filter": asked["filter"], "views": False}
         given.setdefault("timeout", WAITED * asked["timeout"])
-        return asdict(self.get_collection(collection).ask(asked["question"], **given))
+        options = cast(AskOptions, given)
+        return asdict(
+            self.get_collection(collection)._answer(
+                asked["question"], options, admit=take_budgets(self.database)
+            )
+        )
 
     def get_collection(self, name: str) -> Collection:
         """Open a collection that exists, as its settings are now; the same object, with the

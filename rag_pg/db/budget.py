@@ -19,6 +19,15 @@ class Budgets(Statements):
             )
         )
 
+    def budget_reason(self, provider: str) -> str | None:
+        """Return why a provider may not be asked now; None when it may."""
+        found = self._scalars(
+            "SELECT l.reason FROM rag.list_budgets() AS l"
+            " WHERE l.provider OPERATOR(pg_catalog.=) %(provider)s",
+            provider=provider,
+        )
+        return found[0] if found else None
+
     def block_provider(self, provider: str, seconds: float, reason: str) -> None:
         self._scalar(
             "SELECT rag.block_provider(%(provider)s, %(seconds)s, %(reason)s)",

@@ -22,6 +22,7 @@ from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
 from rag_pg.db.source import Sources
 from rag_pg.db.space import Spaces
+from rag_pg.db.usage import UsageFigures
 from rag_pg.db.view import Views
 from rag_pg.db.worker import Workers
 
@@ -41,6 +42,7 @@ class Database(
     Workers,
     Budgets,
     CacheEntries,
+    UsageFigures,
     Requests,
     Sources,
     Evaluations,

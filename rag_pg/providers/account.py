@@ -119,7 +119,7 @@ class Account:
         with self._lock:
             return self._refusal(llm, _most(llm, prompt, answer), None)
 
-    def prompt_room(self, llm: LLM, answer_tokens: int) -> int:
+    def affordable_prompt(self, llm: LLM, answer_tokens: int) -> int:
         """Return the tokens that the next prompt may have, so that the answer has a quarter of what
         is left, or answer_tokens when that is less."""
 

@@ -46,7 +46,7 @@ from rag_pg.types.message import Capabilities, Completion, Finish, Message, Sour
 from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
-from rag_pg.types.usage import ModelUsage, Step, Usage
+from rag_pg.types.usage import ModelUsage, Step, Usage, UsageLine
 from rag_pg.types.vector import Scores, Vectors
 from rag_pg.types.view import ExposedView, ViewColumn
 
@@ -121,6 +121,7 @@ __all__ = [
     "ToolResult",
     "Toolset",
     "Usage",
+    "UsageLine",
     "ValueMatch",
     "Vectors",
     "ViewColumn",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 
@@ -26,7 +27,8 @@ class ModelUsage:
     """What one model was asked for one kind of call.
 
     kind: answer, helper, rewrite, verify, rerank, …. cost: US dollars, without the unpriced_calls,
-    of models whose price is not known. failures: of the calls, those without a usable reply.
+    of models whose price is not known. cached_hits: calls that were not made, for a cache knew
+    their reply. failures: of the calls, those without a usable reply.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class ModelUsage:
     usage: Usage = field(default_factory=Usage)
     cost: float = 0.0
     unpriced_calls: int = 0
+    cached_hits: int = 0
     failures: int = 0
 
 
@@ -49,3 +52,25 @@ class Step:
     detail: Mapping[str, Any]
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UsageLine:
+    """What models were asked, and what it cost in US dollars, of one day, strategy, …; what a
+    report does not tell apart is None. cost_per_answer: None where no answer is counted."""
+
+    day: date | None
+    role: str | None
+    collection: str | None
+    strategy: str | None
+    kind: str | None
+    model: str | None
+    answers: int
+    calls: int
+    prompt_tokens: int
+    answer_tokens: int
+    cost: float
+    cost_per_answer: float | None
+    unpriced_calls: int
+    cached_hits: int
+    failures: int

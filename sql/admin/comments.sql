@@ -174,6 +174,23 @@ spent_since  when the current period began
 spent  units spent in the current period
 blocked_until  nobody asks before that time, as after a 429
 blocked_reason  why$$),
+('usage',
+ 'What models were asked and what it cost, by day. Written by rag.record_usage.',
+$$day  day of the calls (UTC)
+role_name  role that asked
+collection_name  collection that was asked about
+strategy  strategy of the answer
+call_kind  what the calls were for: answer, helper, rewrite, verify, rerank, …
+model_name  model that was asked
+slot  one of 8 rows of the same figures, so that writers seldom wait for each other
+answers  answers, counted with the first kind of call of each
+calls  calls of the model
+prompt_tokens  tokens that it read
+answer_tokens  tokens that it wrote
+cost  US dollars, by list prices
+unpriced_calls  calls of a model whose price is not known; they are not in cost
+cached_hits  calls that were not made, for a cache knew their reply
+failures  calls without a usable reply$$),
 ('workers',
  'Workers that run, as their heartbeats report them.',
 $$worker  name that it gave itself

@@ -20,8 +20,8 @@ $$;
 
 COMMENT ON FUNCTION rag.maintenance_steps() IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
-reads), spaces (rag.measure_spaces), cache (entries that have expired), source (one batch of
-subject, a source, broken ones included), keywords (merge and compact
+reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
+expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), dropped (remove dropped collections).$$;
 
 
@@ -95,6 +95,8 @@ BEGIN
         CASE step
             WHEN 'leftovers' THEN
                 PERFORM rag._remove_requests();
+                DELETE FROM rag.usage AS u
+                WHERE u.day < (CURRENT_TIMESTAMP AT TIME ZONE 'UTC')::date - 400;
                 DELETE FROM rag.source_changes AS x
                 WHERE x.source_id NOT IN (SELECT s.source_id FROM rag.sources AS s);
                 DELETE FROM rag.maintenance_failures AS f

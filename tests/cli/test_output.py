@@ -149,3 +149,24 @@ def test_the_demo_shows_how_the_answer_of_the_toy_begins() -> None:
 
     shown = "".join(event.text for event in _begin(talk()))
     assert TOY_CHARACTERS < len(shown) < TOY_CHARACTERS + 10 and shown.endswith(" …\n")
+
+
+def test_usage_fits_the_screen_and_a_pipe_gets_fields(
+    run: Callable[..., Result], odd_dsn: str
+) -> None:
+    assert "no usage recorded" in run("usage").stderr
+    call = {"kind": "answer", "model": "openai:gpt-4.1-mini", "calls": 3, "prompt_tokens": 123456}
+    with psycopg.connect(odd_dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT rag.record_usage('odd', 'full_context', %s)", [Jsonb([call | {"cost": 0.25}])]
+        )
+        row = connection.execute("SELECT (now() AT TIME ZONE 'UTC')::date::text").fetchone()
+    assert row is not None
+    (line,) = run("usage").stdout.splitlines()
+    assert line.split("\t")[:7] == [row[0], "full_context", "1", "3", "123456", "0", "0.25"]
+    shown = run("usage", "--by", "day,collection,strategy,model", terminal=True).stdout
+    assert max(map(len, shown.splitlines())) <= 80 and "0.2500" in shown
+    (told,) = map(json.loads, run("usage", "--json", "--by", "model").stdout.splitlines())
+    assert (told["model"], told["day"], told["cost_per_answer"]) == (call["model"], None, 0.25)
+    assert "unknown grouping {week}" in str(run("usage", "--by", "week").exception)
+    assert run("usage", "--since", "yesterday").exit_code == 2

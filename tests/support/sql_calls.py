@@ -44,6 +44,11 @@ CALLS: dict[str, tuple[str, str]] = {
     "cache_stats": ("reader", "SELECT * FROM rag.cache_stats()"),
     "clear_cache": ("reader", "SELECT rag.clear_cache('docs')"),
     "index_progress": ("reader", "SELECT * FROM rag.index_progress()"),
+    "usage_report": ("reader", "SELECT * FROM rag.usage_report(by => '{day,model}')"),
+    "record_usage": (
+        "reader",
+        """SELECT rag.record_usage('docs', 'single', '[{"kind": "answer", "model": "m"}]')""",
+    ),
     "list_spaces": ("reader", "SELECT * FROM rag.list_spaces('docs')"),
     "compare_spaces": (
         "reader",

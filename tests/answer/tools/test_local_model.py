@@ -8,8 +8,9 @@ from datetime import date
 import pytest
 from passages import hits
 
-from rag_pg.answer import AnswerContext, Bounds, answer_question
+from rag_pg.answer import AnswerContext, answer_question
 from rag_pg.answer.tools import dates_tool, make_tool
+from rag_pg.providers import Account, Bounds
 from rag_pg.providers.local import LocalLLM
 from rag_pg.types import Hits, Toolset
 
@@ -29,7 +30,7 @@ def test_a_small_model_answers_by_the_text_protocol_or_by_a_search() -> None:
         find=lambda query, **options: Hits(hits("The red fish eats 12 shrimps a day.")),
         llm=llm,
         tools=lambda: Toolset(tools=[count, dates_tool(date(2026, 11, 22))]),
-        bounds=Bounds(max_steps=2),
+        account=Account(Bounds(max_steps=2)),
         answer_tokens=16,
     )
     answer = answer_question("How many documents are there?", context, strategy="agent")
