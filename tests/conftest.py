@@ -33,6 +33,7 @@ WAITING = {
     "client",
     "ingest",
     "docs",
+    "mcp_server",
     "test_embedded.py",
     "test_replica.py",
 }

@@ -22,7 +22,7 @@ from mcp.server.mcpserver.exceptions import (
     UnexpectedToolError,
 )
 from mcp.server.mcpserver.resources import ResourceSecurity
-from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 from pydantic import AnyHttpUrl, ValidationError
 
 from rag_pg.client import Rag
@@ -194,6 +194,18 @@ class RagServer(MCPServer[Any]):
                 " some counts, lists or dates."
             )
 
+    async def list_tools(self) -> list[Tool]:
+        """As that of MCPServer, with schemas that take a model fewer tokens to read."""
+        return [
+            tool.model_copy(
+                update={
+                    "input_schema": brief_schema(tool.input_schema, nullable=False),
+                    "output_schema": tool.output_schema and brief_schema(tool.output_schema),
+                }
+            )
+            for tool in await super().list_tools()
+        ]
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -243,6 +255,26 @@ class RagServer(MCPServer[Any]):
         finally:
             abandoned.set()
             ABANDONED.reset(token)
+
+
+def brief_schema(schema: Any, *, nullable: bool = True) -> Any:
+    """Return a JSON schema without the titles that repeat names.
+
+    nullable: False leaves out that a value may be null: it may as well be absent.
+    """
+    if isinstance(schema, list):
+        return [brief_schema(one, nullable=nullable) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kinds = schema.get("anyOf", [])
+    if not nullable and len(kinds) == 2 and kinds[1] == {"type": "null"}:
+        rest = {k: v for k, v in schema.items() if k not in ("anyOf", "default")}
+        schema = {**kinds[0], **rest}
+    return {
+        key: brief_schema(value, nullable=nullable)
+        for key, value in schema.items()
+        if key != "title" or not isinstance(value, str)
+    }
 
 
 def describe_error(exc: Exception) -> str:

@@ -16,8 +16,10 @@ from paths import ROOT
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from rag_pg import Rag, Settings
+from rag_pg import Rag, RagError, Settings
 from rag_pg.mcp import make_server
+from rag_pg.mcp.reading import ReadingTools
+from rag_pg.mcp.tool import ABANDONED
 
 GUIDE = ROOT / "docs" / "guides" / "operations.md"
 READER, SHUT_OUT = "mcp_reader", "mcp_shut_out"
@@ -236,3 +238,35 @@ def test_calls_run_side_by_side(owner: str) -> None:
             return found
 
         assert [result.is_error for result in with_client(server, ask)] == [False, False]
+
+
+def test_an_answer_that_nobody_waits_for_ends_at_its_next_step(owner: str) -> None:
+    abandoned = threading.Event()
+    abandoned.set()
+    token = ABANDONED.set(abandoned)
+    try:
+        with open_as(owner) as rag, pytest.raises(RagError, match="nobody waits"):
+            ReadingTools._answer(rag.get_collection("docs"), "What does the red fish do?", None)
+    finally:
+        ABANDONED.reset(token)
+
+
+def test_an_answer_ends_at_its_time_out_though_its_model_goes_on(owner: str) -> None:
+    going_on = threading.Event()
+
+    class Slow(HashEmbedder):
+        def embed_query(self, text: str) -> Any:
+            going_on.wait(20)
+            return super().embed_query(text)
+
+    with Rag(owner, embedders={"hash": lambda name: Slow()}) as rag:
+        server = make_server(rag, timeout=1)
+
+        async def ask(client: Any) -> Any:
+            slow = await client.call_tool("search", {"query": "red"})
+            going_on.set()
+            return slow, await client.call_tool("count", {})
+
+        slow, counted = with_client(server, ask)
+    assert slow.is_error and "no answer within 1 seconds; ask for less" in text_of(slow)
+    assert data(counted) == {"documents": 1}

@@ -24,6 +24,16 @@ def test_there_are_at_most_12_tools_and_their_descriptions_take_2000_tokens(
         fields = tool.input_schema["properties"].values()
         texts += [field["description"] for field in fields if "description" in field]
     assert sum(estimate_tokens(texts)) <= 2000
+    schemas = [json.dumps(tool.input_schema) for tool in tools]
+    assert sum(estimate_tokens(texts + schemas)) <= 5500
+    for schema in schemas:
+        assert '"title": "' not in schema and '"null"' not in schema
+
+
+def test_an_argument_that_is_null_is_one_that_is_left_out(animals_server: RagServer) -> None:
+    nulls: dict[str, Any] = {"collection": None, "filter": None, "cursor": None}
+    left_out = call(animals_server, "select", limit=3)
+    assert data(call(animals_server, "select", limit=3, **nulls)) == data(left_out)
 
 
 def test_every_tool_says_that_it_only_reads_what_is_here(server: RagServer) -> None:
