@@ -125,6 +125,13 @@ def ask(
     expand: Annotated[
         str | None, typer.Option(help="Show the model more around a hit: window or section.")
     ] = None,
+    tool: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What the model may call too: schema.function of the database, or an MCP server "
+            "as stdio:command or https://…"
+        ),
+    ] = None,
     max_steps: Annotated[int, typer.Option(help="Further searches or calls, 1 to 50.")] = 4,
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,
@@ -148,6 +155,7 @@ def ask(
         "rewrite": rewrite or [],
         "history": parsed_history(history),
         "expand": expand,
+        "tools": tool or [],
         "max_steps": max_steps,
         "max_tokens": max_tokens,
         "max_cost": max_cost,
