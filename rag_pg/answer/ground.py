@@ -16,6 +16,7 @@ from rag_pg.answer.statements import (
     without_support,
 )
 from rag_pg.answer.support import find_support
+from rag_pg.answer.tools import unfounded_figures
 from rag_pg.answer.write import not_found
 from rag_pg.types import PROVEN, Answer, CheckedQuote, Citation
 
@@ -89,9 +90,8 @@ def _ground(
         cited_here = cited
     above = [f"{c.title} {c.heading}" for c in cited_here]
     sources = [(c.quote, head) for c, head in zip(cited_here, above, strict=True)]
-    sources += [(text, "") for text in told]
     found = find_support(statement.claim, sources, context.embedder)
-    supported = _any([one.is_supported for one in found])
+    supported = _any([*(one.is_supported for one in found), *_told_by(statement.claim, told)])
     if supported is False and len(sources) > 1:  # each source says a part
         joined = ("\n\n".join(text for text, _ in sources), " ".join(above))
         supported = find_support(statement.claim, [joined], context.embedder)[0].is_supported
@@ -103,6 +103,16 @@ def _ground(
         for quote in quoted or [support.quote or citation.quote]
     ]
     return _Grounded(statement=statement, citations=citations, is_supported=supported)
+
+
+def _told_by(claim: str, results: Sequence[str]) -> list[bool | None]:
+    """Whether results of tools have all figures of a statement; None for one without figures: a
+    table has no sentence that could be compared."""
+    if not results:
+        return []
+    if not any(character.isdigit() for character in claim):
+        return [None]
+    return [not unfounded_figures(claim, results)]
 
 
 def _any(found: Sequence[bool | None]) -> bool | None:

@@ -229,3 +229,11 @@ def test_results_stop_where_a_models_context_ends() -> None:
 def test_a_name_that_no_provider_takes_is_refused() -> None:
     with pytest.raises(InvalidInput, match="is no name for a tool"):
         check_tool(make_tool("a tool", "", fail))
+
+
+def test_a_statement_from_a_table_is_supported_by_its_figures() -> None:
+    tools = [make_tool("totals", "", lambda: [{"who": "Ada", "n": 41}, {"who": "Ben", "n": 7}])]
+    for text, unsupported in (("Ada has 41, Ben 7 [1].", []), ("Ada has 42 [1].", ["Ada has 42"])):
+        answer, _ = ask(calling(("totals", {})), text, tools=tools)
+        assert [said.removesuffix(" [1].") for said in answer.unsupported] == unsupported
+        assert answer.found and answer.tool_results[0].name == "totals"
