@@ -9,9 +9,9 @@ from typing import Any
 
 from rag_pg.answer import BUILT_IN, GivenTools, dates_tool, structured_tools, view_tools
 from rag_pg.db import Database
-from rag_pg.errors import StatementCanceled
+from rag_pg.errors import RagError
 from rag_pg.search import Searcher, combine
-from rag_pg.types import Document, MetadataField, Toolset
+from rag_pg.types import AgentTool, Document, MetadataField, Toolset
 
 SECONDS = 10.0  # for a statement of a tool
 
@@ -34,12 +34,16 @@ def make_toolset(
     fields: Sequence[MetadataField] = ()
     try:
         fields = searcher.describe_metadata(within)
-    except StatementCanceled:
-        notes.append("the metadata were not described to the model: that took too long")
+    except RagError as exc:  # too long, or no right
+        notes.append(f"the metadata were not described to the model: {exc}")
     collection = structured_tools(
         searcher.database.limited(SECONDS), searcher.info.name, fields, within=within
     )
-    of_views = view_tools(searcher.database) if views else []
+    of_views: Sequence[AgentTool] = ()
+    try:
+        of_views = view_tools(searcher.database) if views else ()
+    except RagError as exc:
+        notes.append(f"exposed views are left out: {exc}")
     built_in = [*collection.tools, *of_views, dates_tool(today)]
     tools, missing = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
     return replace(collection, tools=[*built_in, *tools], notes=[*notes, *missing])

@@ -9,6 +9,7 @@ import pytest
 from answering import AnsweringOpenAI
 from fakes import ScriptedLLM
 from prompts import quoted
+from psycopg.conninfo import make_conninfo
 from tool_calls import calling
 
 from rag_pg import Rag, Settings
@@ -97,6 +98,35 @@ def test_views_can_be_left_out(shop: Rag) -> None:
     assert not [t.name for t in llm.calls[0].tools if "view" in t.name]
     _, llm = ask(shop, "x [1].")
     assert "view_orders" in [t.name for t in llm.calls[0].tools]
+
+
+def test_a_role_that_may_only_search_is_answered(
+    shop: Rag, connection: psycopg.Connection[Any], dsn: str
+) -> None:
+    for statement in (
+        "CREATE ROLE only_searches LOGIN",
+        "GRANT USAGE ON SCHEMA rag TO only_searches",
+        "GRANT SELECT ON ALL TABLES IN SCHEMA rag TO only_searches",
+        "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO only_searches",
+        "REVOKE EXECUTE ON FUNCTION rag.list_views() FROM only_searches",
+        "REVOKE EXECUTE ON FUNCTION rag.describe_metadata(text, jsonb, integer) FROM only_searches",
+    ):
+        connection.execute(statement.encode())
+    embedders = {"hash": lambda name: shop.collection("docs").embedder}
+    try:
+        limited = Rag(
+            make_conninfo(dsn, user="only_searches"), settings=shop.settings, embedders=embedders
+        )
+        with limited:
+            answer, _ = ask(limited, calling(("search", {"query": "red fish"})), "Ada [1].")
+    finally:
+        connection.execute("DROP OWNED BY only_searches")
+        connection.execute("DROP ROLE only_searches")
+    assert answer.strategy == "agent" and answer.citations
+    assert [note.partition(":")[0] for note in answer.notes[:2]] == [
+        "the metadata were not described to the model",
+        "exposed views are left out",
+    ]
 
 
 @pytest.mark.libraries

@@ -20,12 +20,8 @@ def calling(*asked: tuple[str, dict[str, Any]]) -> Completion:
 
 def context_with(llm: ScriptedLLM, tools: Sequence[AgentTool], **options: Any) -> AnswerContext:
     """Return what the strategy agent has at hand."""
-    return AnswerContext(
-        find=lambda query, **o: Hits(hits("the red fish")),
-        llm=llm,
-        tools=lambda: Toolset(tools=tools),
-        **options,
-    )
+    options.setdefault("find", lambda query, **o: Hits(hits("the red fish")))
+    return AnswerContext(llm=llm, tools=lambda: Toolset(tools=tools), **options)
 
 
 def ask_with_tools(

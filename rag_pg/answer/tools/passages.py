@@ -17,7 +17,7 @@ from rag_pg.text import split_sentences
 from rag_pg.types import AgentTool, Hit
 
 READ_CHARACTERS = 6000  # of a document at once
-_COMPARED = 2000  # sentences of a text
+_COMPARED = 500  # sentences of a text
 _MOST_LINES = 60  # that only one of two texts has
 _KEY_OR_URI: dict[str, Any] = {"type": "string", "minLength": 1, "description": "a key or a uri"}
 
