@@ -76,6 +76,8 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "list_documents",
             "delete_document",
             "delete_documents",
+            "keep_original",
+            "get_original",
         ),
     ),
     "Chunks": (

@@ -73,8 +73,8 @@ class AnswerContext:
     metadata say; None: by passages. budget_tokens: of the sources in a prompt; fewer where the
     model's context has no room for them. answer_tokens: of an answer's text. account: bounds and
     counts the calls of models. listener: is called with every event. stopped: the bound that kept a
-    model from being asked, "" for none.
-    check_citations: where quotes stand in their sources; None: nobody looks. now: the day."""
+    model from being asked, "" for none. check_citations: where quotes stand in their sources, or in
+    the other chunks given; None: nobody looks. now: the day."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -92,12 +92,15 @@ class AnswerContext:
     answer_tokens: int = ANSWER_TOKENS
     account: Account = field(default_factory=Account)
     listener: Callable[[Event], None] | None = None
-    check_citations: Callable[[Sequence[Citation]], Sequence[CheckedQuote]] | None = None
+    check_citations: (
+        Callable[[Sequence[Citation], Sequence[int]], Sequence[CheckedQuote]] | None
+    ) = None
     now: Callable[[], date] = date.today
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     stopped: str = ""
     failed: set[str] = field(default_factory=set)  # names of models that did not answer
+    retrieved: dict[int, None] = field(default_factory=dict)  # ids of the chunks found, in order
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -125,6 +128,7 @@ class AnswerContext:
         hits = self.find(query, **options)
         for text in hits.notes:
             self.note(text)
+        self.retrieved |= dict.fromkeys(hit.chunk_id for hit in hits)
         found = [
             {"chunk_id": hit.chunk_id, "uri": hit.uri, "score": round(hit.score, 4)} for hit in hits
         ]

@@ -135,7 +135,7 @@ def _located(
     """Return the citations with where they stand, in one call of the database."""
     if not citations or context.check_citations is None:
         return [(citation, None) for citation in citations]
-    found = context.check_citations(citations)
+    found = context.check_citations(citations, [*context.retrieved])
     return [
         (
             replace(

@@ -1,4 +1,5 @@
-"""On which pages or slides a piece of a text stands: what loaders write as headings, as numbers."""
+"""On which pages, slides or sheets a piece of a text stands: what loaders write as headings, as
+numbers."""
 
 from __future__ import annotations
 
@@ -6,12 +7,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 
-_HEADING = re.compile(r"^# (Page|Slide) (\d+)(?:: .*)?$", re.MULTILINE)
+_HEADING = re.compile(r"^# (Page|Slide|Sheet) (\d+)(?:: .*)?$", re.MULTILINE)
 
 
 def pages_of(text: str) -> Callable[[int, int], dict[str, int]]:
     """Return what tells the metadata of text[start:stop]: its first and last page, {"page": 3,
-    "last_page": 4}, or slide; {} in a text that does not begin with one.
+    "last_page": 4}, or slide, or sheet; {} in a text that does not begin with one.
 
     Pages rise: a line in a page that looks like the heading of another one does not count.
     """

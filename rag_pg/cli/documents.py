@@ -29,7 +29,7 @@ from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.ingest import Source
-    from rag_pg.types import AddReport, SyncReport
+    from rag_pg.types import AddReport, Original, SyncReport
 
 
 def add(
@@ -58,6 +58,9 @@ def add(
         str | None,
         typer.Option("--map", help="Keys of JSON and CSV records: id=uri,text=content."),
     ] = None,
+    keep_original: Annotated[
+        bool, typer.Option("--keep-original", help="Store the files themselves, too.")
+    ] = False,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
     json_: Json = False,
     dsn: Dsn = None,
@@ -77,6 +80,7 @@ def add(
                 metadata=about,
                 exclude=exclude or (),
                 keys=keys,
+                keep_original=keep_original,
             )
     remarks = _remarks(report)
     for uri, removed in report.removed_characters.items():
@@ -247,14 +251,23 @@ def facets(
 def show(
     uri: Annotated[str, typer.Argument(help="The uri of a document.")],
     collection: Name = "docs",
+    original: Annotated[
+        bool, typer.Option("--original", help="The file that was added, where it is kept.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write that file; - for stdout.")
+    ] = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """Print a document's text, and what else is known of it on stderr.
 
-    With --json both are one object.
+    With --json both are one object. With --original the file that it was made from is written.
     """
     with open_client(dsn) as rag:
+        if original:
+            _write_original(open_collection(rag, collection).original(uri), output)
+            return
         found = open_collection(rag, collection).document(uri)
     if json_:
         print_json(found)
@@ -265,6 +278,18 @@ def show(
     for key, value in found.metadata.items():
         write_message((f"{key}: {value if isinstance(value, str) else json.dumps(value)}", "dim"))
     write(found.content or "")
+
+
+def _write_original(original: Original, output: Path | None) -> None:
+    """Write a file to `output`, or under its own name into the current folder."""
+    if str(output) == "-":
+        sys.stdout.buffer.write(original.data)
+        return
+    path = output or Path(Path(original.file_name).name)
+    if output is None and path.exists():
+        raise InvalidInput(f"{path} is there already; name another file with -o")
+    path.write_bytes(original.data)
+    write_message((f"{path}: {original.size} bytes, sha256 {original.sha256}", "dim"))
 
 
 def _remarks(report: AddReport | SyncReport) -> dict[str, Any]:

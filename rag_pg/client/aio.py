@@ -234,6 +234,7 @@ class AsyncCollection:
     aggregate_documents = Threaded(Collection.aggregate_documents)
     find_values = Threaded(Collection.find_values)
     document = Threaded(Collection.document)
+    original = Threaded(Collection.original)
     stats = Threaded(Collection.stats)
     evaluate = Threaded(Collection.evaluate)
     embed_eval_queries = Threaded(Collection.embed_eval_queries)

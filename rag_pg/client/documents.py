@@ -23,7 +23,7 @@ from rag_pg.ingest import (
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.types import AddReport, AdoptReport, Document, SyncReport
+from rag_pg.types import AddReport, AdoptReport, Document, Original, SyncReport
 
 
 class Documents(OpenCollection):
@@ -37,6 +37,7 @@ class Documents(OpenCollection):
         metadata: Mapping[str, Any] | None = None,
         exclude: Sequence[str] = (),
         keys: Mapping[str, str] | None = None,
+        keep_original: bool = False,
         dry_run: bool = False,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
@@ -52,6 +53,7 @@ class Documents(OpenCollection):
             exclude: what to leave out of folders and patterns, as in a .gitignore.
             keys: what records in JSON, CSV and TSV files call the keys above, e.g.
                 {"id": "uri", "text": "content"}.
+            keep_original: store the files themselves, too, for `original`; up to 100 MB each.
             dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
@@ -61,6 +63,7 @@ class Documents(OpenCollection):
             keys=keys or {},
             metadata=metadata or {},
             exclude=exclude,
+            keep_original=keep_original,
         )
         remarks = Remarks()
         if dry_run:
@@ -201,4 +204,17 @@ class Documents(OpenCollection):
         found = self.rag.database.get_document(self.name, uri)
         if found is None:
             raise NotFound(f"collection {self.name!r} has no document {uri!r}")
+        return found
+
+    def original(self, uri: str) -> Original:
+        """Return the file that a document was made from, as `add(keep_original=True)` kept it.
+
+        Raises: NotFound.
+        """
+        found = self.rag.database.get_original(self.name, uri)
+        if found is None:
+            raise NotFound(
+                f"no file of document {uri!r} is kept in collection {self.name!r}; add it anew with"
+                " keep_original"
+            )
         return found

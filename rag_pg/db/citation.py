@@ -10,18 +10,25 @@ from rag_pg.db.connection import Statements
 from rag_pg.text import clean_text
 from rag_pg.types import CheckedQuote, Citation
 
+MOST = 50  # other chunks in which a quote is looked for
+
 
 class Citations(Statements):
     """Citations: checked."""
 
-    def check_citations(self, collection: str, citations: Sequence[Citation]) -> list[CheckedQuote]:
-        """Return where each citation's quote stands in its source, in their order."""
-        every = {chunk_id for citation in citations for chunk_id in chunks_of(citation)}
+    def check_citations(
+        self, collection: str, citations: Sequence[Citation], retrieved: Sequence[int] = ()
+    ) -> list[CheckedQuote]:
+        """Return where each citation's quote stands in its source, in their order.
+
+        retrieved: ids of further chunks in which a quote may stand.
+        """
+        every = [*(i for citation in citations for i in chunks_of(citation)), *retrieved]
         given = [
             {
                 "chunk_ids": chunks_of(citation),
                 "quote": clean_text(citation.quote)[0],
-                "others": sorted(every.difference(chunks_of(citation))),
+                "others": [i for i in dict.fromkeys(every) if i not in chunks_of(citation)][:MOST],
             }
             for citation in citations
         ]

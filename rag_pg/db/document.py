@@ -17,7 +17,7 @@ from rag_pg.db.arguments import checked_json
 from rag_pg.db.connection import Statements, halfvec_type, vector_schema
 from rag_pg.db.filters import plain_filter
 from rag_pg.errors import InvalidInput, InvalidQuery
-from rag_pg.types import Document
+from rag_pg.types import Document, Original
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -113,6 +113,28 @@ class Documents(Statements):
                 uris=list(uris),
             )
         )
+
+    def keep_original(self, collection: str, uri: str, original: Original) -> bool:
+        return bool(
+            self._scalar(
+                """SELECT rag.keep_original(%(collection)s, %(uri)s, %(file_name)s, %(data)s,
+                       %(media_type)s)""",
+                collection=collection,
+                uri=uri,
+                file_name=original.file_name,
+                data=original.data,
+                media_type=original.media_type,
+            )
+        )
+
+    def get_original(self, collection: str, uri: str) -> Original | None:
+        rows = self._rows(
+            Original,
+            "SELECT * FROM rag.get_original(%(collection)s, %(uri)s)",
+            collection=collection,
+            uri=uri,
+        )
+        return rows[0] if rows else None
 
     def get_document(self, collection: str, uri: str) -> Document | None:
         rows = self._rows(

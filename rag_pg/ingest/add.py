@@ -15,7 +15,7 @@ from rag_pg.fault import Fault, fault_of
 from rag_pg.load import find_files, load_documents, read_documents
 from rag_pg.text import clean_text
 from rag_pg.tracing import span
-from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Skipped
+from rag_pg.types import CollectionInfo, Loaded, LoadFailure, Original, Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Reading:
     keys: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     exclude: Sequence[str] = ()
+    keep_original: bool = False
 
     def __post_init__(self) -> None:
         names = ("uri", "content", "title", "media_type", "language")
@@ -61,6 +62,7 @@ class Remarks:
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
+    originals: dict[str, Original] = field(default_factory=dict)  # files to be kept, by uri
 
 
 def put_sources(
@@ -92,12 +94,24 @@ def _put_sources(
     for document in read_sources(sources, reading, remarks):
         pending.append(document)
         remarks.sizes[str(document["uri"])] = len(document["content"])
-        size += len(document["content"])
+        kept = remarks.originals.get(str(document["uri"]))
+        size += len(document["content"]) + (kept.size if kept else 0)
         if len(pending) >= DOCUMENTS_PER_PUT or size >= CHARACTERS_PER_PUT:
             put(database, collection, pending, ids, remarks.failures)
+            _keep(database, collection, remarks)
             pending, size = [], 0
     put(database, collection, pending, ids, remarks.failures)
+    _keep(database, collection, remarks)
     return ids
+
+
+def _keep(database: Database, collection: str, remarks: Remarks) -> None:
+    """Store the files of the documents that were put."""
+    failed = {failure.uri for failure in remarks.failures}
+    for uri, original in remarks.originals.items():
+        if uri not in failed:
+            database.keep_original(collection, uri, original)
+    remarks.originals.clear()
 
 
 def compare_sources(
@@ -171,6 +185,8 @@ def read_sources(
             if loaded.removed:
                 remarks.removed[loaded.uri] = loaded.removed
             remarks.notes.extend(f"{loaded.uri}: {note}" for note in loaded.notes)
+            if reading.keep_original and loaded.original is not None:
+                remarks.originals[loaded.uri] = loaded.original
             yield _described(as_document(loaded), reading)
 
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
+from mimetypes import guess_type
 from pathlib import Path, PurePath
 
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
@@ -27,7 +29,7 @@ from rag_pg.load.decode import Decoded, decode_text
 from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
 from rag_pg.load.front_matter import split_front_matter
 from rag_pg.text import clean_text, first_title
-from rag_pg.types import Loaded, LoadFailure, Skipped
+from rag_pg.types import Loaded, LoadFailure, Original, Skipped
 
 MAX_FILE_BYTES = 20_000_000
 
@@ -153,7 +155,18 @@ def _loaded(path: Path, uri: str, data: bytes) -> Loaded:
         raise InvalidInput(
             f"{display_path(path)} is empty: it has no text; write some, or leave it out"
         )
-    return replace(loaded, title=_short(loaded.title or PurePath(uri).stem))
+    title = _short(loaded.title or PurePath(uri).stem)
+    return replace(loaded, title=title, original=_original(path.name, data))
+
+
+def _original(name: str, data: bytes) -> Original:
+    return Original(
+        file_name=name,
+        media_type=guess_type(name)[0] or "application/octet-stream",
+        size=len(data),
+        sha256=sha256(data).hexdigest(),
+        data=data,
+    )
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def _pdf(file: io.BytesIO) -> Office:
     for number, page in enumerate(reader.pages, 1):
         lines = (line.strip() for line in page.extract_text().splitlines())
         if text := "\n".join(lines).strip():
-            pages.append(f"# Page {number}\n\n{text}")
+            pages.append(f"# Page {number}\n\n{_no_heading(text)}")
     if reader.pages and not pages:
         raise UnsupportedFile(
             f"has no text on its {len(reader.pages)} pages, only images: run OCR over it first, "
@@ -129,7 +129,7 @@ def _shapes(shapes: Iterable[Any]) -> Iterator[str]:
         if hasattr(shape, "shapes"):  # a group
             yield from _shapes(shape.shapes)
         elif shape.has_text_frame and (text := shape.text_frame.text.strip()):
-            yield text.replace("\v", "\n")
+            yield _no_heading(text.replace("\v", "\n"))
         elif getattr(shape, "has_table", False):
             yield _table([[cell.text for cell in row.cells] for row in shape.table.rows])
 
@@ -140,8 +140,8 @@ def _xlsx(file: io.BytesIO) -> Office:
     workbook = load_workbook(file, read_only=True, data_only=True)
     try:
         sheets = [
-            (str(sheet.title), rows_as_list(sheet.iter_rows(values_only=True)))
-            for sheet in workbook.worksheets
+            (f"Sheet {n}: {_line(sheet.title)}", rows_as_list(sheet.iter_rows(values_only=True)))
+            for n, sheet in enumerate(workbook.worksheets, 1)
         ]
         return _described(
             "\n\n".join(f"# {name}\n\n{rows}" for name, rows in sheets if rows),
@@ -177,6 +177,11 @@ def _described(content: str, about: Any) -> Office:
     author = getattr(about, "author", None) or getattr(about, "creator", None)
     author = None if author in ("python-docx", "openpyxl") else author
     return Office(content=content, title=_line(about.title), metadata=_kept({"author": author}))
+
+
+def _no_heading(text: str) -> str:
+    """Return the text of a page in which no line passes for the heading of another page."""
+    return re.sub(r"(?m)^(?=# (?:Page|Slide|Sheet) \d)", r"\\", text)
 
 
 def _kept(values: Mapping[str, object]) -> dict[str, str]:

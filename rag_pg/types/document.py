@@ -11,6 +11,17 @@ from uuid import UUID
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Original:
+    """The file that a document was made from. sha256: of its bytes, in hexadecimal digits."""
+
+    file_name: str
+    media_type: str
+    size: int
+    sha256: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Loaded:
     """A file turned into text. `removed` counts NUL and undecodable characters taken out."""
 
@@ -22,6 +33,7 @@ class Loaded:
     language: str | None = None
     removed: int = 0
     notes: Sequence[str] = ()  # what was left out, and why
+    original: Original | None = None  # the file, where it is one document
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -300,6 +300,16 @@ duplicates  whether chunks of equal text are all returned
 boosts  factors by metadata, applied in order
 ef_search  breadth of the walk in the vector index; NULL: chosen
 result_offset  hits that are skipped, for the next page$$),
+('originals',
+ 'The files that documents were made from, where they are kept.',
+$$collection_id  of the document
+document_id  of the document
+file_name  as it was given
+media_type  of the file
+size  in bytes, at most 100,000,000
+sha256  of the bytes
+data  the file
+kept_at  when it was stored$$),
 ('keyword_changes',
  'Chunks written or deleted since the last merge.
 A merge takes them away. Writers append here and touch nothing else, so they never wait for one

@@ -117,6 +117,9 @@ BEGIN
     END IF;
     _given := _metadata;
     _metadata := rag._effective_metadata(_given, _before.enriched);
+    IF text_changed THEN
+        PERFORM rag._delete_originals(_collection_id, ARRAY[saved_id]);
+    END IF;
     _version := _before.version + text_changed::integer;
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
@@ -260,6 +263,7 @@ BEGIN
     IF _document_ids = '{}' THEN
         RETURN 0;
     END IF;
+    PERFORM rag._delete_originals(_collection.collection_id, _document_ids);
     DELETE FROM rag.documents AS d
     WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids);
     _chunk_ids := ARRAY(

@@ -164,7 +164,7 @@ def test_sheets_are_lists_of_rows_that_name_their_columns() -> None:
     file = io.BytesIO()
     workbook.save(file)
     assert read("staff.xlsx", file.getvalue()).content == (
-        "# Staff\n\n- Name: Ann; Since: 2024-05-01; x\n- Name: Bob; Since: 3\n"
+        "# Sheet 1: Staff\n\n- Name: Ann; Since: 2024-05-01; x\n- Name: Bob; Since: 3\n"
         "- Name: Eve; Since: 2024-05-01 09:30:00"
     )
 

@@ -86,6 +86,9 @@ WORKS = {
     "auto_weight.cosine_lead": "0.1",
     "auto_weight.keyword_lead": "0.2",
     "block_provider.seconds": "1",
+    "keep_original.data": "'a file'",
+    "keep_original.file_name": "'d1.txt'",
+    "keep_original.media_type": "'text/plain'",
     "check_citation.quote": "'a quotation of fish'",
     "boost.boosts": """'[{"filter": {"n": 2}, "multiply": 2}]'""",
     "compile_filter.metadata_filter": sql_calls.FILTER,
@@ -150,6 +153,7 @@ RECORDS = [
 ARRAYS = ["'{}'", "'{NULL}'"]
 HOSTILE: dict[str, list[str]] = {
     "text": TEXTS,
+    "bytea": ["NULL", "''"],
     "text[]": [*ARRAYS, "'{\"\"}'", "'{{a,b},{c,d}}'", "'{{nope}}'"],
     "integer": NUMBERS,
     "integer[]": [*ARRAYS, "'{-1,2147483647}'", "'{{1,2},{3,4}}'", "'[5:6]={1,2}'"],

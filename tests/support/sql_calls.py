@@ -56,6 +56,11 @@ CALLS: dict[str, tuple[str, str]] = {
             jsonb_build_array(jsonb_build_object('query', 'fish',
             'embeddings', jsonb_build_object({ACTIVE}::text, '[1, 0, 0]'::jsonb))))""",
     ),
+    "get_original": ("reader", "SELECT count(*) FROM rag.get_original('docs', 'd1')"),
+    "keep_original": (
+        "writer",
+        "SELECT rag.keep_original('docs', 'd1', 'd1.txt', 'a file', 'text/plain')",
+    ),
     "check_citation": (
         "reader",
         f"SELECT * FROM rag.check_citation('docs', {CHUNK}, 'a quotation of fish')",
