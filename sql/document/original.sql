@@ -48,10 +48,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.keep_original(text, text, text, bytea, text) IS
-$$Keep the file that a document was made from, at most 100,000,000 bytes. False: it was kept already.
+$$Keep the file that a document was made from, at most 100,000,000 bytes.
 
-It goes with the document, and when its text changes; who may not read the document cannot read it.
-rag.get_original gives it back.$$;
+False: it was kept already. It goes with the document, and when its text changes; who may not read
+the document cannot read it. rag.get_original gives it back.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_original(collection text, uri text)
