@@ -69,6 +69,8 @@ def mcp(
         )
     keys = None if key_file is None else KeyVerifier(read_keys(key_file))
     with open_client(dsn) as rag:
+        for name in collections or ():
+            rag.info(name)
         server = make_server(
             rag,
             collections=collections or None,

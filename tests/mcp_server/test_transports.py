@@ -225,3 +225,30 @@ def test_nothing_but_the_protocol_is_on_stdout(notes: Rag) -> None:
     rest, errors = process.communicate(timeout=20)
     assert process.returncode == 0 and rest == "" and "Traceback" not in errors
     assert "valve" in json.dumps(answers[-1])
+
+
+def test_a_collection_that_is_not_there_is_told_before_anything_is_served(
+    notes: Rag, tmp_path: Path
+) -> None:
+    done = command_line.run(
+        "mcp", "-c", "nots", environment=environment(notes), cwd=tmp_path, input=""
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("error: there is no collection 'nots'; collections here: notes")
+
+
+def test_without_the_library_the_extra_is_named(tmp_path: Path, notes: Rag) -> None:
+    program = (
+        "import sys; sys.modules['mcp'] = None; sys.argv = ['rag-pg', 'mcp'];"
+        " from rag_pg.cli.app import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment(notes),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert done.stderr.endswith('pip install "rag-pg[mcp]"\n')
