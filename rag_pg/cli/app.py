@@ -21,6 +21,7 @@ from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
+from rag_pg.cli.structured import aggregate, fields, views
 from rag_pg.cli.terminal import write, write_message
 from rag_pg.cli.usage import usage
 from rag_pg.cli.worker import worker
@@ -88,6 +89,8 @@ GROUPS = {
         delete,
         count,
         facets,
+        fields,
+        aggregate,
         describe,
         index_field,
         drop,
@@ -99,4 +102,5 @@ for group, commands in GROUPS.items():
     for command in commands:
         app.command(command.__name__.replace("_", "-"), rich_help_panel=group)(command)
 app.add_typer(evaluation, name="eval", rich_help_panel="Evaluation")
+app.add_typer(views, name="views", rich_help_panel="Documents")
 app.add_typer(db, name="db", rich_help_panel="Database")

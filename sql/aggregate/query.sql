@@ -75,10 +75,10 @@ BEGIN
             'or name a group';
     END IF;
     FOR _name, _wanted IN SELECT a.key, a.value FROM jsonb_each(aggregates) AS a LOOP
-        IF _name ~ E'^-|^$|[.$\\\\]' OR length(_name) > 63 OR _name = ANY (group_by) THEN
+        IF _name ~ '^-|^$' OR length(_name) > 63 OR _name = ANY (group_by) THEN
             RAISE EXCEPTION '% cannot be the name of an aggregate', quote_literal(left(_name, 100))
-            USING ERRCODE = 'RG004', HINT = 'use up to 63 characters, no dot, dollar sign or '
-                'backslash, no - in front, and no name of a group';
+            USING ERRCODE = 'RG004', HINT = 'use up to 63 characters without - in front, and no '
+                'name of a group';
         END IF;
         IF jsonb_typeof(_wanted) <> 'object' OR NOT jsonb_path_exists(_wanted, 'strict $ ?
             (@.keyvalue().key == "count" || @.keyvalue().key == "count_distinct" ||
@@ -91,15 +91,7 @@ BEGIN
                 'max, and what it is of: {"sum": "amount"}; {"count": "*"} counts all';
         END IF;
     END LOOP;
-    FOREACH _name IN ARRAY rag._filter_names(having_filter, 1) LOOP
-        IF NOT aggregates ? _name THEN
-            RAISE EXCEPTION 'having_filter names %, which is no aggregate',
-                quote_literal(left(_name, 100))
-            USING ERRCODE = 'RG004', HINT = coalesce('the aggregates: ' || (
-                SELECT string_agg(a.key, ', ' ORDER BY a.key)
-                FROM jsonb_object_keys(aggregates) AS a (key)), 'there are none');
-        END IF;
-    END LOOP;
+    PERFORM rag._having_filter(having_filter, aggregates, 1);
     FOREACH _name IN ARRAY order_by LOOP
         IF NOT (aggregates ? _name OR aggregates ? substr(_name, 2) AND starts_with(_name, '-')
             OR _name = ANY (group_by)
@@ -119,33 +111,45 @@ $$Error RG004 for aggregates, groups, a filter of groups or an order that are no
 rag.aggregate_documents describes them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._filter_names(wanted jsonb, depth integer)
-RETURNS text[]
+CREATE OR REPLACE FUNCTION rag._having_filter(wanted jsonb, aggregates jsonb, depth integer)
+RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _names text[] := '{}';
+    _filter jsonb := '{}';
     _key text;
     _value jsonb;
 BEGIN
     PERFORM rag._check_depth(depth);
     IF jsonb_typeof(wanted) = 'array' THEN
-        FOR _value IN SELECT a.value FROM jsonb_array_elements(wanted) AS a LOOP
-            _names := _names || rag._filter_names(_value, depth + 1);
-        END LOOP;
-    ELSIF jsonb_typeof(wanted) = 'object' THEN
-        FOR _key, _value IN SELECT o.key, o.value FROM jsonb_each(wanted) AS o LOOP
-            _names := _names || CASE WHEN _key IN ('$and', '$or', '$not')
-                THEN rag._filter_names(_value, depth + 1) ELSE ARRAY[_key] END;
-        END LOOP;
+        RETURN (SELECT coalesce(jsonb_agg(rag._having_filter(a.value, aggregates, depth + 1)
+                    ORDER BY a.position), '[]')
+                FROM jsonb_array_elements(wanted) WITH ORDINALITY AS a (value, position));
+    ELSIF jsonb_typeof(wanted) <> 'object' THEN
+        RETURN wanted;
     END IF;
-    RETURN _names;
+    FOR _key, _value IN SELECT o.key, o.value FROM jsonb_each(wanted) AS o LOOP
+        IF aggregates ? _key THEN
+            _filter := _filter || jsonb_build_object(rag._field_name(ARRAY[_key]), _value);
+        ELSIF _key IN ('$and', '$or', '$not') THEN
+            _filter := _filter || jsonb_build_object(_key,
+                rag._having_filter(_value, aggregates, depth + 1));
+        ELSE
+            RAISE EXCEPTION 'having_filter names %, which is no aggregate',
+                quote_literal(left(_key, 100))
+            USING ERRCODE = 'RG004', HINT = coalesce('the aggregates: ' || (
+                SELECT string_agg(a.key, ', ' ORDER BY a.key)
+                FROM jsonb_object_keys(aggregates) AS a (key)), 'there are none');
+        END IF;
+    END LOOP;
+    RETURN _filter;
 END
 $$;
 
-COMMENT ON FUNCTION rag._filter_names(jsonb, integer) IS
-$$The keys of a filter that are neither $and, $or nor $not, as they are written.$$;
+COMMENT ON FUNCTION rag._having_filter(jsonb, jsonb, integer) IS
+$$A filter over the names of aggregates as one over metadata, where a dot in a name is escaped.
+aggregates: an object with these names. Error RG004 for any other name.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._group_sql(expression text, type text, part text)
@@ -312,7 +316,9 @@ BEGIN
         condition,
         (SELECT ' GROUP BY ' || string_agg(format('m%s.value', g), ', ')
          FROM generate_series(1, jsonb_array_length(groups)) AS g),
-        coalesce((rag.compile_filter(NULL, having_filter)).condition, 'true'),
+        coalesce((rag.compile_filter(NULL, rag._having_filter(having_filter, (
+            SELECT coalesce(jsonb_object_agg(a.term ->> 'name', true), '{}')
+            FROM jsonb_array_elements(aggregates) AS a (term)), 1))).condition, 'true'),
         ' ORDER BY ' || _order, result_limit);
 END
 $$;

@@ -257,7 +257,7 @@ def test_dates_between_two_days_by_month_and_the_next_one(prepared: Connection) 
         ("""'{"a": {"sum": "$uri"}}'""", "RG004", "'.uri' has no sum: it is of type text"),
         ("""'{"a": {"sum": "txt"}}'""", "RG004", "'txt' has no sum: it is of type text"),
         ("""'{"a": {"count": "$nope"}}'""", "RG004", "unknown operator or column"),
-        ("""'{"a.b": {"count": "*"}}'""", "RG004", "cannot be the name"),
+        ("""'{"-a": {"count": "*"}}'""", "RG004", "cannot be the name"),
         ("""'{"a": {"count": "*"}}', '{a}'""", "RG004", "cannot be the name"),
         ("""'{"a": {"count": "*"}}', '{n,n}'""", "RG004", "group_by names 'n' twice"),
         ("""'{"a": {"count": "*"}}', '{month($title)}'""", "RG004", "has no month"),

@@ -1,0 +1,134 @@
+"""Structured questions from Python and from the command line."""
+
+import datetime
+import json
+import logging
+import os
+from pathlib import Path
+
+import psycopg
+import pytest
+from app_orders import make_orders
+from command_line import run
+
+from rag_pg import InvalidQuery, NotFound, Rag, RagError
+from rag_pg.errors import StatementCanceled
+
+CONTRACTS = [
+    {"uri": f"c{n}", "content": f"contract {n}",
+     "metadata": {"party": party, "amount": n * 10, "signed": f"2024-0{1 + n % 3}-15"}}
+    for n, party in enumerate(["Müller GmbH", "Hall Ltd", "Hall Ltd", "Brush & Co"])
+]  # fmt: skip
+
+
+def test_python_describes_aggregates_and_finds(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(*CONTRACTS, wait=False)
+    fields = {one.field: one for one in docs.describe_metadata()}
+    assert (fields["amount"].type, fields["amount"].maximum) == ("numeric", 30)
+    assert (fields["signed"].type, fields["signed"].minimum) == ("timestamptz", "2024-01-15")
+    assert docs.aggregate_documents(
+        {"total": {"sum": "amount"}},
+        group_by=["party"],
+        filter={"signed": {"$gte": datetime.date(2024, 1, 1)}},
+        having={"total": {"$gte": 10}},
+        order_by=["-total"],
+    ) == [{"party": "Brush & Co", "total": 30}, {"party": "Hall Ltd", "total": 30}]
+    with pytest.raises(InvalidQuery, match="no aggregate"):
+        docs.aggregate_documents({"n": {"count": "*"}}, having={"m": 1})
+
+
+@pytest.mark.parametrize(
+    ("query", "best", "least"),
+    [
+        ("Müller GmbH", "Müller GmbH", 1.0),
+        ("muller gmbh", "Müller GmbH", 0.95),
+        ("MÜLL", "Müller GmbH", 0.8),
+        ("gmbh", "Müller GmbH", 0.7),
+        ("Co Brush", "Brush & Co", 0.7),
+        ("brush and co", "Brush & Co", 0.2),
+        ("Hal Ldt", "Hall Ltd", 0.2),
+        ("ruch", "Brush & Co", None),
+    ],
+)
+def test_a_name_is_found_however_it_is_written(
+    rag: Rag, query: str, best: str, least: float | None
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(*CONTRACTS, wait=False)
+    found = docs.find_values("party", query)
+    if least is None:
+        assert all(one.similarity < 0.5 for one in found)
+    else:
+        assert found[0].value == best and found[0].similarity >= least
+
+
+def test_a_views_timeout_ends_a_query_and_nothing_else(
+    rag: Rag, connection: psycopg.Connection[object]
+) -> None:
+    connection.execute(
+        "CREATE SCHEMA app; CREATE VIEW app.slow AS SELECT pg_sleep(30) IS NULL AS x"
+    )
+    second = datetime.timedelta(milliseconds=200)
+    assert rag.expose_view("app.slow", "Slow", timeout=second) == "slow"
+    for _ in range(2):
+        with pytest.raises(StatementCanceled):
+            rag.query_view("slow")
+    assert rag.database._scalar("SHOW statement_timeout") == "0"
+    shorter = rag.database.with_settings({"statement_timeout": "50ms"})
+    assert shorter._scalar("SELECT rag._view_timeout('slow')") == "50"
+    connection.execute("SET statement_timeout = 100")  # as a program without Python does it
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        connection.execute("SELECT rag.query_view('slow')")
+
+
+def test_views_are_exposed_asked_and_hidden(
+    rag: Rag, connection: psycopg.Connection[object], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = make_orders(connection)
+    connection.execute("CREATE VIEW app.touching AS SELECT app.touch() AS x")
+    with caplog.at_level(logging.WARNING):
+        rag.expose_view("app.touching", "Touches")
+    assert "app.touch(), which is volatile" in caplog.text
+    with pytest.raises(InvalidQuery, match="writes when it is read"):
+        rag.query_view("touching")
+    rag.expose_view("app.sales", "An order", column_descriptions={"qty": "pieces"})
+    (sales, _) = rag.list_views()
+    by_name = {column.name: column for column in sales.columns}
+    assert by_name["qty"].description == "pieces" and sales.rights == "caller"
+    assert by_name["state"].labels == ["new", "paid", "sent"]
+    day = datetime.date(2024, 2, 1)
+    found = rag.query_view("sales", columns=["id"], filter={"day": {"$gte": day}}, order_by=["id"])
+    assert [row["id"] for row in found] == [r["id"] for r in rows if r["day"] and r["day"] >= day]
+    assert rag.hide_view("sales") and not rag.hide_view("sales")
+    with pytest.raises(NotFound, match="there is no view 'sales'"):
+        rag.query_view("sales")
+    with pytest.raises(RagError, match="no name of a view"):
+        rag.expose_view("sales", "An order")
+
+
+def test_the_command_line_asks_structured_questions(
+    rag: Rag, dsn: str, connection: psycopg.Connection[object], tmp_path: Path
+) -> None:
+    rag.collection("docs", model="hash:32").add(*CONTRACTS, wait=False)
+    make_orders(connection)
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith("RAG_PG_")
+    } | {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path)}
+
+    def output(*arguments: str) -> str:
+        done = run(*arguments, environment=environment, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert output("aggregate", "count", "sum:amount", "--by", "party", "--order-by", "-sum:amount",
+                  "--having", '{"sum:amount": {"$gt": 0}}') == (
+        "Brush & Co\t1\t30\nHall Ltd\t2\t30\n")  # fmt: skip
+    assert "amount\tnumeric\t4\t4\t0\t30\t" in output("fields")
+    assert json.loads(output("fields", "--json").splitlines()[0])["field"] == "amount"
+    assert "exposed as sales" in output("views", "expose", "app.sales", "An order")
+    assert output("views", "list").startswith("sales\tAn order\tid integer, customer text")
+    assert output("views", "query", "sales", "--column", "id", "--filter", "id=5") == "5\n"
+    counted = output("views", "query", "sales", "count", "--by", "state", "--json")
+    assert sum(json.loads(line)["count"] for line in counted.splitlines()) == 60
+    assert "is hidden" in output("views", "hide", "sales")
