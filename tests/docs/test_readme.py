@@ -174,7 +174,7 @@ def test_commands_shown_are_commands_that_exist(page: str) -> None:
         words = shlex.split(line)[1:]
         if words == ["--help"]:
             continue
-        name = " ".join(words[:2]) if words[0] == "db" else words[0]
+        name = " ".join(words[:2]) if words[0] in ("db", "views") else words[0]
         assert name in COMMANDS, line
         try:
             COMMANDS[name].make_context(name, words[len(name.split()) :])
