@@ -139,7 +139,7 @@ def test_a_caller_of_rag_ask_reads_no_views_by_the_workers_rights(
         settings = Settings(home=shop.settings.home, llm="openai:fake")
         embedders = {"hash": lambda name: shop.collection("docs").embedder}
         with Rag(dsn, settings=settings, embedders=embedders) as worker:
-            asked = {"question": "Who?", "limit": 8, "filter": {}}
+            asked = {"question": "Who?", "limit": 8, "filter": {}, "timeout": 60}
             worker._answer_ask("docs", {**asked, "options": {"strategy": "agent"}})
         offered = [tool["function"]["name"] for tool in model.requests[0].body["tools"]]
     assert "aggregate" in offered and "view_orders" not in offered

@@ -6,23 +6,20 @@ only what checks arguments is kept.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shlex
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
+from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS, Connection, http_transport
 from rag_pg.answer.tools.schema import check_tool
 from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
-CONNECT_SECONDS = 20.0
 MOST_TOOLS = 50
 DESCRIPTION_CHARACTERS = 500
 _ARGUMENT_CHARACTERS = 100  # of an argument's description
@@ -72,7 +69,7 @@ class McpTools:
         self._only = None if only is None else frozenset(only)
         self._timeout = timeout
         self._lock = threading.Lock()
-        self._connection: _Connection | None = None
+        self._connection: Connection | None = None
 
     def __enter__(self) -> McpTools:
         return self
@@ -176,7 +173,7 @@ class McpTools:
             connection = self._connection
         return connection.call(method, *args, **options)
 
-    def _connect(self) -> _Connection:
+    def _connect(self) -> Connection:
         try:
             import mcp
         except ImportError as exc:
@@ -184,7 +181,7 @@ class McpTools:
                 'tools of MCP servers need the extra mcp: pip install "rag-pg[mcp]"'
             ) from exc
         try:
-            return _Connection(mcp.Client(self._transport(), read_timeout_seconds=CONNECT_SECONDS))
+            return Connection(mcp.Client(self._transport(), read_timeout_seconds=CONNECT_SECONDS))
         except Exception as exc:
             raise RagError(f"cannot connect to {self.shown_server}: {_told(exc)}") from exc
 
@@ -200,59 +197,7 @@ class McpTools:
             return StdioServerParameters(command=command, args=arguments, env=environment)
         if not self._headers:
             return self._server
-        return _http_transport(self._server, self._headers)
-
-
-class _Connection:
-    """An open client in the event loop of a thread of its own, which no exit of the program waits
-    for. Raises: what connecting raises."""
-
-    def __init__(self, client: Any) -> None:
-        self._client = client
-        self._ready: Future[asyncio.AbstractEventLoop] = Future()
-        self._stop: asyncio.Event | None = None
-        self._thread = threading.Thread(
-            target=asyncio.run, args=(self._run(),), name="rag-pg-mcp", daemon=True
-        )
-        self._thread.start()
-        self._loop = self._ready.result()
-
-    async def _run(self) -> None:
-        self._stop = asyncio.Event()
-        try:
-            async with self._client:
-                self._ready.set_result(asyncio.get_running_loop())
-                await self._stop.wait()
-        except Exception as exc:
-            if not self._ready.done():
-                self._ready.set_exception(exc)  # else it broke, which the next call meets
-
-    def call(self, method: str, *args: Any, **options: Any) -> Any:
-        """Return what a method of the client returns."""
-
-        async def call() -> Any:
-            return await getattr(self._client, method)(*args, **options)
-
-        if not self._thread.is_alive():
-            raise ConnectionError("the connection is closed")
-        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
-
-    def close(self) -> None:
-        if self._stop is not None and self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(CONNECT_SECONDS)
-
-
-@asynccontextmanager
-async def _http_transport(url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with (
-        httpx2.AsyncClient(headers=headers, timeout=CONNECT_SECONDS) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
+        return http_transport(self._server, self._headers)
 
 
 def _check_server(server: str) -> None:
