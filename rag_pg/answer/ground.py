@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.freshness import find_freshness
+from rag_pg.answer.markers import without_false_markers
 from rag_pg.answer.statements import (
     Statement,
     Unsupported,
@@ -20,7 +21,7 @@ from rag_pg.answer.tools import unfounded_figures
 from rag_pg.answer.write import not_found
 from rag_pg.types import PROVEN, Answer, CheckedQuote, Citation
 
-SHORTEST = 12  # characters of a quotation that proves something
+OWN_WORDS = ("extractive", "metadata")  # models of answers that are the documents' own text
 _QUOTED = re.compile(r"[\"“”„«]([^\"“”„«»]{12,1000})[\"“”»]")
 
 
@@ -49,11 +50,13 @@ def ground_answer(
     Args:
         is_judged: another has judged the statements, or they are the documents' own words.
     """
+    if answer.model not in OWN_WORDS:
+        answer = _without_false_markers(answer, context)
     if not answer.found or not (answer.citations or answer.tool_results):
         return answer
     by_number = {citation.number: citation for citation in answer.citations}
     results = {result.number: result.text for result in answer.tool_results}
-    own_words = answer.model == "extractive"
+    own_words = answer.model in OWN_WORDS
     grounded: list[_Grounded] = [
         _ground(statement, by_number, results, context, own_words)
         for statement in read_statements(answer.text)
@@ -68,6 +71,16 @@ def ground_answer(
     if not (is_judged or own_words):
         wrong = {n for n, one in enumerate(grounded) if _is_wrong(one)}
     return _treated(answer, grounded, wrong, unsupported, context)
+
+
+def _without_false_markers(answer: Answer, context: AnswerContext) -> Answer:
+    numbers = {citation.number for citation in answer.citations}
+    numbers |= {result.number for result in answer.tool_results}
+    text = without_false_markers(answer.text, numbers)
+    if text == answer.text:
+        return answer
+    context.note("taken out of the answer: what looks like a citation and is none")
+    return replace(answer, text=text)
 
 
 def _ground(
