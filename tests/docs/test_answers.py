@@ -85,7 +85,10 @@ def test_its_program_and_its_sql_run(
             answering(rag),
             psycopg.connect(dsn, autocommit=True) as connection,
         ):
-            (statement,) = blocks("sql")
+            check, statement = blocks("sql")
+            chunk = "(SELECT min(chunk_id) FROM rag.chunks WHERE content LIKE '%thirty%')"
+            found = connection.execute(check.replace("1", chunk, 1).rstrip(";\n").encode())
+            assert found.fetchone()[0] == "exact"  # type: ignore[index]
             row = connection.execute(statement.strip().rstrip(";").encode()).fetchone()
             asked = {
                 name: connection.execute(
