@@ -87,8 +87,9 @@ def test_its_program_and_its_sql_run(
         ):
             check, statement = blocks("sql")
             chunk = "(SELECT min(chunk_id) FROM rag.chunks WHERE content LIKE '%thirty%')"
-            found = connection.execute(check.replace("1", chunk, 1).rstrip(";\n").encode())
-            assert found.fetchone()[0] == "exact"  # type: ignore[index]
+            call = check.replace("1", chunk, 1).rstrip(";\n")
+            (proof,) = connection.execute(call.encode()).fetchall()
+            assert proof[0] == "exact"
             row = connection.execute(statement.strip().rstrip(";").encode()).fetchone()
             asked = {
                 name: connection.execute(
