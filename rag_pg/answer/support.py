@@ -20,6 +20,7 @@ ENOUGH_MEANING = 0.5  # see `similarity`
 LEAST_WORDS = 2  # content words; a shorter statement ("Yes.") is not judged
 COPIED = 0.6  # share of words from which on a negation on one side alone contradicts
 SENTENCES = 3  # of a source, that support a statement together
+BESIDE = 0.3  # share of words from which on a further sentence supports a statement too
 FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in its score
 
 _NEGATION = re.compile(
@@ -132,7 +133,8 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
         of_figures = len(figures & has) / len(figures) if figures else 0.0
         return _share(asked, sentence.text) + FIGURES * of_figures
 
-    return sorted(sentences, key=lambda s: (-score(s), s.start))[:SENTENCES]
+    ranked = sorted(sentences, key=lambda s: (-score(s), s.start))[:SENTENCES]
+    return [s for n, s in enumerate(ranked) if not n or _share(asked, s.text) >= BESIDE]
 
 
 def _share(asked: Sequence[str], text: str) -> float:
