@@ -15,7 +15,7 @@ from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
-from rag_pg.cli.enrich import enrich
+from rag_pg.cli.enrich import contexts, enrich, extract
 from rag_pg.cli.eval import evaluation
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
@@ -96,7 +96,19 @@ GROUPS = {
         drop,
     ),
     "Search": (search, ask, mcp, demo),
-    "Work": (worker, status, usage, jobs, doctor, reembed, rechunk, enrich, spaces),
+    "Work": (
+        worker,
+        status,
+        usage,
+        jobs,
+        doctor,
+        reembed,
+        rechunk,
+        spaces,
+        enrich,
+        extract,
+        contexts,
+    ),
 }
 for group, commands in GROUPS.items():
     for command in commands:

@@ -15,16 +15,24 @@ from rag_pg.cli.options import (
     Json,
     open_client,
     open_collection,
+    parsed_object,
     print_json,
     write_result,
 )
 from rag_pg.cli.terminal import Column, write, write_message, write_table
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Enrichment, RulePreview
+from rag_pg.types import Enrichment, EnrichmentEstimate, RulePreview
+
+Chosen = Annotated[str, typer.Argument(help="Which collection.")]
+Model = Annotated[
+    str | None, typer.Option(help="The language model; default RAG_PG_HELPER_LLM, else RAG_PG_LLM.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Begin without asking whether the cost is right.")]
+Wait = Annotated[bool, typer.Option(help="Work now, or leave it to workers.")]
 
 
 def enrich(
-    collection: Annotated[str, typer.Argument(help="Which collection.")],
+    collection: Chosen,
     rules: Annotated[
         str | None, typer.Option(help="The rules: a JSON file, or a JSON array. [] removes all.")
     ] = None,
@@ -32,7 +40,7 @@ def enrich(
         bool, typer.Option("--dry-run", help="Only show what each rule would find.")
     ] = False,
     documents: Annotated[int, typer.Option(help="How many documents --dry-run looks at.")] = 100,
-    wait: Annotated[bool, typer.Option(help="Work now, or leave it to workers.")] = True,
+    wait: Wait = True,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -45,24 +53,89 @@ def enrich(
         elif wanted is None:
             print_enrichment(target.enrichment(), json_)
         else:
-            count = target.set_enrichment(wanted, wait=wait)
-            state = "enriched" if wait else "queued"
-            message = f"{count_of(count, 'document')} {state}"
-            write_result(
-                message if count else "the rules are these already",
-                json_,
-                collection=collection,
-                documents=count,
-            )
+            write_count(target.set_enrichment(wanted, wait=wait), wait, json_, collection)
+
+
+def extract(
+    collection: Chosen,
+    fields: Annotated[
+        str, typer.Option(help="The fields: a JSON file, or a JSON object. {} removes all.")
+    ],
+    model: Model = None,
+    yes: Yes = False,
+    wait: Wait = True,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Let a language model read metadata out of documents. Tells the cost before it begins."""
+    example = """'{"author": {"type": "text"}}'"""
+    text = fields if fields.lstrip().startswith(("{", "[")) else read_text(fields, "the fields")
+    wanted: Mapping[str, Any] = parsed_object(text, "the fields", example)
+    with open_client(dsn) as rag:
+        target = open_collection(rag, collection)
+        if wanted:
+            confirm_cost(target.estimate_extraction(wanted, model), yes)
+        count = target.set_extraction(wanted, model=model, wait=wait)
+    write_count(count, wait, json_, collection)
+
+
+def contexts(
+    collection: Chosen,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the contexts.")] = False,
+    model: Model = None,
+    yes: Yes = False,
+    wait: Wait = True,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Let a language model write a context for each chunk. Tells the cost before it begins."""
+    with open_client(dsn) as rag:
+        target = open_collection(rag, collection)
+        if not remove:
+            confirm_cost(target.estimate_contexts(model), yes)
+        count = target.set_contexts(not remove, model=model, wait=wait)
+    write_count(count, wait, json_, collection)
+
+
+def confirm_cost(estimate: EnrichmentEstimate, yes: bool) -> None:
+    """Say what it will cost, on stderr, and ask whether to begin."""
+    price = "at a price that is not known" if estimate.cost is None else f"${estimate.cost:.2f}"
+    write_message(
+        f"{estimate.model}: {count_of(estimate.calls, 'call')}, about"
+        f" {estimate.prompt_tokens:,} tokens to read and {estimate.answer_tokens:,} to write,"
+        f" {price}"
+    )
+    if estimate.repeated_tokens:
+        write_message(
+            f"{estimate.repeated_tokens:,} of them repeat a document, which costs less where the"
+            " provider caches prompts"
+        )
+    write_message("documents that are put later cost as well; rag.set_budget bounds it")
+    if not yes:
+        typer.confirm("Begin?", abort=True, err=True)
+
+
+def write_count(count: int, wait: bool, as_json: bool, collection: str) -> None:
+    done = f"{count_of(count, 'document')} {'done' if wait else 'queued'}"
+    write_result(
+        done if count else "it is set like this already",
+        as_json,
+        collection=collection,
+        documents=count,
+    )
+
+
+def read_text(path: str, what: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"cannot read {what}: {exc}") from exc
 
 
 def parsed_rules(text: str) -> Sequence[Mapping[str, Any]]:
     """Read rules: a JSON array, or the file that holds one. Raises: InvalidInput."""
     if not text.lstrip().startswith(("[", "{")):
-        try:
-            text = Path(text).read_text(encoding="utf-8")
-        except (OSError, ValueError) as exc:
-            raise InvalidInput(f"cannot read the rules: {exc}") from exc
+        text = read_text(text, "the rules")
     example = """write them like '[{"field": "phase", "pattern": "^Phase: (.+)$"}]'"""
     try:
         found = json.loads(text)

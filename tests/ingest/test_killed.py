@@ -13,7 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from fakes import HashEmbedder
+from fakes import Call, HashEmbedder, ScriptedLLM
 from paths import SUPPORT
 from psycopg.conninfo import conninfo_to_dict
 
@@ -67,7 +67,7 @@ def open_rag(dsn: str, folder: str) -> Rag:
 
 def add(dsn: str, folder: str) -> None:
     with open_rag(dsn, folder) as rag:
-        rag.collection("docs", model="hash:32").add(Path(folder))
+        rag.collection("docs", model="hash:32", chunking=CHUNKING).add(Path(folder))
 
 
 def add_chunks(dsn: str, folder: str) -> None:
@@ -96,13 +96,28 @@ def drop(dsn: str, folder: str) -> None:
         rag.database.remove_dropped()
 
 
+def enrich(dsn: str, folder: str) -> None:
+    def reply(call: Call) -> str:
+        return '{"author": "Ada"}' if call.schema else f"Of {len(call.prompt)} characters."
+
+    with open_rag(dsn, folder) as rag:
+        docs = rag.collection("docs")
+        docs.set_enrichment([{"field": "fish", "pattern": "fish", "scope": "chunk"}], wait=False)
+        docs.set_extraction({"author": {"type": "text"}}, wait=False)
+        docs.set_contexts(wait=False)
+        worker = rag.worker(llm_of=lambda name: ScriptedLLM(reply, cites_by_key=False))
+        while worker.drain():
+            pass
+
+
 def upgrade(dsn: str, folder: str) -> None:
     schema.upgrade(dsn)
 
 
 CALLS: dict[str, Callable[[str, str], None]] = {
-    call.__name__: call for call in (add, add_chunks, sync, reembed, drop, upgrade)
+    call.__name__: call for call in (add, add_chunks, sync, reembed, enrich, drop, upgrade)
 }
+CHUNKING = {"max_tokens": 128}  # which leaves room for contexts
 OLD = {"a.md": "Old fish. ", "gone.md": "Gone.", "c.md": "C."}
 NEW = {"a.md": "New fish. ", "new.md": "New.", "c.md": "C."}
 for files in (OLD, NEW):  # several chunks
@@ -159,6 +174,12 @@ LEFT JOIN rag.embeddings AS e ON e.space_id = s.space_id AND e.chunk_id = c.chun
 WHERE k.dropped_at IS NULL"""
 
 
+ENRICHED = """
+SELECT c.metadata, c.context IS NOT NULL, c.context_source IS NOT NULL, count(*)
+FROM rag.chunks AS c JOIN rag.collections AS k USING (collection_id)
+WHERE k.dropped_at IS NULL GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"""
+
+
 def seen(dsn: str) -> list[Any]:
     with psycopg.connect(dsn) as connection:
         return connection.execute(SEEN).fetchall()
@@ -168,7 +189,8 @@ def final(dsn: str) -> list[Any]:
     """What is there in the end, without what depends on the way."""
     with psycopg.connect(dsn) as connection:
         jobs = connection.execute("SELECT count(*) FROM rag.jobs").fetchall()
-        return [*seen(dsn), *connection.execute(VECTORS).fetchall(), *jobs]
+        enriched = connection.execute(ENRICHED).fetchall()
+        return [*seen(dsn), *connection.execute(VECTORS).fetchall(), *enriched, *jobs]
 
 
 class Trial:
