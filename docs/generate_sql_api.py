@@ -37,6 +37,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "alter_collection",
             "collection_version",
             "set_chunking",
+            "preset_chunking",
             "drop_collection",
             "drop_vector_index",
             "build_vector_index",

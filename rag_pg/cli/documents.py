@@ -46,6 +46,10 @@ def add(
         str | None,
         typer.Option(help='Chunking of a new collection, as JSON: \'{"method": "sentence"}\'.'),
     ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(help="Chunking for documentation, code, conversations or papers."),
+    ] = None,
     metadata: Annotated[
         list[str] | None,
         typer.Option(help="Metadata of every document: lang=en, or a JSON object; repeatable."),
@@ -71,7 +75,9 @@ def add(
     keys = _pairs(map_)
     about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
     with open_client(dsn) as rag:
-        target = rag.collection(collection, model=model, language=language, chunking=cut)
+        target = rag.collection(
+            collection, model=model, language=language, chunking=cut, preset=preset
+        )
         with show_progress() as progress, interruptible(rag, collection):
             report = target.add(
                 *_sources(paths, uri),

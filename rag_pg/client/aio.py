@@ -92,6 +92,7 @@ class AsyncRag:
         dimensions: int | None = None,
         chunking: Mapping[str, Any] | None = None,
         index_options: Mapping[str, Any] | None = None,
+        preset: str | None = None,
     ) -> AsyncCollection:
         """See Rag.collection."""
         opened = await self.run(
@@ -103,6 +104,7 @@ class AsyncRag:
             dimensions=dimensions,
             chunking=chunking,
             index_options=index_options,
+            preset=preset,
         )
         return AsyncCollection(self, opened)
 

@@ -122,6 +122,7 @@ class Rag(Views, Evaluations):
         dimensions: int | None = None,
         chunking: Mapping[str, Any] | None = None,
         index_options: Mapping[str, Any] | None = None,
+        preset: str | None = None,
     ) -> Collection:
         """Open a collection, creating it on first use.
 
@@ -135,6 +136,8 @@ class Rag(Views, Evaluations):
             dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the
                 model gives it, and a new collection's model is asked once whether it answers.
             chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.
+            preset: chunking for a kind of content: documentation, code, conversations or papers;
+                what stands in `chunking` goes first.
             index_options: {"m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}.
         Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth
             and ProviderError for a new one whose model does not answer.
@@ -149,6 +152,7 @@ class Rag(Views, Evaluations):
             dimensions=dimensions,
             chunking=chunking,
             index_options=index_options,
+            preset=preset,
         )
         return Collection(self, info)
 

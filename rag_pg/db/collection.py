@@ -89,5 +89,11 @@ class Collections(Statements):
             description=description,
         )
 
+    def preset_chunking(self, preset: str) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._scalar(
+            "SELECT rag.preset_chunking(%(preset)s)", preset=preset
+        )
+        return found
+
     def drop_collection(self, name: str) -> None:
         self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)

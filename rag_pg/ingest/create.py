@@ -28,9 +28,12 @@ def open_collection(
     dimensions: int | None = None,
     chunking: Mapping[str, Any] | None = None,
     index_options: Mapping[str, Any] | None = None,
+    preset: str | None = None,
 ) -> CollectionInfo:
     """Return the settings of a collection, which is made where there is none;
     see `Rag.collection`."""
+    if preset is not None:
+        chunking = {**database.preset_chunking(preset), **(chunking or {})}
     found = database.find_collection(name)
     if found is None:
         language = database.check_language(language or "english")  # opening a model takes longer

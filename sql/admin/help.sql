@@ -35,6 +35,8 @@ BEGIN
      $$SELECT * FROM rag.estimate_enrichment('docs')$$),
     ('Enrichment', 'get_enrichment', 'What is set, and how far it is',
      $$SELECT * FROM rag.get_enrichment('docs')$$),
+    ('Collections', 'preset_chunking', 'The chunking for a kind of content',
+     $$SELECT rag.preset_chunking('conversations')$$),
     ('Collections', 'drop_collection', 'Remove a collection and everything in it',
      $$SELECT rag.drop_collection('docs')$$),
     ('Collections', 'drop_vector_index', 'Before a bulk load',

@@ -41,6 +41,7 @@ WORKS = {
     "model": "'none'",
     "name": "'docs'",
     "of_source": "1",
+    "preset": "'code'",
     "provider": "'gemini'",
     "queries": """'[{"query": "fish", "embeddings": {"1": [1, 0, 0]}}]'""",
     "query": "'fish'",

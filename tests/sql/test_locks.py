@@ -201,6 +201,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "preview_enrichment": (
         """rag.preview_enrichment('own', '[{"field": "f", "pattern": "a", "scope": "chunk"}]')""",
     ),
+    "preset_chunking": ("rag.preset_chunking('code')",),
     "set_extraction": ("""rag.set_extraction('own', '{"by": {"type": "text"}}', 'm')""",),
     "set_contexts": ("rag.set_contexts('own', model => 'm')",),
     "estimate_enrichment": ("rag.estimate_enrichment('own')",),

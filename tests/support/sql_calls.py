@@ -30,6 +30,7 @@ FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a
 # Who may call it at least, and the call. Whoever stands further right may too:
 # reader, writer, worker, owner.
 CALLS: dict[str, tuple[str, str]] = {
+    "preset_chunking": ("reader", "SELECT rag.preset_chunking('code')"),
     "list_collections": ("reader", "SELECT * FROM rag.list_collections()"),
     "get_collection": ("reader", "SELECT * FROM rag.get_collection('docs')"),
     "status": ("reader", "SELECT * FROM rag.status()"),
