@@ -26,7 +26,7 @@ from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.throttle import Throttle
 from rag_pg.worker.vector_cache import VectorCache
 
-RULES_SECONDS = 10.0  # for a collection's rules on one document
+RULES_SECONDS = 5.0  # for a collection's rules on one document
 CHUNKS_PER_STORE = 16  # of a context job: what a worker that dies has paid for in vain
 CONTEXT_TOKENS = 100  # of a chunk's room that is kept for its context
 CHUNKS_PER_READ = 1000  # of an embed job: the rest is read when these are stored

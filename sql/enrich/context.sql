@@ -87,7 +87,7 @@ BEGIN
                array_agg(n.content ORDER BY n.ordinal) AS contents,
                array_agg(n.start_offset ORDER BY n.ordinal) AS starts
         FROM (SELECT c.* FROM rag.chunks AS c
-              WHERE c.collection_id = d.collection_id AND c.document_id = d.document_id
+              WHERE c.collection_id = _job.collection_id AND c.document_id = d.document_id
                   AND c.context_source IS DISTINCT FROM s.source
               ORDER BY c.ordinal
               LIMIT chunk_limit) AS n

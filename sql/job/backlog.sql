@@ -123,7 +123,8 @@ BEGIN
         WHERE d.collection_id = of_backlog.collection_id
             AND CASE of_backlog.kind WHEN 'context' THEN EXISTS (
                     SELECT FROM rag.chunks AS c
-                    WHERE c.collection_id = d.collection_id AND c.document_id = d.document_id
+                    WHERE c.collection_id = of_backlog.collection_id
+                        AND c.document_id = d.document_id
                         AND c.context_source IS DISTINCT FROM rag._context_source(d))
                 ELSE d.enriched #> ARRAY[of_backlog.kind, 'version'] IS DISTINCT FROM to_jsonb(
                     (rag._enrichment(of_backlog.collection_id, of_backlog.kind)).version) END

@@ -226,14 +226,14 @@ CALLS: dict[str, tuple[str, str]] = {
     "set_fingerprint": ("writer", "SELECT rag.set_fingerprint('docs', 'f/1')"),
     "estimate_enrichment": ("reader", "SELECT * FROM rag.estimate_enrichment('docs')"),
     "extraction_input": (
-        "writer",
+        "reader",
         f"SELECT * FROM rag.extraction_input({EXTRACT}, {EXTRACT_LEASE})",
     ),
     "store_extraction": (
         "writer",
         f"""SELECT rag.store_extraction({EXTRACT}, {EXTRACT_LEASE}, 1, 1, '{{"by": "Ada"}}')""",
     ),
-    "context_input": ("writer", f"SELECT * FROM rag.context_input({CONTEXT}, {CONTEXT_LEASE})"),
+    "context_input": ("reader", f"SELECT * FROM rag.context_input({CONTEXT}, {CONTEXT_LEASE})"),
     "store_contexts": (
         "writer",
         f"""SELECT rag.store_contexts({CONTEXT}, {CONTEXT_LEASE}, i.source, i.chunk_ids[1:1],
