@@ -69,7 +69,7 @@ def extract(
 ) -> None:
     """Let a language model read metadata out of documents. Tells the cost before it begins."""
     example = """'{"author": {"type": "text"}}'"""
-    text = fields if fields.lstrip().startswith(("{", "[")) else read_text(fields, "the fields")
+    text = fields if fields.lstrip().startswith(("{", "[")) else text_of_file(fields, "the fields")
     wanted: Mapping[str, Any] = parsed_object(text, "the fields", example)
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
@@ -125,7 +125,7 @@ def write_count(count: int, wait: bool, as_json: bool, collection: str) -> None:
     )
 
 
-def read_text(path: str, what: str) -> str:
+def text_of_file(path: str, what: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as exc:
@@ -135,7 +135,7 @@ def read_text(path: str, what: str) -> str:
 def parsed_rules(text: str) -> Sequence[Mapping[str, Any]]:
     """Read rules: a JSON array, or the file that holds one. Raises: InvalidInput."""
     if not text.lstrip().startswith(("[", "{")):
-        text = read_text(text, "the rules")
+        text = text_of_file(text, "the rules")
     example = """write them like '[{"field": "phase", "pattern": "^Phase: (.+)$"}]'"""
     try:
         found = json.loads(text)
