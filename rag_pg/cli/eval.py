@@ -230,7 +230,7 @@ def show(
     from rag_pg.evaluation import find_run
 
     with open_client(dsn) as rag:
-        found = find_run(rag.database, None, run_id)
+        found = find_run(rag.database, run_id)
         if drop:
             rag.drop_eval_run(run_id)
             write_message(f"run {run_id} is gone")
@@ -331,17 +331,19 @@ def compare(
     dsn: Dsn = None,
 ) -> None:
     """What the second run gains on the first, and whether that may be chance."""
+    from rag_pg.evaluation import find_run
+
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     with open_client(dsn) as rag:
         rows = rag.compare_runs(
             run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
             correction=correction,
         )  # fmt: skip
-        known = {run.run_id: run for run in rag.eval_runs(limit=1_000_000)}
+        a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
         changed = rag.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
-    if known[run_a].corpus_fingerprint != known[run_b].corpus_fingerprint:
+    if a.corpus_fingerprint != b.corpus_fingerprint:
         note("the runs are of different documents: run the set again on the same corpus")
-    if known[run_a].set_fingerprint != known[run_b].set_fingerprint:
+    if a.set_fingerprint != b.set_fingerprint:
         note("questions or judgements were changed between the runs")
     if json_:
         for row in rows:

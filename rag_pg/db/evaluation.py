@@ -152,12 +152,15 @@ class Evaluations(Statements):
     def drop_eval_run(self, run_id: int) -> None:
         self._scalar("SELECT rag.drop_eval_run(%(run_id)s)", run_id=run_id)
 
-    def list_eval_runs(self, set_name: str | None = None, limit: int = 100) -> list[EvalRun]:
+    def list_eval_runs(
+        self, set_name: str | None = None, limit: int = 100, run_id: int | None = None
+    ) -> list[EvalRun]:
         return self._rows(
             EvalRun,
-            "SELECT * FROM rag.list_eval_runs(%(set_name)s, %(limit)s)",
+            "SELECT * FROM rag.list_eval_runs(%(set_name)s, %(limit)s, %(run_id)s)",
             set_name=set_name,
             limit=limit,
+            run_id=run_id,
         )
 
     def eval_metrics(self, run_id: int, k: int = 10) -> list[EvalMetric]:

@@ -74,14 +74,13 @@ def run_set(
             progress(done, len(queries))
     told = [text if n == 1 else f"{text} ({n} questions)" for text, n in notes.most_common(20)]
     database.finish_eval_run(run_id, told)
-    return find_run(database, set_name, run_id)
+    return find_run(database, run_id)
 
 
-def find_run(database: Database, set_name: str | None, run_id: int) -> EvalRun:
+def find_run(database: Database, run_id: int) -> EvalRun:
     """Raises: NotFound."""
-    for run in database.list_eval_runs(set_name, limit=1_000_000):
-        if run.run_id == run_id:
-            return run
+    for run in database.list_eval_runs(run_id=run_id):
+        return run
     raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval runs lists them")
 
 

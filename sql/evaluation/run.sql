@@ -249,7 +249,7 @@ $$Remove a run with what it found.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_eval_runs(set_name text DEFAULT NULL,
-    result_limit integer DEFAULT 100)
+    result_limit integer DEFAULT 100, wanted_run bigint DEFAULT NULL)
 RETURNS TABLE (run_id bigint, eval_set text, collection text, name text, kind text,
     settings jsonb, corpus_fingerprint text, set_fingerprint text, model text,
     model_fingerprint text, code_version text, baseline boolean, notes text[],
@@ -273,7 +273,8 @@ BEGIN
            r.set_fingerprint, r.model, r.model_fingerprint, r.code_version, r.baseline, r.notes,
            r.started_at, r.finished_at, e.queries, e.errors
     FROM (
-        SELECT x.* FROM rag.eval_runs AS x WHERE _set IS NULL OR x.set_id = _set
+        SELECT x.* FROM rag.eval_runs AS x
+        WHERE (_set IS NULL OR x.set_id = _set) AND (wanted_run IS NULL OR x.run_id = wanted_run)
         ORDER BY x.run_id DESC LIMIT result_limit
     ) AS r
     JOIN rag.eval_sets AS s ON s.set_id = r.set_id,
@@ -285,8 +286,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_eval_runs(text, integer) IS
-$$The latest runs, of one set or of all: settings, fingerprints, and how many questions are
+COMMENT ON FUNCTION rag.list_eval_runs(text, integer, bigint) IS
+$$The latest runs, of one set or of all, or one of them by its number: settings, fingerprints, and how many questions are
 recorded. finished_at is NULL while a run goes on, and when it was interrupted.$$;
 
 
