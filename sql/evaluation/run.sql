@@ -287,8 +287,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_eval_runs(text, integer, bigint) IS
-$$The latest runs, of one set or of all, or one of them by its number: settings, fingerprints, and how many questions are
-recorded. finished_at is NULL while a run goes on, and when it was interrupted.$$;
+$$The latest runs, of one set or of all, or one of them by its number: settings, fingerprints, and
+how many questions are recorded. finished_at is NULL while a run goes on, and when it was
+interrupted.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ranked_documents(of_run bigint)
