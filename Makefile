@@ -109,6 +109,9 @@ bench-answers: $(VENV)/.test ## how good extractive answers are, and their time 
 bench-citations: $(VENV)/.test ## 10,000 citations, true and altered: accepted, refused, CPU (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/citations.py
 
+bench-cache: $(VENV)/.test ## what a hit costs, what writers pay, answers given to other questions (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/cache.py
+
 bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/quality.py
 

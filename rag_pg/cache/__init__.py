@@ -3,6 +3,7 @@ same."""
 
 from rag_pg.cache.completions import keep_completions
 from rag_pg.cache.entries import Entries, Lookup
+from rag_pg.cache.questions import ask_the_same
 from rag_pg.cache.settings import OFF, Cache, parse_cache
 from rag_pg.cache.uses import UseCounter
 from rag_pg.cache.values import digest, pack, unpack
@@ -13,6 +14,7 @@ __all__ = [
     "Entries",
     "Lookup",
     "UseCounter",
+    "ask_the_same",
     "digest",
     "keep_completions",
     "pack",

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rag_pg.cache.questions import ask_the_same
 from rag_pg.cache.settings import ALL, OFF, Cache, Kind
 from rag_pg.cache.uses import UseCounter
 from rag_pg.db import Database
@@ -73,6 +74,25 @@ class Entries:
             version=read.version,
             collection_key=read.collection_key or 0,
         )
+
+    def similar(
+        self, collection: str, scope: bytes, question: str, vector: Vectors
+    ) -> bytes | None:
+        """Return the key of the answer to a question that asks for the same, and whose vector is
+        as near as the settings ask; None where there is none.
+
+        Args:
+            scope: what stands for all that an answer depends on beside its question.
+        """
+        if self.settings.semantic is None:
+            return None
+        try:
+            found = self.database().read_similar(collection, scope, vector, self.settings.semantic)
+        except RagError as exc:
+            log.info("similar questions were not read: %s", exc)
+            return None
+        same = (near.key for near in found if ask_the_same(question, near.question))
+        return next(same, None)
 
     def keep(
         self,

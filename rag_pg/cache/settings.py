@@ -26,8 +26,8 @@ class Cache:
     embeddings: vectors of queries that a provider's model made; models that run here are as quick.
     completions: what a helper model answered when it rewrote or routed a question. searches: hits.
     answers: whole answers.
-    semantic: -1 to 1, the cosine similarity of two questions from which an answer to the one is
-    given to the other, if both also have the same numbers, names, negations and comparisons; None:
+    semantic: 0 to 1, the cosine similarity of two questions from which the answer to one is given
+    to the other, if they also have the same words but for articles, politeness and the like; None:
     only to equal questions. ttl: how long an entry is read. max_bytes: of all entries of a role.
     Raises: InvalidInput.
     """

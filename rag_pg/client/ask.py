@@ -45,6 +45,7 @@ from rag_pg.types import (
     MetadataResult,
     ModelUsage,
     Route,
+    Vectors,
 )
 
 PASSAGES = 8
@@ -164,11 +165,24 @@ def _ask_or_give_again(
     if scope is None:
         return ask_now()
 
+    cache = options.get("cache")
+
+    def meaning() -> Vectors:
+        return searcher.question_vector(question, cache)
+
     def ask_anew() -> Answer:
         searcher.forget_metadata()
         return ask_now()
 
-    return ask_kept(question, scope, entries, searcher.info.name, listener, ask_anew)
+    return ask_kept(
+        question,
+        scope,
+        entries,
+        searcher.info.name,
+        listener,
+        ask_anew,
+        None if entries.settings.semantic is None else meaning,
+    )
 
 
 def _opened(open_llm: Callable[[str | None], LLM | None], llm: str | LLM | None) -> LLM | None:

@@ -11,9 +11,10 @@ from typing import Any
 
 from rag_pg.answer import is_built_in
 from rag_pg.cache import Entries, digest, pack, unpack
+from rag_pg.errors import RagError
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.search import find_period, local_time
-from rag_pg.types import Answer, Event, Step, Usage
+from rag_pg.types import Answer, Event, Step, Usage, Vectors
 
 # Their answers depend on the clock, or on what tools read beside the collection.
 NOT_KEPT = ("metadata", "agent")
@@ -67,14 +68,30 @@ def ask_kept(
     collection: str,
     listener: Callable[[Event], None] | None,
     answer: Callable[[], Answer],
+    vector: Callable[[], Vectors] | None,
 ) -> Answer:
     """Return the answer that was given before, while the collection and the caller's rights are the
-    same; else what `answer` gives, which is kept unless it was degraded."""
+    same; else what `answer` gives, which is kept unless it was degraded.
+
+    Args:
+        vector: of the question; None: only an equal question's answer is given again.
+    """
     started = time.perf_counter()
     key = digest("answer", scope.hex(), question)
     assert key is not None  # of texts
     looked = entries.look("answer", [key], collection)
     kept = unpack(Answer, looked.values[0])
+    meaning = None
+    if kept is None and vector is not None and not looked.refusal:
+        try:
+            meaning = vector()
+        except RagError:  # the search will say so
+            meaning = None
+    if meaning is not None:
+        similar = entries.similar(collection, scope, question, meaning)
+        if similar is not None:
+            kept = unpack(Answer, entries.look("answer", [similar], collection).values[0])
+            key = key if kept is None else similar
     if kept is not None:
         tokens = kept.usage.prompt_tokens + kept.usage.answer_tokens
         entries.uses.add(
@@ -98,6 +115,9 @@ def ask_kept(
             collection=collection,
             saved_tokens=got.usage.prompt_tokens + got.usage.answer_tokens,
             saved_cost=got.cost or 0.0,
+            question=None if meaning is None else question,
+            scope=None if meaning is None else scope,
+            embedding=meaning,
         )
     return got
 

@@ -95,6 +95,13 @@ class Searcher:
         """Return the cache as a call wants it; see `Entries.wanted`."""
         return None if self._entries is None else self._entries.wanted(cache)
 
+    def question_vector(self, question: str, cache: bool | Cache | None = None) -> Vectors:
+        """Return the vector of a question. Raises: as the embedder, CollectionMismatch."""
+        if self._vectors is None:
+            self._vectors = QueryVectors(self.embedder)
+        (vector,) = self._vectors.embed((Variant(query=question),), self.entries(cache))
+        return vector
+
     def forget_metadata(self) -> None:
         """Read the declared fields and their values anew when they are next needed."""
         self._metadata = CollectionMetadata(self.database, self.info.name)

@@ -191,6 +191,26 @@ def test_a_registered_name_is_not_kept_as_one_of_ours(docs: Collection) -> None:
     assert docs.ask(QUESTION, cache=True).cached
 
 
+def test_a_question_in_another_form_is_given_the_same_answer(docs: Collection) -> None:
+    llm = FingerprintedLLM(cite)
+    cache = Cache(answers=True, semantic=0.8)
+    first = docs.ask(QUESTION, llm=llm, cache=cache)
+    assert not docs.ask("where does a red fish swim", llm=llm, cache=True).cached
+    again = docs.ask("where does red fish swim", llm=llm, cache=cache)
+    assert again.cached and again.text == first.text
+    assert not docs.ask("Where does the blue fish swim?", llm=llm, cache=cache).cached
+    assert not docs.ask("where does red fish swim", llm=llm, cache=cache, limit=1).cached
+    docs.add({"uri": "more", "content": "The red fish swims in a lake."})
+    assert not docs.ask("where does red fish swim", llm=llm, cache=cache).cached
+
+
+def test_a_question_that_is_less_similar_is_asked(docs: Collection) -> None:
+    llm = FingerprintedLLM(cite)
+    cache = Cache(answers=True, semantic=1.0)
+    docs.ask("Where does the red fish swim, please?", llm=llm, cache=cache)
+    assert not docs.ask(QUESTION, llm=llm, cache=cache).cached
+
+
 def test_a_helper_is_asked_once_for_equal_prompts(docs: Collection) -> None:
     helper = FingerprintedLLM('{"queries": ["where do red fish live?"]}')
     for _ in range(2):
