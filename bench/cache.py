@@ -90,7 +90,7 @@ def hits(rag: Rag) -> list[Row]:
         row: Row = {"what": name}
         for kind, cache in (("none", False), ("miss", kept), ("hit", kept)):
             times = _times(questions, call, cache)
-            row |= {f"{kind} p50 ms": median(times), f"{kind} p95 ms": percentile(times, 95)}
+            row |= {f"{kind} p50 ms": median(times), f"{kind} p95 ms": percentile(times, 0.95)}
         rows.append(row)
     rag.drop_collection(COLLECTION)
     return rows

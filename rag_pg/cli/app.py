@@ -11,6 +11,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from rag_pg.cli.cache import cache
 from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
@@ -116,3 +117,4 @@ for group, commands in GROUPS.items():
 app.add_typer(evaluation, name="eval", rich_help_panel="Evaluation")
 app.add_typer(views, name="views", rich_help_panel="Documents")
 app.add_typer(db, name="db", rich_help_panel="Database")
+app.add_typer(cache, name="cache", rich_help_panel="Database")

@@ -57,6 +57,14 @@ Rerank = Annotated[
 ]
 
 
+Cached = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Keep the result and give a kept one, or neither; default: RAG_PG_CACHE.",
+        show_default=False,
+    ),
+]
 RerankWeight = Annotated[
     float, typer.Option(help="0 to 1: the reranker's score beside that of the search.")
 ]

@@ -9,6 +9,7 @@ import typer
 
 from rag_pg.cli.console import MARKS, passage_width, print_answer, print_events, print_hits
 from rag_pg.cli.options import (
+    Cached,
     Dsn,
     Filter,
     History,
@@ -44,6 +45,7 @@ def search(
     ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
+    cache: Cached = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -67,6 +69,7 @@ def search(
             helper_llm=helper_llm,
             rerank=rerank,
             rerank_weight=rerank_weight,
+            cache=cache,
         )
         passages: list[str] = []
         if hits and not json_ and is_terminal(sys.stdout):
@@ -138,6 +141,7 @@ def ask(
     timeout: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
+    cache: Cached = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -162,6 +166,7 @@ def ask(
         "timeout": timeout,
         "rerank": rerank,
         "rerank_weight": rerank_weight,
+        "cache": cache,
     }
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)

@@ -266,3 +266,17 @@ def test_a_description_is_written_and_read(run: Run) -> None:
     }
     assert run("describe", "docs", "").stdout == "\n"
     assert "none" in str(run("describe", "none").exception)
+
+
+def test_the_cache_tells_what_it_holds_and_is_emptied(run: Run) -> None:
+    assert run("cache", "stats").stderr == "nothing was cached yet\n"
+    search = ("search", "fish", "--mode", "keyword", "--json")
+    for option in ("--cache", "--cache", "--no-cache"):
+        assert run(*search, option).exit_code == 0
+    (row,) = [told(run("cache", "stats", "--json"))]
+    assert (row["collection"], row["kind"], row["entries"]) == ("docs", "search", 1)
+    assert (row["hits"], row["misses"]) == (1, 1)
+    assert run("cache", "stats").stdout.startswith("docs\tsearch\t1\t")
+    assert run("cache", "clear", "-c", "docs").stdout == "1 entry removed\n"
+    assert told(run("cache", "clear", "--json")) == {"removed": 0}
+    assert isinstance(run("cache", "clear", "-c", "nowhere").exception, NotFound)
