@@ -53,6 +53,29 @@ $$Give a collection another version when this transaction commits, and for this 
 Called by whoever writes documents, chunks or vectors; one call in 64 also folds.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._language_version(of_language text)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (
+        SELECT coalesce(bit_xor(hash_record_extended(
+                   ROW(of_language, m.maptokentype, m.mapseqno, d.dictnamespace, d.dictname,
+                       d.dicttemplate, d.dictinitoption), 0)), 0)
+        FROM pg_ts_config AS c
+        JOIN pg_namespace AS n ON n.oid = c.cfgnamespace
+        JOIN pg_ts_config_map AS m ON m.mapcfg = c.oid
+        JOIN pg_ts_dict AS d ON d.oid = m.mapdict
+        WHERE of_language IN (quote_ident(c.cfgname), format('%I.%I', n.nspname, c.cfgname)));
+END
+$$;
+
+COMMENT ON FUNCTION rag._language_version(text) IS
+$$A hash of which dictionaries a text search configuration asks for which kinds of words. What
+stands in a dictionary's file is not a part of it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._collection_version(of_collection rag.collections)
 RETURNS bigint
 LANGUAGE plpgsql STABLE
@@ -65,13 +88,18 @@ BEGIN
          # (SELECT coalesce(bit_xor(hash_record_extended(s, 0)), 0) FROM rag.spaces AS s
             WHERE s.collection_id = of_collection.collection_id AND s.state = 'active')
          # (SELECT coalesce(bit_xor(hash_record_extended(f, 0)), 0) FROM rag.fields AS f
-            WHERE f.collection_id = of_collection.collection_id);
+            WHERE f.collection_id = of_collection.collection_id)
+         # (SELECT coalesce(bit_xor(rag._language_version(l.language)), 0)
+            FROM (SELECT of_collection.language
+                  UNION
+                  SELECT k.language FROM rag.keyword_languages AS k
+                  WHERE k.collection_id = of_collection.collection_id) AS l);
 END
 $$;
 
 COMMENT ON FUNCTION rag._collection_version(rag.collections) IS
-$$rag.collection_version of a collection's row: its changes, and what its settings, its active space
-and its declared fields say, whoever wrote them.$$;
+$$rag.collection_version of a collection's row: its changes, and what its settings, its active space,
+its declared fields and its text search configurations say, whoever wrote them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.collection_version(collection text)
@@ -86,7 +114,7 @@ $$;
 
 COMMENT ON FUNCTION rag.collection_version(text) IS
 $$A number for the state that the calling statement sees a collection in: documents, chunks,
-vectors, settings, active space and declared fields. Equal numbers mean an equal state.
+vectors, settings, active space, declared fields and text search configurations. Equal numbers mean an equal state.
 
 It tells nothing of order: compare it for equality alone. Read in the same statement as something
 else, it is the version of that. Upkeep of indexes does not change it; rag-pg db upgrade does where

@@ -45,6 +45,8 @@ CHANGES = {
     "set_chunking": "SELECT rag.set_chunking('c', '{\"max_tokens\": 99}')",
     "set_fingerprint": "SELECT rag.set_fingerprint('c', 'abc')",
     "a setting by hand": "UPDATE rag.collections SET b = 0.5 WHERE name = 'c'",
+    "a dictionary": """
+        ALTER TEXT SEARCH CONFIGURATION english ALTER MAPPING FOR asciiword WITH simple""",
     "another space": """
         SELECT rag.activate_space(rag.create_space('c', 'other', 3), forced => true)""",
 }
