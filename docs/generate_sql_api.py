@@ -62,7 +62,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "Cache": (
         "What clients computed once and read again while nothing that it depends on has changed.",
-        ("read_cache", "read_similar", "write_cache", "cache_stats", "clear_cache"),
+        ("cache_stats", "clear_cache"),
     ),
     "Documents": (
         (

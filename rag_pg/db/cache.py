@@ -40,7 +40,7 @@ class CacheEntries(Statements):
     def read_cache(self, kind: str, keys: Sequence[bytes], collection: str | None) -> CacheRead:
         (read,) = self._rows(
             CacheRead,
-            "SELECT * FROM rag.read_cache(%(kind)s, %(keys)s::pg_catalog.bytea[], %(collection)s)",
+            "SELECT * FROM rag._read_cache(%(kind)s, %(keys)s::pg_catalog.bytea[], %(collection)s)",
             kind=kind,
             keys=list(keys),
             collection=collection,
@@ -53,7 +53,7 @@ class CacheEntries(Statements):
         """Return cached questions that are at least so similar, nearest first."""
         return self._rows(
             SimilarQuestion,
-            "SELECT * FROM rag.read_similar(%(collection)s, %(scope)s, %(embedding)s,"
+            "SELECT * FROM rag._read_similar(%(collection)s, %(scope)s, %(embedding)s,"
             " %(threshold)s)",
             collection=collection,
             scope=scope,
@@ -79,7 +79,7 @@ class CacheEntries(Statements):
         """Keep values by their keys; False where the collection has changed since `version`."""
         return bool(
             self._scalar(
-                """SELECT rag.write_cache(
+                """SELECT rag._write_cache(
                        %(kind)s, %(keys)s::pg_catalog.bytea[], %(values)s::pg_catalog.bytea[],
                        %(ttl)s, %(max_bytes)s, %(collection)s, %(version)s, %(saved_tokens)s,
                        %(saved_cost)s, %(question)s, %(scope)s, %(embedding)s)""",

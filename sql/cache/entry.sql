@@ -1,6 +1,6 @@
 -- The entries of the cache: read and written by clients; searches themselves write nothing.
 
-CREATE OR REPLACE FUNCTION rag.read_cache(
+CREATE OR REPLACE FUNCTION rag._read_cache(
     kind text,
     keys bytea[],
     collection text DEFAULT NULL,
@@ -16,29 +16,29 @@ BEGIN
     IF refusal IS NOT NULL THEN
         RETURN;
     END IF;
-    version := rag._cache_version(read_cache.collection);
-    collection_key := CASE WHEN read_cache.collection IS NULL THEN 0 ELSE
-        (rag._require_collection(read_cache.collection)).collection_id END;
+    version := rag._cache_version(_read_cache.collection);
+    collection_key := CASE WHEN _read_cache.collection IS NULL THEN 0 ELSE
+        (rag._require_collection(_read_cache.collection)).collection_id END;
     cached_values := ARRAY(
         SELECT e.value
-        FROM unnest(read_cache.keys) WITH ORDINALITY AS k (key, position)
+        FROM unnest(_read_cache.keys) WITH ORDINALITY AS k (key, position)
         LEFT JOIN rag.cache_entries AS e
             ON e.role_id = quote_ident(current_user)::regrole::oid
-            AND e.kind = read_cache.kind AND e.key = k.key
-            AND e.collection_id = read_cache.collection_key AND e.version = read_cache.version
+            AND e.kind = _read_cache.kind AND e.key = k.key
+            AND e.collection_id = _read_cache.collection_key AND e.version = _read_cache.version
             AND e.expires_at > statement_timestamp()
         ORDER BY k.position);
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_cache(text, bytea[], text) IS
+COMMENT ON FUNCTION rag._read_cache(text, bytea[], text) IS
 $$What is cached under keys, NULL where nothing is, of the collection as this statement sees it.
 
-kind: embedding, completion, search or answer. version: to be handed to rag.write_cache with what
+kind: embedding, completion, search or answer. version: to be handed to rag._write_cache with what
 is computed instead. refusal: why this role can be given nothing; then the rest is NULL.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.read_similar(
+CREATE OR REPLACE FUNCTION rag._read_similar(
     collection text,
     scope bytea,
     query_embedding {vector}.halfvec,
@@ -58,9 +58,9 @@ BEGIN
         SELECT e.question, e.key,
                1 - (e.embedding OPERATOR({vector}.<=>) query_embedding) AS similarity
         FROM rag.cache_entries AS e
-        WHERE e.scope = read_similar.scope
+        WHERE e.scope = _read_similar.scope
             AND e.role_id = quote_ident(current_user)::regrole::oid
-            AND e.version = rag._cache_version(read_similar.collection)
+            AND e.version = rag._cache_version(_read_similar.collection)
             AND e.expires_at > statement_timestamp()
             AND {vector}.vector_dims(e.embedding) = {vector}.vector_dims(query_embedding)
     ) AS n
@@ -70,13 +70,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.read_similar(text, bytea, {vector}.halfvec, double precision, integer) IS
+COMMENT ON FUNCTION rag._read_similar(text, bytea, {vector}.halfvec, double precision, integer) IS
 $$Cached questions that are at least so similar to another one, nearest first: cosine similarity,
 -1 to 1. All of the same scope are compared. scope: what stands for everything else that an answer
 depends on.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.write_cache(
+CREATE OR REPLACE FUNCTION rag._write_cache(
     kind text,
     keys bytea[],
     cached_values bytea[],
@@ -97,21 +97,21 @@ DECLARE
     _collection_id integer := 0;
 BEGIN
     IF rag._cache_refusal() IS NOT NULL
-        OR rag._cache_version(write_cache.collection) <> write_cache.version THEN
+        OR rag._cache_version(_write_cache.collection) <> _write_cache.version THEN
         RETURN false;
     END IF;
-    IF write_cache.collection IS NOT NULL THEN
-        _collection_id := (rag._require_collection(write_cache.collection)).collection_id;
+    IF _write_cache.collection IS NOT NULL THEN
+        _collection_id := (rag._require_collection(_write_cache.collection)).collection_id;
     END IF;
     -- In the order of keys, so that two writers of the same ones lock them alike.
     INSERT INTO rag.cache_entries AS e
         (kind, key, collection_id, version, value, question, scope, embedding, saved_tokens,
          saved_cost, expires_at)
-    SELECT DISTINCT ON (w.key) write_cache.kind, w.key, _collection_id, write_cache.version,
-           w.value, write_cache.question, write_cache.scope, write_cache.query_embedding,
-           write_cache.saved_tokens, write_cache.saved_cost,
-           clock_timestamp() + write_cache.ttl
-    FROM unnest(write_cache.keys, write_cache.cached_values) AS w (key, value)
+    SELECT DISTINCT ON (w.key) _write_cache.kind, w.key, _collection_id, _write_cache.version,
+           w.value, _write_cache.question, _write_cache.scope, _write_cache.query_embedding,
+           _write_cache.saved_tokens, _write_cache.saved_cost,
+           clock_timestamp() + _write_cache.ttl
+    FROM unnest(_write_cache.keys, _write_cache.cached_values) AS w (key, value)
     ORDER BY w.key
     ON CONFLICT ON CONSTRAINT cache_entries_pkey DO UPDATE SET
         collection_id = excluded.collection_id, version = excluded.version,
@@ -120,19 +120,19 @@ BEGIN
         saved_cost = excluded.saved_cost, created_at = excluded.created_at,
         used_at = excluded.used_at, expires_at = excluded.expires_at;
     IF random() < 1 / 64.0 THEN
-        PERFORM rag._trim_cache(write_cache.max_bytes);
+        PERFORM rag._trim_cache(_write_cache.max_bytes);
     END IF;
     RETURN true;
 END
 $$;
 
-COMMENT ON FUNCTION rag.write_cache(text, bytea[], bytea[], interval, bigint, text, bigint, bigint,
+COMMENT ON FUNCTION rag._write_cache(text, bytea[], bytea[], interval, bigint, text, bigint, bigint,
     double precision, text, bytea, {vector}.halfvec) IS
 $$Keep what was computed, for the caller's role alone. False, and nothing is kept, where the
-collection is no longer of the version that rag.read_cache gave before.
+collection is no longer of the version that rag._read_cache gave before.
 
 max_bytes: of all entries of the role; now and then, those used longest ago go. question, scope,
-query_embedding: what rag.read_similar finds it by. saved_tokens, saved_cost: what a hit saves.$$;
+query_embedding: what rag._read_similar finds it by. saved_tokens, saved_cost: what a hit saves.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._trim_cache(max_bytes bigint)

@@ -263,10 +263,10 @@ def test_maintenance_removes_what_has_expired(
 
 def test_what_was_changed_meanwhile_is_not_kept(connection: Connection, docs: Collection) -> None:
     def version() -> int:
-        row = connection.execute("SELECT version FROM rag.read_cache('search', '{}', 'docs')")
+        row = connection.execute("SELECT version FROM rag._read_cache('search', '{}', 'docs')")
         return int((row.fetchone() or [0])[0])
 
-    write = "SELECT rag.write_cache('search', '{a}', '{b}', '1 day', 1000, 'docs', %s)"
+    write = "SELECT rag._write_cache('search', '{a}', '{b}', '1 day', 1000, 'docs', %s)"
     before = version()
     connection.execute("SELECT rag.delete_document('docs', 'bird')")
     assert connection.execute(write, [before]).fetchone() == (False,)

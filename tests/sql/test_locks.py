@@ -45,10 +45,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "create_space": ("rag.create_space('own', 'another', 4)",),
     "list_spaces": ("rag.list_spaces('own')",),
     "collection_version": ("rag.collection_version('own')",),
-    "read_cache": ("rag.read_cache('search', ARRAY['a'::bytea], 'own')",),
-    "read_similar": ("rag.read_similar('own', 'a', '[1, 0, 0]', 0.9)",),
-    "write_cache": (
-        "rag.write_cache('search', ARRAY['a'::bytea], ARRAY['b'::bytea], '1 day', 1000, 'own',"
+    "_read_cache": ("rag._read_cache('search', ARRAY['a'::bytea], 'own')",),
+    "_read_similar": ("rag._read_similar('own', 'a', '[1, 0, 0]', 0.9)",),
+    "_write_cache": (
+        "rag._write_cache('search', ARRAY['a'::bytea], ARRAY['b'::bytea], '1 day', 1000, 'own',"
         " rag._cache_version('own'))",
     ),
     "_count_cache_uses": ("rag._count_cache_uses('[]', ARRAY['a'::bytea])",),

@@ -36,12 +36,6 @@ CALLS: dict[str, tuple[str, str]] = {
     "status": ("reader", "SELECT * FROM rag.status()"),
     "collection_stats": ("reader", "SELECT * FROM rag.collection_stats()"),
     "collection_version": ("reader", "SELECT rag.collection_version('docs')"),
-    "read_cache": ("reader", "SELECT * FROM rag.read_cache('search', '{}', 'docs')"),
-    "read_similar": ("reader", "SELECT * FROM rag.read_similar('docs', '', '[1, 0, 0]', 0.9)"),
-    "write_cache": (
-        "reader",
-        "SELECT rag.write_cache('embedding', '{a}', '{b}', '1 day', 1000000)",
-    ),
     "cache_stats": ("reader", "SELECT * FROM rag.cache_stats()"),
     "clear_cache": ("reader", "SELECT rag.clear_cache('docs')"),
     "index_progress": ("reader", "SELECT * FROM rag.index_progress()"),
