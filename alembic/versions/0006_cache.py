@@ -30,7 +30,7 @@ STATEMENTS: tuple[str, ...] = (
         value bytea NOT NULL,
         question text,
         scope bytea,
-        embedding {vector}.halfvec,
+        embedding real[],
         saved_tokens bigint NOT NULL DEFAULT 0,
         saved_cost double precision NOT NULL DEFAULT 0,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -74,6 +74,5 @@ STATEMENTS: tuple[str, ...] = (
 
 
 def upgrade() -> None:
-    vector = op.get_context().config.attributes["vector_schema"]
     for statement in STATEMENTS:
-        op.execute(statement.replace("{vector}", vector))
+        op.execute(statement)

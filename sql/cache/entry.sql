@@ -56,13 +56,14 @@ BEGIN
     SELECT n.question, n.similarity, n.key
     FROM (
         SELECT e.question, e.key,
-               1 - (e.embedding OPERATOR({vector}.<=>) query_embedding) AS similarity
+               1 - (e.embedding::{vector}.halfvec OPERATOR({vector}.<=>) query_embedding)
+                   AS similarity
         FROM rag.cache_entries AS e
         WHERE e.scope = _read_similar.scope
             AND e.role_id = quote_ident(current_user)::regrole::oid
             AND e.version = rag._cache_version(_read_similar.collection)
             AND e.expires_at > statement_timestamp()
-            AND {vector}.vector_dims(e.embedding) = {vector}.vector_dims(query_embedding)
+            AND cardinality(e.embedding) = {vector}.vector_dims(query_embedding)
     ) AS n
     WHERE n.similarity >= threshold
     ORDER BY n.similarity DESC, n.key
@@ -108,7 +109,7 @@ BEGIN
         (kind, key, collection_id, version, value, question, scope, embedding, saved_tokens,
          saved_cost, expires_at)
     SELECT DISTINCT ON (w.key) _write_cache.kind, w.key, _collection_id, _write_cache.version,
-           w.value, _write_cache.question, _write_cache.scope, _write_cache.query_embedding,
+           w.value, _write_cache.question, _write_cache.scope, _write_cache.query_embedding::real[],
            _write_cache.saved_tokens, _write_cache.saved_cost,
            clock_timestamp() + _write_cache.ttl
     FROM unnest(_write_cache.keys, _write_cache.cached_values) AS w (key, value)
