@@ -98,8 +98,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._collection_version(rag.collections) IS
-$$rag.collection_version of a collection's row: its changes, and what its settings, its active space,
-its declared fields and its text search configurations say, whoever wrote them.$$;
+$$rag.collection_version of a collection's row: its changes, and what its settings, its active
+space, its declared fields and its text search configurations say, whoever wrote them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.collection_version(collection text)
@@ -114,7 +114,8 @@ $$;
 
 COMMENT ON FUNCTION rag.collection_version(text) IS
 $$A number for the state that the calling statement sees a collection in: documents, chunks,
-vectors, settings, active space, declared fields and text search configurations. Equal numbers mean an equal state.
+vectors, settings, active space, declared fields and text search configurations. Equal numbers
+mean an equal state.
 
 It tells nothing of order: compare it for equality alone. Read in the same statement as something
 else, it is the version of that. Upkeep of indexes does not change it; rag-pg db upgrade does where
