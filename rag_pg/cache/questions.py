@@ -54,8 +54,8 @@ def _words(question: str) -> list[str]:
         text = pattern.sub(written_out, text)
     return [
         word
-        for place, word in enumerate(_TOKEN.findall(text))
-        if word.casefold() not in _LEFT_OUT or (place and word[0].isupper())
+        for position, word in enumerate(_TOKEN.findall(text))
+        if word.casefold() not in _LEFT_OUT or (position and word[0].isupper())
     ]
 
 
