@@ -120,6 +120,23 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "find_values",
         ),
     ),
+    "History": (
+        (
+            "Texts that were replaced or deleted, and answers with their questions, for as long as"
+            " a collection keeps them; and erasure from everything."
+        ),
+        (
+            "list_versions",
+            "document_at",
+            "diff_versions",
+            "log_answer",
+            "list_answers",
+            "feedback",
+            "replay_answer",
+            "add_logged_queries",
+            "erase",
+        ),
+    ),
     "Views": (
         (
             "Views of the application's own tables that questions may be put to, with typed and"

@@ -8,6 +8,7 @@ from typing import Unpack
 
 from rag_pg.answer import stream_events
 from rag_pg.client.ask import AskOptions, ask
+from rag_pg.client.log import log
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import RagError
 from rag_pg.fault import Fault, fault_of
@@ -82,7 +83,7 @@ class Answers(OpenCollection):
     ) -> Answer:
         """As `ask`, for programs that pass it on: listener is called with every event but the
         answer, admit before each call of a model (see `rag_pg.providers.Account`)."""
-        return ask(
+        answer = ask(
             question,
             options,
             searcher=self._searcher,
@@ -92,6 +93,7 @@ class Answers(OpenCollection):
             admit=admit,
             record=self._record,
         )
+        return log(self.rag.database, self.info, question, answer)
 
     def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:
         """Add to the day's figures what was asked; what may not write them does without."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag_pg.client.answers import Answers
 from rag_pg.client.enrichment import Enriching
 from rag_pg.client.evaluation import Evaluation
+from rag_pg.client.history import History
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.search import Searching
 from rag_pg.client.settings import CollectionSettings
@@ -12,7 +13,9 @@ from rag_pg.client.spaces import Spaces
 from rag_pg.types import CollectionStats
 
 
-class Collection(Evaluation, Searching, Answers, Metadata, Spaces, Enriching, CollectionSettings):
+class Collection(
+    Evaluation, Searching, Answers, History, Metadata, Spaces, Enriching, CollectionSettings
+):
     """Documents that are searched together. Made by `Rag.collection`.
 
     Each part of the class is a noun, in a file of its own.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -82,11 +83,21 @@ class Collections(Statements):
             )
         )
 
-    def alter_collection(self, name: str, *, description: str | None) -> None:
+    def alter_collection(
+        self,
+        name: str,
+        *,
+        description: str | None = None,
+        keep_versions: timedelta | None = None,
+        keep_answers: timedelta | None = None,
+    ) -> None:
         self._scalar(
-            "SELECT rag.alter_collection(%(name)s, description => %(description)s)",
+            """SELECT rag.alter_collection(%(name)s, description => %(description)s,
+               keep_versions => %(keep_versions)s, keep_answers => %(keep_answers)s)""",
             name=name,
             description=description,
+            keep_versions=keep_versions,
+            keep_answers=keep_answers,
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:

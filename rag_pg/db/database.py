@@ -16,6 +16,7 @@ from rag_pg.db.enrichment import Enrichments
 from rag_pg.db.evaluation import Evaluations
 from rag_pg.db.field import Fields
 from rag_pg.db.function import Functions
+from rag_pg.db.history import History
 from rag_pg.db.job import Jobs
 from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
@@ -37,6 +38,7 @@ class Database(
     Views,
     Enrichments,
     Functions,
+    History,
     Searches,
     Jobs,
     Workers,

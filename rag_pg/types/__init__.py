@@ -41,6 +41,14 @@ from rag_pg.types.evaluation import (
     RunComparison,
 )
 from rag_pg.types.function import FunctionArgument, FunctionInfo
+from rag_pg.types.history import (
+    DocumentText,
+    DocumentVersion,
+    Erasure,
+    LineChange,
+    LoggedAnswer,
+    ReplayedCitation,
+)
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
@@ -67,9 +75,12 @@ __all__ = [
     "CollectionStats",
     "Completion",
     "Document",
+    "DocumentText",
+    "DocumentVersion",
     "Enrichment",
     "EnrichmentEstimate",
     "EnrichmentSize",
+    "Erasure",
     "EvalDrift",
     "EvalImport",
     "EvalMetric",
@@ -92,8 +103,10 @@ __all__ = [
     "JudgeReport",
     "JudgedAnswer",
     "Leg",
+    "LineChange",
     "LoadFailure",
     "Loaded",
+    "LoggedAnswer",
     "Message",
     "MetadataField",
     "MetadataQuery",
@@ -105,6 +118,7 @@ __all__ = [
     "Progress",
     "QueryComparison",
     "Rejected",
+    "ReplayedCitation",
     "Route",
     "RulePreview",
     "RunComparison",

@@ -20,7 +20,69 @@ k1  BM25: how soon further occurrences of a word count less
 b  BM25: how much long chunks are held back, 0 to 1
 dropped_at  when it was dropped; its empty partitions await removal
 created_at  when it was made
-description  what the documents are and what they answer; '' where nobody said it$$),
+description  what the documents are and what they answer; '' where nobody said it
+keep_versions  how long texts that were replaced or deleted stay; 0: not at all
+keep_answers  how long answers are logged with their questions; 0: not at all$$),
+('document_versions',
+ 'Texts that documents had before they were replaced or deleted.
+Kept where the collection keeps versions.',
+$$collection_id  collection of the document
+document_id  the document, which may be gone
+version  number of the version, as rag.documents counts them
+uri  the document's
+title  its title then
+content  its text then
+media_type  its media type then
+language  its text search configuration then; NULL for the collection's
+metadata  its metadata when the text was replaced
+tenant  whose the document is
+created_at  when the document was made
+updated_at  when it was last changed before
+valid_from  since when it read so; NULL where nobody knows it
+valid_until  when it was replaced or deleted
+deleted  whether it was deleted, not replaced$$),
+('answer_log',
+ 'Answers with their questions and citations.
+Kept where the collection keeps answers.',
+$$answer_id  the trace id of the answer
+collection_id  collection that was asked
+tenant  whose it is, for policies
+asked_by  the database role that asked
+asked_at  when it was answered
+question  what was asked
+answer  what was answered
+found  whether the documents answer it
+sufficient  whether what was found was judged enough; NULL where nobody judged
+reason  why it is not found, or not whole
+strategy  what made the answer
+model  what wrote its text
+citations  its citations as rag.ask returns them
+retrieved  uris of the documents that were found for it
+notes  what was degraded
+prompt_tokens  tokens that models read for it
+answer_tokens  tokens that they wrote
+cost  US dollars; NULL where a price is not known
+seconds  how long it took$$),
+('answer_feedback',
+ 'What people say of logged answers.
+Gone with the answer.',
+$$feedback_id  number of the note
+answer_id  the answer
+collection_id  its collection
+rating  1 (thumb up) or -1 (thumb down)
+citation  number of the citation that is meant; NULL: the whole answer
+comment  what was said; '' for nothing
+given_by  the database role that said it
+given_at  when$$),
+('erasures',
+ 'Receipts of erasures.
+None of the erased text is in them.',
+$$erasure_id  number of the receipt
+collection  name of the collection
+document_hashes  SHA-256 of the uri of each document, in hexadecimal digits
+removed  how many rows went, by table; keyword_blocks: blocks of the keyword index rewritten
+erased_by  the database role that erased
+erased_at  when$$),
 ('spaces',
  'An embedding space: one model''s vectors of one collection.
 It is kept up to date until it is dropped.',
@@ -102,7 +164,8 @@ indexed_version  the version whose chunks are searchable; 0: none yet
 created_at  when it was first put
 updated_at  when it was last changed
 given_metadata  what the caller gave, front matter with it; NULL: all of metadata
-enriched  what rules (enrich) and a model (extract) found: fields, version of the settings$$),
+enriched  what rules (enrich) and a model (extract) found: fields, version of the settings
+text_since  since when it reads as it does; NULL: of before this was noted$$),
 ('chunks',
  'Spans of documents: what is embedded, indexed and found.',
 $$collection_id  collection that the chunk is in
@@ -258,7 +321,9 @@ language  default text search configuration
 chunking  how documents are cut into chunks
 fingerprint  of the first embedder that opened the space; NULL: none yet
 space_id  number of the active space
-description  what the documents are and what they answer; '' where nobody said it$$),
+description  what the documents are and what they answer; '' where nobody said it
+keep_versions  how long texts that were replaced or deleted stay; 0: not at all
+keep_answers  how long answers are logged; 0: not at all$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

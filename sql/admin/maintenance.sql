@@ -13,6 +13,9 @@ BEGIN
     RETURN QUERY SELECT 'keywords', c.collection_id FROM rag.collections AS c WHERE c.dropped_at
         IS NULL
                  ORDER BY c.collection_id;
+    RETURN QUERY SELECT 'versions', c.collection_id FROM rag.collections AS c
+        WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
+        ORDER BY c.collection_id;
     -- last: it locks the partitioned tables until the transaction ends
     RETURN QUERY SELECT 'dropped', 0;
 END
@@ -22,7 +25,8 @@ COMMENT ON FUNCTION rag.maintenance_steps() IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
-those of subject, a collection), dropped (remove dropped collections).$$;
+those of subject, a collection), versions (those and logged answers that subject, a collection,
+keeps no longer), dropped (remove dropped collections).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
@@ -116,6 +120,8 @@ BEGIN
                     FROM rag._maintain_keywords(subject) AS k;
             WHEN 'spaces' THEN
                 PERFORM rag.measure_spaces();
+            WHEN 'versions' THEN
+                PERFORM rag._remove_old_versions(subject);
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE

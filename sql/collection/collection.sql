@@ -139,7 +139,7 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
-           s.fingerprint, s.space_id, c.description
+           s.fingerprint, s.space_id, c.description, c.keep_versions, c.keep_answers
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -162,7 +162,8 @@ DECLARE
 BEGIN
     RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
-                 _space.space_id, _collection.description)::rag.collection_info;
+                 _space.space_id, _collection.description, _collection.keep_versions,
+                 _collection.keep_answers)::rag.collection_info;
 END
 $$;
 
@@ -232,6 +233,7 @@ BEGIN
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
     DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
+    PERFORM rag._forget_history(_id);
     PERFORM rag._forget_sources(_id);
 END
 $$;
@@ -291,6 +293,7 @@ BEGIN
             DELETE FROM rag.collection_changes AS x WHERE x.collection_id = _collection_id;
             DELETE FROM rag.originals AS o WHERE o.collection_id = _collection_id;
             DELETE FROM rag.enrichments AS e WHERE e.collection_id = _collection_id;
+            PERFORM rag._forget_history(_collection_id);
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
         EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN

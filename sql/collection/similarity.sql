@@ -70,7 +70,7 @@ DECLARE
     _mean double precision;
     _spread double precision;
 BEGIN
-    IF NOT has_table_privilege('rag.spaces', 'UPDATE')
+    IF NOT has_column_privilege('rag.spaces', 'similarity_spread', 'UPDATE')
         OR row_security_active('rag.embeddings'::regclass) THEN
         RETURN false;
     END IF;

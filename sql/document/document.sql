@@ -58,7 +58,7 @@ DECLARE
     _hash bytea;
     _before rag.documents;
     _given jsonb;
-    _version integer;
+    _version integer := 1;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
@@ -88,13 +88,16 @@ BEGIN
     saved_id := rag.document_id(into_collection.name, document_uri);
     _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''),
         ready_made, document_content));
+    IF into_collection.keep_versions > interval '0' THEN
+        _version := rag._first_version(_collection_id, saved_id);
+    END IF;
     LOOP
         INSERT INTO rag.documents AS d
             (collection_id, document_id, uri, title, content, media_type, language, metadata,
-                                        content_hash, indexed_version)
+                                        content_hash, indexed_version, version)
         VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type,
             _language, _metadata,
-                _hash, CASE WHEN ready_made THEN 1 ELSE 0 END)
+                _hash, CASE WHEN ready_made THEN _version ELSE 0 END, _version)
         ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
         text_changed := FOUND;
         saved := FOUND;
@@ -121,12 +124,16 @@ BEGIN
         PERFORM rag._delete_originals(_collection_id, ARRAY[saved_id]);
     END IF;
     _version := _before.version + text_changed::integer;
+    IF text_changed AND into_collection.keep_versions > interval '0' THEN
+        PERFORM rag._keep_version(_before, by_deletion => false);
+    END IF;
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
         metadata = _metadata, content_hash = _hash, updated_at = now(),
         given_metadata = CASE WHEN _before.enriched <> '{}' THEN _given END,
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
-            ELSE d.indexed_version END
+            ELSE d.indexed_version END,
+        text_since = CASE WHEN text_changed THEN clock_timestamp() ELSE d.text_since END
     WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
         UPDATE rag.chunks AS c
@@ -264,6 +271,11 @@ BEGIN
         RETURN 0;
     END IF;
     PERFORM rag._delete_originals(_collection.collection_id, _document_ids);
+    IF _collection.keep_versions > interval '0' THEN
+        PERFORM rag._keep_version(d, by_deletion => true) FROM rag.documents AS d
+        WHERE d.collection_id = _collection.collection_id
+            AND d.document_id = ANY (_document_ids);
+    END IF;
     DELETE FROM rag.documents AS d
     WHERE d.collection_id = _collection.collection_id AND d.document_id = ANY (_document_ids);
     _chunk_ids := ARRAY(

@@ -1,0 +1,54 @@
+"""The log of answers, of collections that keep one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from rag_pg.db import Database
+from rag_pg.errors import RagError
+from rag_pg.types import Answer, CollectionInfo
+
+
+def log(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
+    """Log an answer where its collection says so, and return it; a note says why it was not."""
+    if info.keep_answers <= timedelta(0) or not answer.trace_id:
+        return answer
+    kept = {
+        "text": answer.text,
+        "found": answer.found,
+        "sufficient": answer.sufficient,
+        "reason": answer.reason,
+        "strategy": answer.strategy,
+        "model": answer.model,
+        "citations": [
+            {key: value for key, value in asdict(citation).items() if key != "document_id"}
+            for citation in answer.citations
+        ],
+        "retrieved": sorted({uri for step in answer.steps for uri in _uris(step.detail)}),
+        "notes": list(answer.notes),
+        "usage": asdict(answer.usage),
+        "cost": answer.cost,
+        "seconds": answer.seconds,
+    }
+    try:
+        database.log_answer(info.name, UUID(answer.trace_id), question, kept)
+    except RagError as exc:  # the question is answered
+        return replace(answer, notes=(*answer.notes, f"the answer was not logged: {exc}"))
+    return answer
+
+
+def _uris(detail: Any) -> Iterator[str]:
+    """Yield what is called uri anywhere in the details of a step."""
+    if isinstance(detail, Mapping):
+        for key, value in detail.items():
+            if key == "uri" and isinstance(value, str):
+                yield value
+            else:
+                yield from _uris(value)
+    elif isinstance(detail, list | tuple):
+        for value in detail:
+            yield from _uris(value)

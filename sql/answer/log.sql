@@ -1,0 +1,240 @@
+-- The log of answers, for collections that keep one, and what people say of them.
+
+CREATE OR REPLACE FUNCTION rag.log_answer(collection text, answer_id uuid, question text,
+    answer jsonb)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    longest CONSTANT integer := 100000;
+    _collection rag.collections := rag._require_collection(log_answer.collection);
+BEGIN
+    IF _collection.keep_answers <= interval '0' THEN
+        RETURN false;
+    END IF;
+    IF answer_id IS NULL OR jsonb_typeof(answer) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'an answer to log has an id and is a JSON object, not a JSON %',
+            coalesce(jsonb_typeof(answer), 'null')
+        USING ERRCODE = 'RG001', HINT = 'pass what rag.ask returns';
+    END IF;
+    INSERT INTO rag.answer_log (answer_id, collection_id, question, answer, found, sufficient,
+        reason, strategy, model, citations, retrieved, notes, prompt_tokens, answer_tokens, cost,
+        seconds)
+    VALUES (
+        log_answer.answer_id, _collection.collection_id, left(coalesce(log_answer.question, ''),
+            longest),
+        left(coalesce(answer ->> 'text', ''), longest),
+        coalesce((answer ->> 'found')::boolean, false), (answer ->> 'sufficient')::boolean,
+        coalesce(answer ->> 'reason', ''), coalesce(answer ->> 'strategy', ''),
+        coalesce(answer ->> 'model', ''), coalesce(nullif(answer -> 'citations', 'null'), '[]'),
+        ARRAY(SELECT DISTINCT u.uri FROM (
+            SELECT jsonb_array_elements_text(coalesce(nullif(answer -> 'retrieved', 'null'), '[]'))
+            UNION ALL
+            SELECT c ->> 'uri' FROM jsonb_array_elements(
+                coalesce(nullif(answer -> 'citations', 'null'), '[]')) AS c) AS u (uri)
+            WHERE u.uri IS NOT NULL ORDER BY u.uri),
+        ARRAY(SELECT jsonb_array_elements_text(
+            coalesce(nullif(answer -> 'notes', 'null'), '[]'))),
+        coalesce((answer #>> '{usage,prompt_tokens}')::bigint, 0),
+        coalesce((answer #>> '{usage,answer_tokens}')::bigint, 0),
+        (answer ->> 'cost')::double precision,
+        coalesce((answer ->> 'seconds')::double precision, 0))
+    ON CONFLICT ON CONSTRAINT answer_log_pkey DO NOTHING;
+    RETURN FOUND;
+END
+$$;
+
+COMMENT ON FUNCTION rag.log_answer(text, uuid, text, jsonb) IS
+$$Keep an answer with its question and its citations, where the collection keeps answers (see
+rag.alter_collection); false where it does not, or has this one.
+
+answer_id: the trace id of the answer. answer: as rag.ask returns it; retrieved: the uris of all
+documents that were found for it. The client and the workers call this.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._require_answer(answer_id uuid)
+RETURNS rag.answer_log
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _answer rag.answer_log;
+BEGIN
+    SELECT a.* INTO _answer FROM rag.answer_log AS a
+    WHERE a.answer_id = _require_answer.answer_id;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'there is no answer %', coalesce(answer_id::text, 'NULL')
+        USING ERRCODE = 'RG002', HINT = 'answers are kept where the collection says so: '
+            'rag.alter_collection(…, keep_answers => ''90 days'')';
+    END IF;
+    RETURN _answer;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_answer(uuid) IS
+$$The row of a logged answer, or error RG002.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.feedback(answer_id uuid, rating integer, comment text DEFAULT '',
+    citation integer DEFAULT NULL)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _answer rag.answer_log := rag._require_answer(feedback.answer_id);
+    _id bigint;
+BEGIN
+    IF rating IS NULL OR rating NOT IN (-1, 1) THEN
+        RAISE EXCEPTION 'rating is %', coalesce(rating::text, 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use 1 (thumb up) or -1 (thumb down)';
+    END IF;
+    IF citation IS NOT NULL AND NOT EXISTS (
+        SELECT FROM jsonb_array_elements(_answer.citations) AS c
+        WHERE c ->> 'number' = citation::text) THEN
+        RAISE EXCEPTION 'the answer has no citation %', citation
+        USING ERRCODE = 'RG001', HINT = 'pass the number of one, or NULL for the whole answer';
+    END IF;
+    INSERT INTO rag.answer_feedback AS f (answer_id, collection_id, rating, citation, comment)
+    VALUES (_answer.answer_id, _answer.collection_id, feedback.rating, feedback.citation,
+        left(coalesce(feedback.comment, ''), 10000))
+    RETURNING f.feedback_id INTO _id;
+    RETURN _id;
+END
+$$;
+
+COMMENT ON FUNCTION rag.feedback(uuid, integer, text, integer) IS
+$$Note what somebody says of a logged answer: rating 1 (thumb up) or -1 (thumb down), of the whole
+answer or of one of its citations by its number. Returns the number of the note.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_answers(collection text, since timestamptz DEFAULT NULL,
+    only_open boolean DEFAULT false, result_limit integer DEFAULT 100)
+RETURNS TABLE (answer_id uuid, asked_at timestamptz, question text, answer text, found boolean,
+    reason text, strategy text, model text, sources text[], likes bigint, dislikes bigint,
+    comments text[])
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _id integer := (rag._require_collection(list_answers.collection)).collection_id;
+BEGIN
+    PERFORM rag._check_query(NULL, result_limit, '{}');
+    RETURN QUERY
+    SELECT a.answer_id, a.asked_at, a.question, a.answer, a.found, a.reason, a.strategy, a.model,
+        ARRAY(SELECT DISTINCT c ->> 'uri' FROM jsonb_array_elements(a.citations) AS c ORDER BY 1),
+        f.likes, f.dislikes, f.comments
+    FROM rag.answer_log AS a
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE x.rating = 1) AS likes,
+            count(*) FILTER (WHERE x.rating = -1) AS dislikes,
+            coalesce(array_agg(x.comment ORDER BY x.feedback_id)
+                FILTER (WHERE x.comment <> ''), '{}') AS comments
+        FROM rag.answer_feedback AS x WHERE x.answer_id = a.answer_id
+    ) AS f
+    WHERE a.collection_id = _id AND (since IS NULL OR a.asked_at >= since)
+        AND (NOT only_open OR NOT a.found OR f.dislikes > 0)
+    ORDER BY a.asked_at DESC, a.answer_id
+    LIMIT result_limit;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_answers(text, timestamptz, boolean, integer) IS
+$$Logged answers of a collection, the latest first, with what was said of them. only_open: those
+that nothing was found for, or that somebody disliked.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.add_logged_queries(set_name text, collection text,
+    since timestamptz DEFAULT NULL)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_collection(add_logged_queries.collection)).collection_id;
+    _queries jsonb;
+BEGIN
+    SELECT jsonb_agg(jsonb_build_object(
+        'id', 'answer-' || x.answer_id, 'question', x.question, 'source', x.source,
+        'category', x.category, 'relevant', x.relevant) ORDER BY x.asked_at, x.answer_id)
+    INTO _queries
+    FROM (
+        SELECT DISTINCT ON (a.question) a.answer_id, a.question, a.asked_at,
+            CASE WHEN f.rating IS NULL THEN 'log' ELSE 'feedback' END AS source,
+            CASE WHEN f.rating > 0 THEN 'liked' WHEN f.rating < 0 THEN 'disliked'
+                ELSE 'unanswered' END AS category,
+            CASE WHEN f.rating > 0 THEN (
+                SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_object('uri', c -> 'uri', 'quote',
+                    c -> 'quote')), '[]')
+                FROM jsonb_array_elements(a.citations) AS c
+                WHERE c ->> 'status' IN ('exact', 'normalised')) ELSE '[]'::jsonb END AS relevant
+        FROM rag.answer_log AS a
+        LEFT JOIN LATERAL (
+            SELECT sum(v.rating) AS rating FROM rag.answer_feedback AS v
+            WHERE v.answer_id = a.answer_id AND v.citation IS NULL
+        ) AS f ON true
+        WHERE a.collection_id = _id AND (since IS NULL OR a.asked_at >= since)
+            AND (NOT a.found OR f.rating <> 0)
+        ORDER BY a.question, a.asked_at DESC
+    ) AS x;
+    IF _queries IS NULL THEN
+        RETURN 0;
+    END IF;
+    RETURN (SELECT count(*) FROM rag.put_eval_queries(set_name, _queries) AS p
+            WHERE p.state <> 'rejected');
+END
+$$;
+
+COMMENT ON FUNCTION rag.add_logged_queries(text, text, timestamptz) IS
+$$Put logged questions into an evaluation set: those that nothing was found for (source log), and
+those whose answers were liked or disliked (source feedback). Returns how many.
+
+A liked answer brings its proven citations as judgements, by uri and quote; the others have none yet
+and await a person's. Each is put once, by its answer.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._holds_quote(original text, quote text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN CASE WHEN original IS NOT NULL
+        THEN (rag._locate_quote(original, quote)).status IN ('exact', 'normalised') END;
+END
+$$;
+
+COMMENT ON FUNCTION rag._holds_quote(text, text) IS
+$$Whether a quote is proven by a text; NULL where there is no text.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.replay_answer(answer_id uuid)
+RETURNS TABLE (number integer, uri text, quote text, version_then integer, stood_then boolean,
+    version_now integer, stands_now boolean)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _answer rag.answer_log := rag._require_answer(replay_answer.answer_id);
+    _name text := (SELECT c.name FROM rag.collections AS c
+        WHERE c.collection_id = _answer.collection_id);
+BEGIN
+    RETURN QUERY
+    SELECT (c.value ->> 'number')::integer, c.value ->> 'uri', c.value ->> 'quote',
+        t.version, rag._holds_quote(t.content, c.value ->> 'quote'),
+        n.version, rag._holds_quote(n.content, c.value ->> 'quote')
+    FROM jsonb_array_elements(_answer.citations) WITH ORDINALITY AS c (value, position)
+    LEFT JOIN LATERAL rag.document_at(_name, c.value ->> 'uri', _answer.asked_at) AS t ON true
+    LEFT JOIN LATERAL rag.document_at(_name, c.value ->> 'uri', 'infinity') AS n ON true
+    ORDER BY c.position;
+END
+$$;
+
+COMMENT ON FUNCTION rag.replay_answer(uuid) IS
+$$Each citation of a logged answer against what its source said when it was asked, and says now.
+
+version_then, stood_then: NULL where that version is not kept. A quote stands in a text as
+rag.check_citation proves it: exactly, or but for spaces, quotation marks, case and hyphenation.$$;

@@ -1,0 +1,209 @@
+-- Erasure: a document leaves every table that holds something of it, and a receipt stays.
+
+CREATE OR REPLACE FUNCTION rag._erase_keywords(of_collection integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._merge_keyword(of_collection);
+    RETURN rag._compact_keyword(of_collection, dead_share => 0, block_limit => 2147483647);
+END
+$$;
+
+COMMENT ON FUNCTION rag._erase_keywords(integer) IS
+$$Rewrite every block of the keyword index that holds a word of a chunk that is gone. The caller
+holds the lock of rag._keyword_lock. Returns how many.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._erase_answers(of_collection integer, uris text[])
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO off
+AS $$
+DECLARE
+    _answers bigint;
+    _feedback bigint;
+    _cache bigint;
+    _calls bigint;
+BEGIN
+    WITH gone AS (
+        DELETE FROM rag.answer_log AS a
+        WHERE a.collection_id = of_collection AND a.retrieved && uris
+        RETURNING a.answer_id
+    ), notes AS (
+        DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id
+        RETURNING f.feedback_id
+    )
+    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM notes) INTO _answers, _feedback;
+    -- Answers of models are kept by the hash of what they were asked, not by document.
+    DELETE FROM rag.cache_entries AS e
+    WHERE e.collection_id = of_collection OR e.kind = 'completion';
+    GET DIAGNOSTICS _cache = ROW_COUNT;
+    DELETE FROM rag.worker_calls AS c WHERE c.collection_id = of_collection;
+    GET DIAGNOSTICS _calls = ROW_COUNT;
+    RETURN jsonb_build_object('answer_log', _answers, 'answer_feedback', _feedback,
+        'cache_entries', _cache, 'worker_calls', _calls);
+END
+$$;
+
+COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
+$$Remove what was answered from documents: logged answers that found one of them with their
+feedback, the whole cache of the collection, cached replies of models, calls of workers. Returns
+counts by table.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._erase_evaluation(of_collection text, uris text[])
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO off
+AS $$
+DECLARE
+    _judgements bigint;
+    _queries bigint;
+    _results bigint;
+    _verdicts bigint;
+BEGIN
+    WITH gone AS (
+        DELETE FROM rag.eval_judgements AS j WHERE j.uri = ANY (uris)
+        RETURNING j.set_id, j.query_id
+    ), asked AS (
+        -- made from a document that is gone
+        DELETE FROM rag.eval_queries AS q
+        USING (SELECT DISTINCT x.set_id, x.query_id FROM gone AS x) AS g
+        WHERE q.set_id = g.set_id AND q.query_id = g.query_id AND q.source <> 'human'
+        RETURNING q.set_id, q.query_id
+    ), vectors AS (
+        DELETE FROM rag.eval_embeddings AS e USING asked AS a
+        WHERE e.set_id = a.set_id AND e.query_id = a.query_id
+    )
+    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM asked) INTO _judgements, _queries;
+    WITH touched AS (
+        UPDATE rag.eval_results AS e
+        SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)
+                    THEN jsonb_build_object('erased', true) ELSE h.value END ORDER BY h.position),
+                    '[]')
+                FROM jsonb_array_elements(e.hits) WITH ORDINALITY AS h (value, position)),
+            answer = NULL, error = NULL
+        FROM rag.eval_runs AS r
+        WHERE r.run_id = e.run_id AND r.collection = of_collection
+            AND EXISTS (SELECT FROM jsonb_array_elements(e.hits) AS h
+                        WHERE h ->> 'uri' = ANY (uris))
+        RETURNING e.run_id, e.query_id
+    ), scores AS (
+        UPDATE rag.eval_scores AS s SET reason = NULL, error = NULL FROM touched AS t
+        WHERE s.run_id = t.run_id AND s.query_id = t.query_id
+    )
+    SELECT count(*) INTO _results FROM touched;
+    DELETE FROM rag.eval_verdicts;
+    GET DIAGNOSTICS _verdicts = ROW_COUNT;
+    RETURN jsonb_build_object('eval_judgements', _judgements, 'eval_queries', _queries,
+        'eval_results', _results, 'eval_verdicts', _verdicts);
+END
+$$;
+
+COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
+$$Take documents out of evaluation: judgements that name them, questions that were made from them or
+logged, their places in the results of runs with what was answered there, the cached verdicts of
+judges. Figures of runs stay. Returns counts by table.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.erase(collection text, uri text DEFAULT NULL,
+    metadata_filter jsonb DEFAULT NULL)
+RETURNS rag.erasures
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+DECLARE
+    _collection rag.collections := rag._require_collection(erase.collection);
+    _key integer := _collection.collection_id;
+    _uris text[];
+    _ids uuid[];
+    _removed jsonb := '{}';
+    _condition text;
+    _count bigint;
+    _table text;
+    _receipt rag.erasures;
+BEGIN
+    IF (erase.uri IS NULL) = (metadata_filter IS NULL) THEN
+        RAISE EXCEPTION 'neither or both of uri and metadata_filter were given'
+        USING ERRCODE = 'RG001', HINT = 'say which documents: one uri, or a filter of metadata';
+    END IF;
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'rag.erase runs in a transaction of level %',
+            current_setting('transaction_isolation')
+        USING ERRCODE = 'RG001', HINT = 'call it in READ COMMITTED, as what others wrote goes, too';
+    END IF;
+    -- First, as who holds it waits for nobody's documents.
+    PERFORM pg_advisory_xact_lock(rag._keyword_lock(_key));
+    IF erase.uri IS NOT NULL THEN
+        _uris := ARRAY[erase.uri];
+    ELSE
+        PERFORM rag._check_query(NULL, 1, metadata_filter);
+        _condition := (rag.compile_filter(_key, metadata_filter)).condition;
+        IF _condition IS NULL THEN
+            RAISE EXCEPTION 'the filter passes every document'
+            USING ERRCODE = 'RG001', HINT = 'rag.drop_collection removes a whole collection';
+        END IF;
+        EXECUTE format(
+            'SELECT array_agg(DISTINCT c.uri) FROM (
+                 SELECT c.uri FROM rag.documents AS c WHERE c.collection_id = $1 AND %1$s
+                 UNION ALL
+                 SELECT c.uri FROM rag.document_versions AS c WHERE c.collection_id = $1 AND %1$s
+             ) AS c', _condition)
+        INTO _uris USING _key;
+        _uris := coalesce(_uris, '{}');
+    END IF;
+    _ids := ARRAY(SELECT rag.document_id(_collection.name, u.uri) FROM unnest(_uris) AS u (uri));
+    SELECT count(*) INTO _count FROM rag.chunks AS c
+    WHERE c.collection_id = _key AND c.document_id = ANY (_ids);
+    _removed := _removed || jsonb_build_object('chunks', _count,
+        'documents', rag.delete_documents(_collection.name, _uris));
+    DELETE FROM rag.document_versions AS v
+    WHERE v.collection_id = _key AND v.document_id = ANY (_ids);
+    GET DIAGNOSTICS _count = ROW_COUNT;
+    -- Those that the deletion has just kept are not told.
+    _removed := _removed || jsonb_build_object('document_versions', greatest(0, _count - CASE
+        WHEN _collection.keep_versions > interval '0' THEN (_removed ->> 'documents')::bigint
+        ELSE 0 END));
+    _removed := _removed || rag._erase_answers(_key, _uris)
+        || rag._erase_evaluation(_collection.name, _uris)
+        || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
+    FOR _table IN
+        SELECT format('%I.%I', r.relnamespace::regnamespace, r.relname)
+        FROM pg_class AS r
+        WHERE r.relnamespace = 'rag'::regnamespace AND r.relkind = 'r'
+            AND pg_has_role(r.relowner, 'USAGE')
+            AND (r.relname = ANY (ARRAY(SELECT t.parent || '_' || _key
+                    FROM unnest(rag._collection_tables()) AS t (parent)))
+                OR r.relname IN ('document_versions', 'answer_log', 'eval_judgements',
+                    'eval_queries', 'eval_results'))
+    LOOP
+        EXECUTE 'ANALYZE ' || _table;  -- its statistics hold values of columns
+    END LOOP;
+    INSERT INTO rag.erasures AS e (collection, document_hashes, removed)
+    VALUES (_collection.name,
+        ARRAY(SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')
+              FROM unnest(_uris) AS u (uri)),
+        _removed)
+    RETURNING e.* INTO _receipt;
+    RETURN _receipt;
+END
+$$;
+
+COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
+$$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
+keyword index, earlier versions, jobs, caches, logged answers that found them, evaluation, and the
+statistics of these tables. Returns the receipt, a row of rag.erasures without any of the text.
+
+uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
+versions included. The receipt has the SHA-256 of each uri and counts by table. What a document's
+text was read from (an application's table, a file) is not touched: erase it there first, or it
+comes back. PostgreSQL keeps removed rows on disk until VACUUM, and in the write-ahead log and in
+backups as long as those are kept. Writers of the collection wait meanwhile; it takes a second or
+two for each 16,000 chunks near a removed one. Only the owner of the tables may do this, in READ
+COMMITTED.$$;

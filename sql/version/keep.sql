@@ -1,0 +1,127 @@
+-- Earlier versions of documents: kept when a text is replaced or deleted, for as long as is said.
+
+CREATE OR REPLACE FUNCTION rag._keep_version(document rag.documents, by_deletion boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+BEGIN
+    INSERT INTO rag.document_versions (collection_id, document_id, version, uri, title, content,
+        media_type, language, metadata, tenant, created_at, updated_at, valid_from, deleted)
+    VALUES (document.collection_id, document.document_id, document.version, document.uri,
+        document.title, document.content, document.media_type, document.language,
+        document.metadata, document.tenant, document.created_at, document.updated_at,
+        document.text_since, by_deletion)
+    ON CONFLICT ON CONSTRAINT document_versions_pkey DO NOTHING;
+END
+$$;
+
+COMMENT ON FUNCTION rag._keep_version(rag.documents, boolean) IS
+$$Keep the text of a document. Called by whoever replaces or deletes it, before it does, where the
+collection keeps versions.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._first_version(of_collection integer, of_document uuid)
+RETURNS integer
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+BEGIN
+    RETURN coalesce((SELECT max(v.version) FROM rag.document_versions AS v
+        WHERE v.collection_id = of_collection AND v.document_id = of_document), 0) + 1;
+END
+$$;
+
+COMMENT ON FUNCTION rag._first_version(integer, uuid) IS
+$$The version of a document that is put anew: 1, or the one after the last that is kept.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._remove_old_versions(of_collection integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+DECLARE
+    most_answers CONSTANT integer := 100000;
+    _collection rag.collections;
+    _removed integer;
+BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c
+    WHERE c.collection_id = of_collection;
+    DELETE FROM rag.document_versions AS v
+    WHERE v.collection_id = of_collection
+        AND v.valid_until < clock_timestamp() - _collection.keep_versions;
+    GET DIAGNOSTICS _removed = ROW_COUNT;
+    WITH gone AS (
+        DELETE FROM rag.answer_log AS a
+        WHERE a.collection_id = of_collection
+            AND (a.asked_at < clock_timestamp() - _collection.keep_answers
+                OR a.asked_at < (SELECT x.asked_at FROM rag.answer_log AS x
+                    WHERE x.collection_id = of_collection
+                    ORDER BY x.asked_at DESC OFFSET most_answers LIMIT 1))
+        RETURNING a.answer_id
+    )
+    DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id;
+    RETURN _removed;
+END
+$$;
+
+COMMENT ON FUNCTION rag._remove_old_versions(integer) IS
+$$Remove versions and logged answers of a collection that are older than it keeps them, and of the
+answers those before the last 100,000. Returns how many versions. For rag.maintain.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._document_versions(
+    collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+RETURNS TABLE (version integer, content text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT v.version, v.content
+    FROM rag.document_versions AS v
+    WHERE v.collection_id = collection_key AND v.document_id = document_key
+        AND (of_version IS NULL OR v.version = of_version)
+    ORDER BY v.version DESC;
+END
+$$;
+
+COMMENT ON FUNCTION rag._document_versions(integer, uuid, integer) IS
+$$The earlier texts of a document that are kept, the newest first; of_version: that one alone.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._has_history(of_collection integer)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM rag.document_versions AS v WHERE v.collection_id = of_collection)
+        OR EXISTS (SELECT FROM rag.answer_log AS a WHERE a.collection_id = of_collection);
+END
+$$;
+
+COMMENT ON FUNCTION rag._has_history(integer) IS
+$$Whether a collection has earlier versions or logged answers.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._forget_history(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+BEGIN
+    DELETE FROM rag.document_versions AS v WHERE v.collection_id = of_collection;
+    DELETE FROM rag.answer_feedback AS f WHERE f.collection_id = of_collection;
+    DELETE FROM rag.answer_log AS a WHERE a.collection_id = of_collection;
+END
+$$;
+
+COMMENT ON FUNCTION rag._forget_history(integer) IS
+$$Remove all earlier versions, logged answers and feedback of a collection: it is dropped.$$;
