@@ -110,6 +110,50 @@ logged, their places in the results of runs with what was answered there, the ca
 judges. Figures of runs stay. Returns counts by table.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._erase_statistics(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _table text;
+    _column text;
+    _inherited boolean;
+    _empty boolean;
+BEGIN
+    FOR _table IN
+        SELECT r.relname
+        FROM pg_class AS r
+        WHERE r.relnamespace = 'rag'::regnamespace AND r.relkind IN ('r', 'p')
+            AND pg_has_role(r.relowner, 'USAGE')
+            AND (NOT r.relispartition
+                OR r.relname = ANY (ARRAY(SELECT t.parent || '_' || of_collection
+                    FROM unnest(rag._collection_tables()) AS t (parent))))
+            AND EXISTS (SELECT FROM pg_stats AS s
+                WHERE s.schemaname = 'rag' AND s.tablename = r.relname)
+    LOOP
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM rag.%I)', _table) INTO _empty;
+        IF NOT _empty THEN
+            EXECUTE format('ANALYZE rag.%I', _table);
+        ELSIF current_setting('server_version_num')::integer >= 180000 THEN
+            -- ANALYZE leaves those of an empty table as they were.
+            FOR _column, _inherited IN
+                SELECT s.attname, s.inherited FROM pg_stats AS s
+                WHERE s.schemaname = 'rag' AND s.tablename = _table
+            LOOP
+                EXECUTE 'SELECT pg_clear_attribute_stats(''rag'', $1, $2, $3)'
+                USING _table, _column, _inherited;
+            END LOOP;
+        END IF;
+    END LOOP;
+END
+$$;
+
+COMMENT ON FUNCTION rag._erase_statistics(integer) IS
+$$Renew the planner's statistics of the tables that a collection's rows stood in: they hold values
+of columns. Before PostgreSQL 18 those of a table that is empty now stay until it has rows again.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.erase(collection text, uri text DEFAULT NULL,
     metadata_filter jsonb DEFAULT NULL)
 RETURNS rag.erasures
@@ -126,7 +170,6 @@ DECLARE
     _removed jsonb := '{}';
     _condition text;
     _count bigint;
-    _table text;
     _receipt rag.erasures;
 BEGIN
     IF (erase.uri IS NULL) = (metadata_filter IS NULL) THEN
@@ -173,18 +216,7 @@ BEGIN
     _removed := _removed || rag._erase_answers(_key, _uris)
         || rag._erase_evaluation(_collection.name, _uris)
         || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
-    FOR _table IN
-        SELECT format('%I.%I', r.relnamespace::regnamespace, r.relname)
-        FROM pg_class AS r
-        WHERE r.relnamespace = 'rag'::regnamespace AND r.relkind = 'r'
-            AND pg_has_role(r.relowner, 'USAGE')
-            AND (r.relname = ANY (ARRAY(SELECT t.parent || '_' || _key
-                    FROM unnest(rag._collection_tables()) AS t (parent)))
-                OR r.relname IN ('document_versions', 'answer_log', 'eval_judgements',
-                    'eval_queries', 'eval_results'))
-    LOOP
-        EXECUTE 'ANALYZE ' || _table;  -- its statistics hold values of columns
-    END LOOP;
+    PERFORM rag._erase_statistics(_key);
     INSERT INTO rag.erasures AS e (collection, document_hashes, removed)
     VALUES (_collection.name,
         ARRAY(SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')

@@ -1,0 +1,169 @@
+"""Erasure: a document with a word that nothing else has leaves every table, and a receipt stays."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import Rag, Settings
+from rag_pg.client.collection import Collection
+from rag_pg.db.embedded import EmbeddedServer
+
+Connection = psycopg.Connection[Any]
+WORD = "xylocanth"
+SECRET = f"The code of the {WORD} vault is seven."
+
+
+def dump(dsn: str) -> str:
+    """The whole database as pg_dump writes it, rows as INSERT statements."""
+    with psycopg.connect(dsn) as connection:
+        version = connection.info.server_version // 10000
+    program = EmbeddedServer(Path(), postgres_version=version).program("pg_dump")
+    done = subprocess.run(
+        [program, "--inserts", dsn], capture_output=True, text=True, check=True, timeout=120
+    )
+    return done.stdout
+
+
+def everywhere(connection: Connection, word: str) -> list[str]:
+    """The tables of every schema whose rows hold a word, catalogues included."""
+    tables = connection.execute(
+        """SELECT format('%I.%I', relnamespace::regnamespace, relname) FROM pg_class
+           WHERE relkind IN ('r', 'm') AND relpersistence <> 't'
+             AND relnamespace::regnamespace::text NOT IN ('information_schema', 'pg_toast')
+             AND (relname <> 'pg_statistic'
+                  OR current_setting('server_version_num')::integer >= 180000)"""
+    ).fetchall()
+    return sorted(
+        name
+        for (name,) in tables
+        if connection.execute(
+            f"SELECT EXISTS (SELECT FROM {name} AS r WHERE r::text ILIKE %s)".encode(),
+            [f"%{word}%"],
+        ).fetchone()
+        == (True,)
+    )
+
+
+@pytest.fixture
+def docs(dsn: str, tmp_path: Path) -> Any:
+    with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
+        docs = rag.collection("docs", model="hash:16")
+        docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
+        for number in range(30):
+            docs.add({"uri": f"plain-{number}", "content": f"Row {number} says nothing special."})
+        yield docs
+
+
+def live_through(docs: Collection, connection: Connection) -> None:
+    """Leave the word wherever a document leaves its words."""
+    docs.add({"uri": f"{WORD}.txt", "content": f"An older text of {WORD}.", "metadata": {"n": 1}})
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET, "title": WORD, "metadata": {"w": WORD}})
+    connection.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
+    docs.index_field("w", "text")
+    answer = docs.ask("What is the code of the vault?", cache=True)
+    assert WORD in answer.text
+    docs.search("the code of the vault", cache=True)
+    docs.feedback(answer.trace_id, 1, comment=f"{WORD} is right")
+    assert docs.add_logged_queries("asked") == 1
+    connection.execute(
+        "SELECT rag.add_eval_query('set', 'Which vault?', relevant => %s)",
+        [json.dumps([{"uri": f"{WORD}.txt", "quote": SECRET}])],
+    )
+    connection.execute("ANALYZE")
+
+
+def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        live_through(docs, connection)
+        held = everywhere(connection, WORD)
+        assert {"rag.document_versions", "rag.answer_log", "rag.eval_judgements"} <= set(held)
+        assert any("keyword_postings" in name for name in held)
+        receipt = docs.erase(f"{WORD}.txt")
+        assert everywhere(connection, WORD) == []
+        assert WORD not in dump(dsn)
+    assert receipt.document_hashes == [sha256(f"{WORD}.txt".encode()).hexdigest()]
+    told = receipt.removed
+    assert (told["documents"], told["document_versions"], told["answer_log"]) == (1, 1, 1)
+    assert docs.search(f"code of the {WORD} vault").notes == ()
+    assert WORD not in docs.ask("What is the code of the vault?").text
+    assert docs.answers()[0].question  # the log goes on
+    assert len(docs.search("row says nothing", limit=30)) == 30
+
+
+def test_a_document_that_was_deleted_before_can_still_be_erased(docs: Collection, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        live_through(docs, connection)
+        docs.delete(f"{WORD}.txt")
+        receipt = docs.erase(f"{WORD}.txt")
+        assert (receipt.removed["documents"], receipt.removed["document_versions"]) == (0, 2)
+        assert everywhere(connection, WORD) == []
+
+
+def test_a_filter_erases_what_passes_it_and_its_versions(docs: Collection, dsn: str) -> None:
+    for name in ("ann", "bob"):
+        docs.add({"uri": name, "content": f"Notes of {name} one.", "metadata": {"owner": name}})
+        docs.add({"uri": name, "content": f"Notes of {name} two.", "metadata": {"owner": name}})
+    docs.delete("ann")
+    receipt = docs.erase(filter={"owner": {"$in": ["ann"]}})
+    assert receipt.document_hashes == [sha256(b"ann").hexdigest()]
+    assert docs.versions("ann") == []
+    assert [v.version for v in docs.versions("bob")] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("'docs'", "neither or both"),
+        ("'docs', 'a', '{}'", "neither or both"),
+        ("'docs', metadata_filter => '{}'", "passes every document"),
+        ("'none', 'a'", "none"),
+    ],
+)
+def test_what_is_wrong_is_said(docs: Collection, dsn: str, arguments: str, message: str) -> None:
+    with (
+        psycopg.connect(dsn, autocommit=True) as connection,
+        pytest.raises(psycopg.Error, match=message) as caught,
+    ):
+        connection.execute(f"SELECT rag.erase({arguments})".encode())
+    assert caught.value.diag.message_hint
+
+
+def test_another_isolation_level_is_refused(docs: Collection, dsn: str) -> None:
+    with (
+        psycopg.connect(dsn) as connection,
+        pytest.raises(psycopg.Error, match="repeatable read"),
+    ):
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        connection.execute("SELECT rag.erase('docs', 'plain-1')")
+
+
+def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
+    """A new table with text of documents has to be thought of."""
+    without = {
+        "alembic_version", "backlogs", "budgets", "collections", "collection_changes",
+        "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
+        "keyword_languages", "keyword_segments", "keyword_totals", "maintenance_failures",
+        "source_changes", "source_documents", "sources", "spaces", "usage", "workers",
+        "eval_sets", "eval_runs", "eval_judges",
+    }  # fmt: skip
+    erased = {
+        "answer_feedback", "answer_log", "cache_entries", "chunks", "document_versions",
+        "documents", "embeddings", "eval_embeddings", "eval_judgements", "eval_queries",
+        "eval_results", "eval_scores", "eval_verdicts", "jobs", "keyword_changes",
+        "keyword_postings", "keyword_removed", "keyword_slots", "worker_calls", "originals",
+    }  # fmt: skip
+    with psycopg.connect(dsn) as connection:
+        rows = connection.execute(
+            """SELECT relname FROM pg_class WHERE relnamespace = 'rag'::regnamespace
+               AND relkind IN ('r', 'p') AND NOT relispartition"""
+        ).fetchall()
+    assert {name for (name,) in rows} - without - erased == set()
