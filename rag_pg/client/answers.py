@@ -7,8 +7,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Unpack
 
 from rag_pg.answer import stream_events
+from rag_pg.client.answer_log import keep_answer
 from rag_pg.client.ask import AskOptions, ask
-from rag_pg.client.log import log
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import RagError
 from rag_pg.fault import Fault, fault_of
@@ -93,7 +93,7 @@ class Answers(OpenCollection):
             admit=admit,
             record=self._record,
         )
-        return log(self.rag.database, self.info, question, answer)
+        return keep_answer(self.rag.database, self.info, question, answer)
 
     def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:
         """Add to the day's figures what was asked; what may not write them does without."""

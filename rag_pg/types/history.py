@@ -52,7 +52,7 @@ class LoggedAnswer:
     """A logged answer, and what was said of it. sources: the uris that it cites."""
 
     answer_id: UUID
-    asked_at: datetime
+    answered_at: datetime
     question: str
     answer: str
     found: bool

@@ -47,8 +47,8 @@ Kept where the collection keeps answers.',
 $$answer_id  the trace id of the answer
 collection_id  collection that was asked
 tenant  whose it is, for policies
-asked_by  the database role that asked
-asked_at  when it was answered
+role_name  the database role that asked
+answered_at  when it was answered
 question  what was asked
 answer  what was answered
 found  whether the documents answer it

@@ -111,7 +111,7 @@ answer or of one of its citations by its number. Returns the number of the note.
 
 CREATE OR REPLACE FUNCTION rag.list_answers(collection text, since timestamptz DEFAULT NULL,
     only_open boolean DEFAULT false, result_limit integer DEFAULT 100)
-RETURNS TABLE (answer_id uuid, asked_at timestamptz, question text, answer text, found boolean,
+RETURNS TABLE (answer_id uuid, answered_at timestamptz, question text, answer text, found boolean,
     reason text, strategy text, model text, sources text[], likes bigint, dislikes bigint,
     comments text[])
 LANGUAGE plpgsql STABLE
@@ -123,7 +123,7 @@ DECLARE
 BEGIN
     PERFORM rag._check_query(NULL, result_limit, '{}');
     RETURN QUERY
-    SELECT a.answer_id, a.asked_at, a.question, a.answer, a.found, a.reason, a.strategy, a.model,
+    SELECT a.answer_id, a.answered_at, a.question, a.answer, a.found, a.reason, a.strategy, a.model,
         ARRAY(SELECT DISTINCT c ->> 'uri' FROM jsonb_array_elements(a.citations) AS c ORDER BY 1),
         f.likes, f.dislikes, f.comments
     FROM rag.answer_log AS a
@@ -134,9 +134,9 @@ BEGIN
                 FILTER (WHERE x.comment <> ''), '{}') AS comments
         FROM rag.answer_feedback AS x WHERE x.answer_id = a.answer_id
     ) AS f
-    WHERE a.collection_id = _id AND (since IS NULL OR a.asked_at >= since)
+    WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
         AND (NOT only_open OR NOT a.found OR f.dislikes > 0)
-    ORDER BY a.asked_at DESC, a.answer_id
+    ORDER BY a.answered_at DESC, a.answer_id
     LIMIT result_limit;
 END
 $$;
@@ -158,10 +158,10 @@ DECLARE
 BEGIN
     SELECT jsonb_agg(jsonb_build_object(
         'id', 'answer-' || x.answer_id, 'question', x.question, 'source', x.source,
-        'category', x.category, 'relevant', x.relevant) ORDER BY x.asked_at, x.answer_id)
+        'category', x.category, 'relevant', x.relevant) ORDER BY x.answered_at, x.answer_id)
     INTO _queries
     FROM (
-        SELECT DISTINCT ON (a.question) a.answer_id, a.question, a.asked_at,
+        SELECT DISTINCT ON (a.question) a.answer_id, a.question, a.answered_at,
             CASE WHEN f.rating IS NULL THEN 'log' ELSE 'feedback' END AS source,
             CASE WHEN f.rating > 0 THEN 'liked' WHEN f.rating < 0 THEN 'disliked'
                 ELSE 'unanswered' END AS category,
@@ -175,9 +175,9 @@ BEGIN
             SELECT sum(v.rating) AS rating FROM rag.answer_feedback AS v
             WHERE v.answer_id = a.answer_id AND v.citation IS NULL
         ) AS f ON true
-        WHERE a.collection_id = _id AND (since IS NULL OR a.asked_at >= since)
+        WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
             AND (NOT a.found OR f.rating <> 0)
-        ORDER BY a.question, a.asked_at DESC
+        ORDER BY a.question, a.answered_at DESC
     ) AS x;
     IF _queries IS NULL THEN
         RETURN 0;
@@ -227,7 +227,7 @@ BEGIN
         t.version, rag._holds_quote(t.content, c.value ->> 'quote'),
         n.version, rag._holds_quote(n.content, c.value ->> 'quote')
     FROM jsonb_array_elements(_answer.citations) WITH ORDINALITY AS c (value, position)
-    LEFT JOIN LATERAL rag.document_at(_name, c.value ->> 'uri', _answer.asked_at) AS t ON true
+    LEFT JOIN LATERAL rag.document_at(_name, c.value ->> 'uri', _answer.answered_at) AS t ON true
     LEFT JOIN LATERAL rag.document_at(_name, c.value ->> 'uri', 'infinity') AS n ON true
     ORDER BY c.position;
 END

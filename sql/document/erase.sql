@@ -69,17 +69,17 @@ BEGIN
     WITH gone AS (
         DELETE FROM rag.eval_judgements AS j WHERE j.uri = ANY (uris)
         RETURNING j.set_id, j.query_id
-    ), asked AS (
+    ), unwanted AS (
         -- made from a document that is gone
         DELETE FROM rag.eval_queries AS q
         USING (SELECT DISTINCT x.set_id, x.query_id FROM gone AS x) AS g
         WHERE q.set_id = g.set_id AND q.query_id = g.query_id AND q.source <> 'human'
         RETURNING q.set_id, q.query_id
     ), vectors AS (
-        DELETE FROM rag.eval_embeddings AS e USING asked AS a
+        DELETE FROM rag.eval_embeddings AS e USING unwanted AS a
         WHERE e.set_id = a.set_id AND e.query_id = a.query_id
     )
-    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM asked) INTO _judgements, _queries;
+    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM unwanted) INTO _judgements, _queries;
     WITH touched AS (
         UPDATE rag.eval_results AS e
         SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)

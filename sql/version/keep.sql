@@ -58,10 +58,10 @@ BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
         WHERE a.collection_id = of_collection
-            AND (a.asked_at < clock_timestamp() - _collection.keep_answers
-                OR a.asked_at < (SELECT x.asked_at FROM rag.answer_log AS x
+            AND (a.answered_at < clock_timestamp() - _collection.keep_answers
+                OR a.answered_at < (SELECT x.answered_at FROM rag.answer_log AS x
                     WHERE x.collection_id = of_collection
-                    ORDER BY x.asked_at DESC OFFSET most_answers LIMIT 1))
+                    ORDER BY x.answered_at DESC OFFSET most_answers LIMIT 1))
         RETURNING a.answer_id
     )
     DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id;

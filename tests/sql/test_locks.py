@@ -171,8 +171,8 @@ CALLS: dict[str, tuple[str, ...]] = {
     "diff_versions": ("rag.diff_versions('own', 'queued', 1, 1)",),
     "log_answer": ("rag.log_answer('own', gen_random_uuid(), 'why', '{\"text\": \"so\"}')",),
     "list_answers": ("rag.list_answers('own')",),
-    "feedback": ("rag.feedback(x.answer_id, 1) FROM rag.answer_log AS x",),
-    "replay_answer": ("rag.replay_answer(x.answer_id) FROM rag.answer_log AS x",),
+    "feedback": ("rag.feedback((SELECT answer_id FROM rag.answer_log), 1)",),
+    "replay_answer": ("rag.replay_answer((SELECT answer_id FROM rag.answer_log))",),
     "add_logged_queries": ("rag.add_logged_queries('asked', 'own')",),
     "erase": ("rag.erase('own', 'queued')",),
     "index_field": (
@@ -352,6 +352,10 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
     dsn = new_database(template)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('own', 'none', 3, language => 'simple')")
+        connection.execute(
+            """SELECT rag.alter_collection('own', keep_answers => '1 day'),
+                   rag.log_answer('own', gen_random_uuid(), 'why', '{"text": "so"}')"""
+        )
         connection.execute(
             """SELECT rag.put_chunks('own', 'd' || d, (
                    SELECT jsonb_agg(jsonb_build_object(

@@ -21,6 +21,7 @@ MODEL_LEASE = "(SELECT lease FROM rag.jobs WHERE worker = 'held' AND kind = '{ki
 EXTRACT, EXTRACT_LEASE = MODEL_JOB.format(kind="extract"), MODEL_LEASE.format(kind="extract")
 CONTEXT, CONTEXT_LEASE = MODEL_JOB.format(kind="context"), MODEL_LEASE.format(kind="context")
 RULES = """'[{"field": "fish", "pattern": "fish", "value": true, "scope": "chunk"}]'"""
+ANSWER = "(SELECT answer_id FROM rag.answer_log LIMIT 1)"
 CHUNK = "(SELECT min(chunk_id) FROM rag.chunks WHERE collection_id = 1)"
 DOCUMENT = "(SELECT document_id FROM rag.documents WHERE collection_id = 1 AND uri = 'd1')"
 SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'building')"
@@ -123,6 +124,19 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "expose_view": ("owner", "SELECT rag.expose_view('app.titles', 'An article')"),
     "list_views": ("reader", "SELECT * FROM rag.list_views()"),
+    "measure_spaces": ("writer", "SELECT rag.measure_spaces(ARRAY['docs'])"),
+    "list_versions": ("reader", "SELECT * FROM rag.list_versions('docs', 'd1')"),
+    "document_at": ("reader", "SELECT * FROM rag.document_at('docs', 'd1', now())"),
+    "diff_versions": ("reader", "SELECT * FROM rag.diff_versions('docs', 'd1', 1, 1)"),
+    "log_answer": (
+        "reader",
+        """SELECT rag.log_answer('docs', gen_random_uuid(), 'why', '{"text": "so"}')""",
+    ),
+    "list_answers": ("reader", "SELECT * FROM rag.list_answers('docs')"),
+    "feedback": ("reader", f"SELECT rag.feedback({ANSWER}, 1)"),
+    "replay_answer": ("reader", f"SELECT * FROM rag.replay_answer({ANSWER})"),
+    "add_logged_queries": ("writer", "SELECT rag.add_logged_queries('faq', 'docs')"),
+    "erase": ("owner", "SELECT rag.erase('docs', 'd2')"),
     "query_view": (
         "reader",
         """SELECT * FROM rag.query_view('titles', aggregates => '{"n": {"count": "*"}}')""",
@@ -366,6 +380,10 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     run(
         "SELECT rag.put_document('docs', 'p' || g, 'a text of fish', metadata => '{\"n\": 3}') FROM"
         " generate_series(1, 5) AS g"
+    )
+    run(
+        """SELECT rag.alter_collection('docs', keep_answers => '1 day', keep_versions => '1 day'),
+               rag.log_answer('docs', gen_random_uuid(), 'why', '{"text": "so"}')"""
     )
     run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")
     run("SELECT rag.take_jobs(2, 3600, worker_name => 'held', kinds => '{embed}')")

@@ -48,7 +48,7 @@ def test_a_stream_is_logged_too(docs: Collection) -> None:
 def test_the_log_keeps_no_more_than_its_bound(docs: Collection, dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
-            """INSERT INTO rag.answer_log (answer_id, collection_id, asked_at, question, answer,
+            """INSERT INTO rag.answer_log (answer_id, collection_id, answered_at, question, answer,
                    found, reason, strategy, model, citations, retrieved, notes, prompt_tokens,
                    answer_tokens, seconds)
                SELECT gen_random_uuid(), c.collection_id, now() - i * interval '1 second', 'q', 'a',
@@ -57,7 +57,7 @@ def test_the_log_keeps_no_more_than_its_bound(docs: Collection, dsn: str) -> Non
         )
         connection.execute("SELECT rag.maintain()")
         found = connection.execute(
-            "SELECT count(*), max(now() - asked_at) < '100005 seconds' FROM rag.answer_log"
+            "SELECT count(*), max(now() - answered_at) < '100005 seconds' FROM rag.answer_log"
         ).fetchone()
     assert found is not None
     assert found[0] in (100_000, 100_001)

@@ -13,7 +13,7 @@ from rag_pg.errors import RagError
 from rag_pg.types import Answer, CollectionInfo
 
 
-def log(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
+def keep_answer(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
     """Log an answer where its collection says so, and return it; a note says why it was not."""
     if info.keep_answers <= timedelta(0) or not answer.trace_id:
         return answer
