@@ -124,7 +124,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "expose_view": ("owner", "SELECT rag.expose_view('app.titles', 'An article')"),
     "list_views": ("reader", "SELECT * FROM rag.list_views()"),
-    "measure_spaces": ("writer", "SELECT rag.measure_spaces(ARRAY['docs'])"),
+    "measure_spaces": ("reader", "SELECT rag.measure_spaces(ARRAY['docs'])"),
     "list_versions": ("reader", "SELECT * FROM rag.list_versions('docs', 'd1')"),
     "document_at": ("reader", "SELECT * FROM rag.document_at('docs', 'd1', now())"),
     "diff_versions": ("reader", "SELECT * FROM rag.diff_versions('docs', 'd1', 1, 1)"),
