@@ -1,20 +1,5 @@
 -- Whether a source says what is quoted from it.
 
-CREATE OR REPLACE FUNCTION rag._document_versions(
-    collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
-RETURNS TABLE (version integer, content text)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN;  -- no earlier text is kept
-END
-$$;
-
-COMMENT ON FUNCTION rag._document_versions(integer, uuid, integer) IS
-$$The earlier texts of a document that are kept, the newest first; of_version: that one alone.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._may_hold(original text, quote text)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
