@@ -179,7 +179,7 @@ BEGIN
     IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r
         WHERE r.oid = 'rag.documents'::regclass), 'USAGE') THEN
         RAISE EXCEPTION 'permission denied: % does not own the tables of schema rag', current_user
-        USING ERRCODE = 'insufficient_privilege', HINT = 'erase as their owner';
+        USING ERRCODE = '42501', HINT = 'erase as their owner';
     END IF;
     IF current_setting('transaction_isolation') <> 'read committed' THEN
         RAISE EXCEPTION 'rag.erase runs in a transaction of level %',
