@@ -151,6 +151,7 @@ def _ask_or_give_again(
     if entries is None or not entries.settings.answers or not isinstance(question, str):
         return ask_now()
     others = {k: v for k, v in options.items() if k not in ("cache", "llm", "helper_llm")}
+    others["bounds"] = account.bounds
     try:
         scope = answer_scope(
             others,

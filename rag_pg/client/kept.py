@@ -41,7 +41,9 @@ def answer_scope(
     ]
     if not isinstance(strategy, str) or not is_built_in(strategy) or "" in models:
         return None
-    if options.get("tools"):  # what they read is no part of the collection's version
+    if options.get("tools") or options.get(
+        "views"
+    ):  # what they read is no part of the collection's version
         return None
     rerank = options.get("rerank")
     if not isinstance(rerank, str | None) or (rerank or "").startswith("llm:"):
