@@ -1,16 +1,18 @@
 """How good are the rankings? nDCG@10 and recall of keyword,
 vector and hybrid search on evaluation sets.
 
-    python bench/quality.py [SET …] [--ready]      default: scifact
+    python bench/quality.py [SET …] [--ready] [--model NAME] [--queries N]      default: scifact
 
 A set is embedded once and kept in its collection: a second run only asks.
---ready takes the set's own vectors.
+--ready takes the set's own vectors, which are of minilm.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import time
+from dataclasses import replace
 
 import ir_measures
 from ir_measures import R, nDCG
@@ -30,13 +32,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("sets", nargs="*", default=["scifact"])
     parser.add_argument("--ready", action="store_true", help="take the set's own vectors")
+    parser.add_argument("--model", default="minilm", help="what makes the vectors")
+    parser.add_argument("--queries", type=int, help="at most so many, drawn by chance")
     arguments = parser.parse_args()
+    if arguments.ready and arguments.model != "minilm":
+        parser.error("--ready are vectors of minilm")
     table = Table("set", "mode", *map(str, MEASURES), "queries", "ms per query")
     results = []
     with Rag() as rag:
         for name in arguments.sets:
             evaluation = data.read(name)
-            docs = load(rag, evaluation, ready=arguments.ready)
+            docs = load(rag, evaluation, ready=arguments.ready, model=arguments.model)
+            if arguments.queries is not None and arguments.queries < len(evaluation.queries):
+                drawn = random.Random(3).sample(sorted(evaluation.queries), arguments.queries)
+                evaluation = replace(
+                    evaluation, queries={query: evaluation.queries[query] for query in drawn}
+                )
             for mode, weights in MODES.items():
                 row = measure(docs, evaluation, weights)
                 results.append({"set": name, "mode": mode, **row})
@@ -56,10 +67,11 @@ def main() -> None:
     data.keep("quality", results)
 
 
-def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool) -> Collection:
+def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool, model: str = "minilm") -> Collection:
     """Open the set's collection, filling it on the first run."""
     language = LANGUAGES.get(evaluation.name.rpartition("-")[2], "english")
-    docs = rag.collection(f"eval-{evaluation.name}", language=language)
+    name = f"eval-{evaluation.name}" + ("" if model == "minilm" else f"-{model}")
+    docs = rag.collection(name, language=language, model=model)
     if docs.stats().embedded < len(evaluation.documents):
         began = time.monotonic()
         docs.add_chunks(data.records(evaluation, ready=ready))
@@ -83,6 +95,7 @@ def measure(
     judgements = [
         ir_measures.Qrel(query, document, score)
         for query, scores in evaluation.qrels.items()
+        if query in evaluation.queries
         for document, score in scores.items()
     ]
     values = ir_measures.calc_aggregate(MEASURES, judgements, run)
