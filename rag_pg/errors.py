@@ -7,6 +7,7 @@
     ├── NotFound                an unknown collection, document or job
     ├── CollectionMismatch      a collection exists with other settings (model, dimensions, …)
     │   └── SpaceChanged        another embedding space was activated meanwhile
+    ├── GateFailed              a change would make a collection worse than its gate allows
     ├── NotReady                documents not searchable in time, an embedding space not complete
     ├── SchemaMismatch          the database's schema is missing, older or newer than this program
     ├── DatabaseUnavailable     cannot connect, connection lost, no writes now, server too old,
@@ -39,6 +40,7 @@ __all__ = [
     "BudgetExceeded",
     "CollectionMismatch",
     "DatabaseUnavailable",
+    "GateFailed",
     "InvalidInput",
     "InvalidQuery",
     "LeaseLost",
@@ -96,6 +98,10 @@ class CollectionMismatch(RagError):
 
 class SpaceChanged(CollectionMismatch):
     """Another embedding space was activated since the collection was opened."""
+
+
+class GateFailed(RagError):
+    """A change would make a collection worse than its gate allows, or a run is."""
 
 
 class NotReady(RagError):
@@ -179,4 +185,5 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG007": NotReady,
     "RG008": SpaceChanged,
     "RG009": NoAnswer,
+    "RG010": GateFailed,
 }

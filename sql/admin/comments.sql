@@ -540,6 +540,7 @@ set_fingerprint  of the questions and judgements
 model  model of the space that was searched
 model_fingerprint  of its embedder
 code_version  release of the schema
+chunking  how the collection was cut
 baseline  whether others are compared with it
 notes  what was degraded, e.g. questions that were searched for by keywords alone
 started_at  when it began
@@ -579,6 +580,24 @@ judge_version  changes with its prompt and its model
 score  0 to 1, larger is better
 reason  why
 error  why there is no score$$),
+('gates',
+ 'What a collection demands of its changes: that a metric on a set does not fall.',
+$$collection_id  collection
+set_id  set that is asked
+metric  name that rag.query_metrics gives
+epsilon  by how much it may fall
+k  of how many hits it is
+options  arguments of rag.search that are measured with
+created_at  when it was made$$),
+('gate_checks',
+ 'What gates decided. Changes that were refused are rolled back with their row.',
+$$check_id  number of the check
+collection  name of the collection
+action  change, or runs that were compared
+outcome  passed, failed or forced
+details  figures of each gate and category, with the questions that lost most
+checked_by  login of the caller
+checked_at  when$$),
 ('eval_verdicts',
  'Verdicts of judging models, kept so that none is asked twice.',
 $$prompt_hash  SHA-256 of model and prompt

@@ -144,6 +144,7 @@ DECLARE
     _space rag.spaces := rag._require_space(activate_space.space_id);
     _missing bigint;
     _index text;
+    _before bigint[];
 BEGIN
     -- one at a time
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;
@@ -175,10 +176,21 @@ BEGIN
     IF _index IN ('missing', 'invalid') THEN
         CALL rag._build_index(_space);
     END IF;
+    IF NOT forced AND _space.activated_at IS NULL THEN
+        _before := rag._measure_gates(_space.collection_id);
+    END IF;
     UPDATE rag.spaces AS s SET state = 'retired'
     WHERE s.collection_id = _space.collection_id AND s.state = 'active';
     UPDATE rag.spaces AS s SET state = 'active', activated_at = clock_timestamp()
     WHERE s.space_id = _space.space_id;
+    -- The space is measured as searches would find it: an error takes all of this back.
+    IF _before <> '{}' THEN
+        PERFORM rag._enforce_gates(_space.collection_id, format('activate_space %s (model %s)',
+            _space.space_id, _space.model), _before, rag._measure_gates(_space.collection_id));
+    ELSIF forced THEN
+        PERFORM rag._record_gate_check(_space.collection_id, format('activate_space %s (model %s)',
+            _space.space_id, _space.model), 'forced');
+    END IF;
     RETURN _missing;
 END
 $$;
@@ -188,7 +200,9 @@ $$From now on, searches of the collection use this space; the one before is reti
 many chunks have no vector in it.
 
 Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the
-same: keyword search finds what lacks a vector. An index that no worker has made yet is made here,
+same: keyword search finds what lacks a vector. Gates of the collection (rag.set_gate) measure the
+space and the active one; error RG010 says where it is worse, and nothing is changed. forced => true
+goes on without them, and is recorded; a space that was active before is not measured. An index that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
 see rag.assert_active_space.$$;
 

@@ -94,7 +94,8 @@ documentation and papers are the default, which nothing measured beats. code nev
 as prose because its grammar is not installed. conversations keeps turns together.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb)
+CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb,
+    forced boolean DEFAULT false)
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -106,6 +107,16 @@ DECLARE
     _chunking jsonb := coalesce(set_chunking.chunking, '{}');
 BEGIN
     PERFORM rag._check_chunking(_chunking);
+    IF _collection.chunking <> _chunking AND EXISTS (
+        SELECT FROM rag.gates AS g WHERE g.collection_id = _collection.collection_id)
+    THEN
+        IF forced THEN
+            PERFORM rag._record_gate_check(_collection.collection_id, 'set_chunking ' || _chunking::text,
+                'forced');
+        ELSE
+            PERFORM rag._enforce_chunking_gates(_collection.collection_id, _chunking);
+        END IF;
+    END IF;
     UPDATE rag.collections AS c SET chunking = _chunking
     WHERE c.collection_id = _collection.collection_id AND c.chunking <> _chunking;
     IF NOT FOUND THEN
@@ -120,11 +131,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_chunking(text, jsonb) IS
+COMMENT ON FUNCTION rag.set_chunking(text, jsonb, boolean) IS
 $$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many
 documents there are.
 
 Workers queue and cut them again in the background, after newly put ones. Documents stay searchable
 by their old chunks until the new ones are stored; chunks whose text stays the same keep their id
 and their vectors. Documents whose chunks were brought ready-made (without offsets) are left as they
-are. 0: the collection is cut like this already. chunking: see rag.create_collection.$$;
+are. 0: the collection is cut like this already. chunking: see rag.create_collection.
+
+Gates of the collection (rag.set_gate) want a run on a copy that is cut like this (error RG007), not
+worse than the collection as it is (error RG010); forced => true goes on without them, and is
+recorded.$$;

@@ -234,6 +234,7 @@ BEGIN
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
     DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
     PERFORM rag._forget_history(_id);
+    DELETE FROM rag.gates AS g WHERE g.collection_id = _id;
     PERFORM rag._forget_sources(_id);
 END
 $$;

@@ -33,8 +33,8 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _set integer := (rag._require_eval_set(set_name)).set_id;
-    _space rag.spaces := rag._active_space(
-        (rag._require_collection(start_eval_run.collection)).collection_id);
+    _collection rag.collections := rag._require_collection(start_eval_run.collection);
+    _space rag.spaces := rag._active_space(_collection.collection_id);
     _id bigint;
 BEGIN
     IF start_eval_run.kind IS NULL OR start_eval_run.kind NOT IN ('search', 'ask')
@@ -45,10 +45,11 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use search or ask, and a JSON object';
     END IF;
     INSERT INTO rag.eval_runs AS r (set_id, collection, name, kind, settings, corpus_fingerprint,
-        set_fingerprint, model, model_fingerprint, code_version)
+        set_fingerprint, model, model_fingerprint, code_version, chunking)
     VALUES (_set, start_eval_run.collection, coalesce(run_name, ''), start_eval_run.kind,
         start_eval_run.settings, rag.corpus_fingerprint(start_eval_run.collection),
-        rag._set_fingerprint(_set), _space.model, _space.fingerprint, rag.version())
+        rag._set_fingerprint(_set), _space.model, _space.fingerprint, rag.version(),
+        _collection.chunking)
     RETURNING r.run_id INTO _id;
     RETURN _id;
 END

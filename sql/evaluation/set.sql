@@ -423,7 +423,16 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag._require_eval_set(set_name)).set_id;
+    _gated text;
 BEGIN
+    SELECT min(c.name) INTO _gated
+    FROM rag.gates AS g JOIN rag.collections AS c ON c.collection_id = g.collection_id
+    WHERE g.set_id = _id;
+    IF _gated IS NOT NULL THEN
+        RAISE EXCEPTION 'collection % has a gate on set %', quote_literal(_gated),
+            quote_literal(drop_eval_set.set_name)
+        USING ERRCODE = 'RG007', HINT = 'rag.drop_gate removes it';
+    END IF;
     PERFORM rag.drop_eval_run(r.run_id) FROM rag.eval_runs AS r WHERE r.set_id = _id;
     DELETE FROM rag.eval_judgements AS j WHERE j.set_id = _id;
     DELETE FROM rag.eval_embeddings AS e WHERE e.set_id = _id;
@@ -433,7 +442,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_eval_set(text) IS
-$$Remove a set with its questions and its runs.$$;
+$$Remove a set with its questions and its runs. Error RG007 while a gate is on it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._set_fingerprint(of_set integer)

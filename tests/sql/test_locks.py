@@ -35,7 +35,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "get_collection": ("rag.get_collection('own')",),
     "collection_stats": ("rag.collection_stats('own')",),
     "alter_collection": ("rag.alter_collection('own', description => 'notes')",),
-    "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}')",),
+    "set_chunking": ("rag.set_chunking('own', '{\"max_tokens\": 100}', forced => true)",),
     "drop_collection": ("rag.drop_collection('own')",),
     "drop_vector_index": ("rag.drop_vector_index('own')",),
     "build_vector_index": (
@@ -253,6 +253,12 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_eval_runs": ("rag.list_eval_runs('faq')",),
     "set_eval_baseline": ("rag.set_eval_baseline(1)",),
     "drop_eval_run": ("rag.drop_eval_run(1)",),
+    "set_gate": ("rag.set_gate('own', 'faq', 'recall')",),
+    "drop_gate": ("rag.drop_gate('own', 'faq')",),
+    "list_gates": ("rag.list_gates()", "rag.list_gates('own')"),
+    "check_gates": ("rag.check_gates(2, 1)",),
+    "list_gate_checks": ("rag.list_gate_checks('own')",),
+    "test_regression": ("rag.test_regression(1, 2)",),
     "eval_metrics": ("rag.eval_metrics(1)",),
     "query_metrics": ("rag.query_metrics(1)",),
     "ndcg": ("rag.ndcg(1, 10)",),
@@ -377,6 +383,9 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
         )
         for _ in range(2):
             connection.execute("SELECT rag.evaluate_search('faq', 'own')")
+        connection.execute(
+            """SELECT rag.set_gate('own', 'faq', options => '{"vector_weight": 0}')"""
+        )
         connection.execute(
             """SELECT rag.put_eval_scores(1, judge, '1', '[{"query_id": "q1", "score": 1}]')
                FROM unnest('{human,faithfulness}'::text[]) AS j (judge)"""

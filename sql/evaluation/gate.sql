@@ -1,0 +1,118 @@
+-- Gates: what a collection demands of a change, that a metric on a set does not fall.
+
+CREATE OR REPLACE FUNCTION rag.set_gate(
+    collection text,
+    set_name text,
+    metric text DEFAULT 'ndcg',
+    epsilon double precision DEFAULT 0,
+    k integer DEFAULT 10,
+    options jsonb DEFAULT '{}')
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    metrics CONSTANT text[] := '{recall,precision,hit_rate,mrr,map,ndcg,context_precision,'
+        'context_recall,assertion_pass_rate,citation_recall,citation_precision,answer_contained,'
+        'answer_f1,abstention}';
+    _id integer := (rag._require_collection(set_gate.collection)).collection_id;
+    _set integer := (rag._require_eval_set(set_gate.set_name)).set_id;
+BEGIN
+    IF set_gate.metric IS NULL OR set_gate.metric <> ALL (metrics) THEN
+        RAISE EXCEPTION 'a gate of metric %',
+            coalesce(quote_literal(left(set_gate.metric, 100)), 'NULL')
+        USING ERRCODE = 'RG001', HINT = 'use ' || array_to_string(metrics, ', ');
+    END IF;
+    IF set_gate.epsilon IS NULL OR set_gate.epsilon NOT BETWEEN 0 AND 1 OR set_gate.k IS NULL
+        OR set_gate.k NOT BETWEEN 1 AND 1000 THEN
+        RAISE EXCEPTION 'epsilon is %, k is %', coalesce(set_gate.epsilon::text, 'NULL'),
+            coalesce(set_gate.k::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 0 to 1, e.g. 0.01, and 1 to 1000';
+    END IF;
+    PERFORM rag._check_search_options(set_gate.options);
+    INSERT INTO rag.gates AS g (collection_id, set_id, metric, epsilon, k, options)
+    VALUES (_id, _set, set_gate.metric, set_gate.epsilon, set_gate.k, set_gate.options)
+    ON CONFLICT (collection_id, set_id, metric) DO UPDATE
+    SET epsilon = excluded.epsilon, k = excluded.k, options = excluded.options;
+END
+$$;
+
+COMMENT ON FUNCTION rag.set_gate(text, text, text, double precision, integer, jsonb) IS
+$$Demand of changes of a collection that a metric on a set does not fall by more than epsilon, over
+all questions or in a category. rag.activate_space and rag.set_chunking keep to it, and
+rag.check_gates tests a run. One of a set and metric; another call replaces it.
+
+metric: a name of rag.query_metrics that is larger when better; the two functions above measure
+those of searches. epsilon: 0 to 1. k: of how many hits. options: other arguments of rag.search that
+are measured with, as {"fusion": "rrf"}.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.drop_gate(collection text, set_name text,
+    metric text DEFAULT 'ndcg')
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_collection(drop_gate.collection)).collection_id;
+    _set integer := (rag._require_eval_set(drop_gate.set_name)).set_id;
+BEGIN
+    DELETE FROM rag.gates AS g
+    WHERE g.collection_id = _id AND g.set_id = _set AND g.metric = drop_gate.metric;
+    RETURN FOUND;
+END
+$$;
+
+COMMENT ON FUNCTION rag.drop_gate(text, text, text) IS
+$$Demand no longer what rag.set_gate did; false where there was no such gate.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_gates(collection text DEFAULT NULL)
+RETURNS TABLE (collection_name text, eval_set text, metric text, epsilon double precision,
+    k integer, options jsonb, queries bigint)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    IF list_gates.collection IS NOT NULL THEN
+        PERFORM rag._require_collection(list_gates.collection);
+    END IF;
+    RETURN QUERY
+    SELECT c.name, s.name, g.metric, g.epsilon, g.k, g.options,
+           (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = g.set_id)
+    FROM rag.gates AS g
+    JOIN rag.collections AS c ON c.collection_id = g.collection_id AND c.dropped_at IS NULL
+    JOIN rag.eval_sets AS s ON s.set_id = g.set_id
+    WHERE list_gates.collection IS NULL OR c.name = list_gates.collection
+    ORDER BY c.name, s.name, g.metric;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_gates(text) IS
+$$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_gate_checks(collection text DEFAULT NULL,
+    result_limit integer DEFAULT 100)
+RETURNS TABLE (check_id bigint, collection_name text, action text, outcome text, details jsonb,
+    checked_by text, checked_at timestamptz)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT x.check_id, x.collection, x.action, x.outcome, x.details, x.checked_by, x.checked_at
+    FROM rag.gate_checks AS x
+    WHERE list_gate_checks.collection IS NULL OR x.collection = list_gate_checks.collection
+    ORDER BY x.check_id DESC
+    LIMIT list_gate_checks.result_limit;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_gate_checks(text, integer) IS
+$$What gates decided, the latest first: which change, by whom, and whether it passed, failed or was
+forced. A change that a gate refused is rolled back with its row: failed ones are of
+rag.check_gates.$$;

@@ -1,0 +1,386 @@
+-- Whether a run is worse than another by more than is allowed, and gates that refuse what is.
+
+CREATE OR REPLACE FUNCTION rag.test_regression(
+    baseline_run bigint,
+    candidate_run bigint,
+    metric text DEFAULT 'ndcg',
+    epsilon double precision DEFAULT 0,
+    k integer DEFAULT 10,
+    significance double precision DEFAULT 0.05)
+RETURNS TABLE (category text, queries bigint, value_a double precision, value_b double precision,
+    difference double precision, p_value double precision, passed boolean,
+    detectable double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    permutations CONSTANT integer := 10000;
+BEGIN
+    IF epsilon IS NULL OR epsilon NOT BETWEEN 0 AND 1 OR significance IS NULL
+        OR significance NOT BETWEEN 0.001 AND 0.5 THEN
+        RAISE EXCEPTION 'epsilon is %, significance is %', coalesce(epsilon::text, 'NULL'),
+            coalesce(significance::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 0 to 1, and 0.001 to 0.5';
+    END IF;
+    RETURN QUERY
+    WITH grouped AS MATERIALIZED (
+        SELECT CASE WHEN grouping(p.category) = 0 THEN p.category END AS category,
+               count(*) AS queries, avg(p.value_a) AS of_a, avg(p.value_b) AS of_b,
+               stddev_samp(p.difference) / sqrt(count(*)) AS error,
+               array_agg(p.difference + epsilon ORDER BY p.query_id COLLATE "C") AS shifted
+        FROM rag.compare_queries(baseline_run, candidate_run, test_regression.metric,
+            test_regression.k) AS p
+        GROUP BY GROUPING SETS ((), (p.category))
+        HAVING count(*) > 0 AND (grouping(p.category) = 1 OR p.category <> '')
+    ), tested AS MATERIALIZED (
+        SELECT g.*, CASE WHEN g.of_b - g.of_a + epsilon < 0
+                   THEN rag._permutation_test(g.shifted, permutations, 0) / 2 ELSE 1 END AS p,
+               row_number() OVER (ORDER BY g.category COLLATE "C" NULLS FIRST) AS n,
+               count(g.category) OVER () AS categories
+        FROM grouped AS g
+    ), adjusted AS MATERIALIZED (
+        -- One half of the significance is that of all questions, the other that of the categories.
+        SELECT t.*, CASE WHEN t.categories = 0 THEN 1 WHEN t.category IS NULL THEN 2
+                   ELSE 2 * t.categories END AS tests,
+               CASE WHEN t.categories = 0 THEN t.p
+                    WHEN t.category IS NULL THEN least(1, 2 * t.p)
+                    ELSE least(1, 2 * h.p[t.n - 1]) END AS adjusted
+        FROM tested AS t,
+            (SELECT rag.adjust_p_values(array_agg(x.p ORDER BY x.n), 'holm') AS p
+             FROM tested AS x WHERE x.category IS NOT NULL) AS h
+    )
+    SELECT a.category, a.queries, a.of_a, a.of_b, a.of_b - a.of_a, a.adjusted,
+           a.adjusted >= significance,
+           CASE WHEN a.tests * power(0.5, a.queries) < significance
+               THEN nullif((rag._normal_quantile(1 - significance / a.tests) + 0.841621) * a.error,
+                   0) + epsilon END
+    FROM adjusted AS a
+    ORDER BY a.n;
+END
+$$;
+
+COMMENT ON FUNCTION rag.test_regression(bigint, bigint, text, double precision, integer,
+    double precision) IS
+$$Whether a metric of the candidate is shown to be lower than that of the baseline by more than
+epsilon: over all questions (category NULL), and in each category.
+
+p_value: one-sided paired randomisation test, corrected (Holm) for the number of categories, all
+questions taking one half of the significance. passed: it is not below significance, so that equal
+settings fail in that share of cases at most, in any category. detectable: the loss that so many
+questions show with 80 % power; NULL where no loss could be shown, of so few questions, or where the
+two are equal. metric: larger is better; a name of rag.query_metrics.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._normal_quantile(probability double precision)
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT t.t - (2.515517 + 0.802853 * t.t + 0.010328 * t.t * t.t)
+            / (1 + 1.432788 * t.t + 0.189269 * t.t * t.t + 0.001308 * t.t * t.t * t.t)
+        FROM (SELECT sqrt(-2 * ln(1 - probability)) AS t) AS t);
+
+COMMENT ON FUNCTION rag._normal_quantile(double precision) IS
+$$The standard normal quantile of a probability from 0.5 to 1, within 0.0005. Source: Abramowitz,
+Stegun, Handbook of Mathematical Functions, 26.2.23.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._describe_regression(eval_set text, metric text, k integer,
+    epsilon double precision, baseline_run bigint, candidate_run bigint)
+RETURNS TABLE (failed boolean, detail jsonb, sentence text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    named_questions CONSTANT integer := 5;
+BEGIN
+    RETURN QUERY
+    SELECT NOT t.passed,
+           jsonb_build_object('set', _describe_regression.eval_set,
+               'metric', _describe_regression.metric, 'k', _describe_regression.k,
+               'epsilon', _describe_regression.epsilon, 'baseline_run', baseline_run,
+               'candidate_run', candidate_run, 'category', t.category, 'queries', t.queries,
+               'baseline', t.value_a, 'candidate', t.value_b, 'difference', t.difference,
+               'p_value', t.p_value, 'detectable', t.detectable, 'passed', t.passed,
+               'worst', w.questions),
+           format('%s@%s of set %L%s falls by %s on %s questions, from %s to %s (p = %s, epsilon '
+               '%s); most on %s',
+               _describe_regression.metric, _describe_regression.k, _describe_regression.eval_set,
+               CASE WHEN t.category IS NOT NULL THEN format(' in category %L', t.category)
+                   ELSE '' END,
+               round(-t.difference::numeric, 4), t.queries, round(t.value_a::numeric, 4),
+               round(t.value_b::numeric, 4), round(t.p_value::numeric, 4),
+               _describe_regression.epsilon, w.line)
+    FROM rag.test_regression(baseline_run, candidate_run, _describe_regression.metric,
+        _describe_regression.epsilon, _describe_regression.k) AS t,
+        LATERAL (
+            SELECT jsonb_agg(jsonb_build_object('query_id', q.query_id, 'question', q.question,
+                       'difference', q.difference) ORDER BY q.n) AS questions,
+                   string_agg(format('%s (%s)', left(q.query_id, 60),
+                       round(q.difference::numeric, 3)), ', ' ORDER BY q.n) AS line
+            FROM (
+                SELECT c.query_id, c.question, c.difference,
+                    row_number() OVER (ORDER BY c.difference, c.query_id COLLATE "C") AS n
+                FROM rag.compare_queries(baseline_run, candidate_run,
+                    _describe_regression.metric, _describe_regression.k) AS c
+                WHERE c.difference < 0 AND (t.category IS NULL OR c.category = t.category)
+            ) AS q
+            WHERE q.n <= named_questions
+        ) AS w;
+END
+$$;
+
+COMMENT ON FUNCTION rag._describe_regression(text, text, integer, double precision, bigint, bigint)
+IS
+$$rag.test_regression for a gate: whether it fails, the figures with the questions that lost most,
+and a sentence of both.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._measure_gate(of_collection integer, gate rag.gates)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections;
+    _space rag.spaces := rag._require_active_space(of_collection);
+    _set rag.eval_sets;
+    _settings jsonb := gate.options || jsonb_build_object('limit', gate.k);
+    _run bigint;
+    _without bigint;
+    _queries bigint;
+BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    SELECT s.* INTO _set FROM rag.eval_sets AS s WHERE s.set_id = gate.set_id;
+    SELECT count(*), count(*) FILTER (WHERE e.query_id IS NULL) INTO _queries, _without
+    FROM rag.eval_queries AS q
+    LEFT JOIN rag.eval_embeddings AS e ON e.set_id = q.set_id AND e.query_id = q.query_id
+        AND e.fingerprint = _space.fingerprint
+        AND e.question_hash = rag.content_hash(q.question)
+    WHERE q.set_id = gate.set_id;
+    IF _queries = 0 THEN
+        RAISE EXCEPTION 'set % of a gate has no questions', quote_literal(_set.name)
+        USING ERRCODE = 'RG007', HINT = 'put some (rag.put_eval_queries), or rag.drop_gate';
+    END IF;
+    IF _without > 0 AND (gate.options ->> 'vector_weight')::double precision IS DISTINCT FROM 0
+    THEN
+        RAISE EXCEPTION '% of % questions of set % have no stored vector of model % (space %)',
+            _without, _queries, quote_literal(_set.name), _space.model, _space.space_id
+        USING ERRCODE = 'RG007', HINT = format('rag-pg eval embed %s %s --space %s stores them '
+            '(rag.put_eval_embeddings); forced => true goes on without the gate', _set.name,
+            _collection.name, _space.space_id);
+    END IF;
+    SELECT r.run_id INTO _run FROM rag.eval_runs AS r
+    WHERE r.set_id = gate.set_id AND r.collection = _collection.name AND r.kind = 'search'
+        AND r.finished_at IS NOT NULL AND r.settings = _settings AND r.notes = '{}'
+        AND r.chunking = _collection.chunking AND r.model_fingerprint = _space.fingerprint
+        AND r.code_version = rag.version()
+        AND r.set_fingerprint = rag._set_fingerprint(gate.set_id)
+        AND r.corpus_fingerprint = rag.corpus_fingerprint(_collection.name)
+    ORDER BY r.run_id DESC LIMIT 1;
+    RETURN coalesce(_run, rag.evaluate_search(_set.name, _collection.name, gate.k, '{}',
+        gate.options, 'gate'));
+END
+$$;
+
+COMMENT ON FUNCTION rag._measure_gate(integer, rag.gates) IS
+$$The run of a gate's set on a collection as it is now: the latest of the same documents, questions,
+model, chunking and settings, else a new one. Error RG007 where questions have no vector of the
+active space's model.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._measure_gates(of_collection integer)
+RETURNS bigint[]
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _gate rag.gates;
+    _runs bigint[] := '{}';
+BEGIN
+    FOR _gate IN SELECT g.* FROM rag.gates AS g WHERE g.collection_id = of_collection
+        ORDER BY g.set_id, g.metric
+    LOOP
+        _runs := _runs || rag._measure_gate(of_collection, _gate);
+    END LOOP;
+    RETURN _runs;
+END
+$$;
+
+COMMENT ON FUNCTION rag._measure_gates(integer) IS
+$$rag._measure_gate of every gate of a collection, by set and metric.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._record_gate_check(of_collection integer, change text,
+    result text, figures jsonb DEFAULT '[]')
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    INSERT INTO rag.gate_checks (collection, action, outcome, details)
+    SELECT c.name, change, result, figures
+    FROM rag.collections AS c
+    WHERE c.collection_id = of_collection
+        AND EXISTS (SELECT FROM rag.gates AS g WHERE g.collection_id = of_collection);
+END
+$$;
+
+COMMENT ON FUNCTION rag._record_gate_check(integer, text, text, jsonb) IS
+$$Record what the gates of a collection decided on a change; nothing where it has none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._enforce_gates(of_collection integer, change text,
+    baseline_runs bigint[], candidate_runs bigint[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    told CONSTANT integer := 3;
+    _failures text[];
+    _details jsonb;
+BEGIN
+    SELECT array_agg(d.sentence) FILTER (WHERE d.failed), jsonb_agg(d.detail)
+    INTO _failures, _details
+    FROM (
+        SELECT g.*, s.name, row_number() OVER (ORDER BY g.set_id, g.metric) AS n
+        FROM rag.gates AS g JOIN rag.eval_sets AS s ON s.set_id = g.set_id
+        WHERE g.collection_id = of_collection
+    ) AS g,
+        LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon, baseline_runs[g.n],
+            candidate_runs[g.n]) AS d;
+    IF _failures IS NOT NULL THEN
+        RAISE EXCEPTION '% is refused: %', change, array_to_string(_failures[:told], '; ')
+            || CASE WHEN cardinality(_failures) > told
+               THEN format('; and %s more', cardinality(_failures) - told) ELSE '' END
+        USING ERRCODE = 'RG010', DETAIL = left(_details::text, 10000),
+            HINT = 'forced => true makes the change all the same, and is recorded; rag.set_gate '
+            'changes what is demanded';
+    END IF;
+    PERFORM rag._record_gate_check(of_collection, change, 'passed', coalesce(_details, '[]'));
+END
+$$;
+
+COMMENT ON FUNCTION rag._enforce_gates(integer, text, bigint[], bigint[]) IS
+$$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most;
+else it is recorded. The runs are in the order of rag._measure_gates.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._enforce_chunking_gates(of_collection integer, wanted jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _collection rag.collections;
+    _space rag.spaces := rag._require_active_space(of_collection);
+    _gate rag.gates;
+    _run bigint;
+    _candidates bigint[] := '{}';
+BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
+    FOR _gate IN SELECT g.* FROM rag.gates AS g WHERE g.collection_id = of_collection
+        ORDER BY g.set_id, g.metric
+    LOOP
+        SELECT r.run_id INTO _run FROM rag.eval_runs AS r
+        WHERE r.set_id = _gate.set_id AND r.kind = 'search' AND r.finished_at IS NOT NULL
+            AND r.settings = _gate.options || jsonb_build_object('limit', _gate.k)
+            AND r.notes = '{}' AND r.chunking = wanted
+            AND r.model_fingerprint = _space.fingerprint AND r.code_version = rag.version()
+            AND r.set_fingerprint = rag._set_fingerprint(_gate.set_id)
+            AND r.corpus_fingerprint = rag.corpus_fingerprint(_collection.name)
+        ORDER BY r.run_id DESC LIMIT 1;
+        IF _run IS NULL THEN
+            RAISE EXCEPTION 'chunking % is not measured on these documents: a gate of collection % '
+                'demands %@% on set %', wanted, quote_literal(_collection.name), _gate.metric,
+                _gate.k, quote_literal(
+                    (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id))
+            USING ERRCODE = 'RG007', HINT = format('rag-pg eval chunking %s %L measures it on a '
+                'temporary copy; forced => true goes on without the gate', _collection.name,
+                wanted::text);
+        END IF;
+        _candidates := _candidates || _run;
+    END LOOP;
+    PERFORM rag._enforce_gates(of_collection, 'set_chunking ' || wanted::text,
+        rag._measure_gates(of_collection), _candidates);
+END
+$$;
+
+COMMENT ON FUNCTION rag._enforce_chunking_gates(integer, jsonb) IS
+$$Whether a collection may be cut in another way, by runs on a copy that was cut so: error RG007
+where there is none of the same documents, questions and model, RG010 where a gate fails.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.check_gates(run_id bigint, baseline_run bigint DEFAULT NULL)
+RETURNS TABLE (metric text, k integer, epsilon double precision, category text, queries bigint,
+    value_a double precision, value_b double precision, difference double precision,
+    p_value double precision, passed boolean, detectable double precision, worst jsonb,
+    against bigint)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(check_gates.run_id);
+    _baseline rag.eval_runs;
+    _id integer := (rag._require_collection(_run.collection)).collection_id;
+    _set text := (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _run.set_id);
+    _details jsonb;
+BEGIN
+    IF check_gates.baseline_run IS NULL THEN
+        SELECT r.* INTO _baseline FROM rag.eval_runs AS r
+        WHERE r.set_id = _run.set_id AND r.collection = _run.collection AND r.kind = _run.kind
+            AND r.baseline;
+        IF _baseline.run_id IS NULL THEN
+            RAISE EXCEPTION 'set % has no baseline of kind % on collection %',
+                quote_literal(_set), _run.kind, quote_literal(_run.collection)
+            USING ERRCODE = 'RG002', HINT = 'rag.set_eval_baseline makes a run the baseline';
+        END IF;
+    ELSE
+        _baseline := rag._require_eval_run(check_gates.baseline_run);
+    END IF;
+    IF _run.finished_at IS NULL OR _baseline.finished_at IS NULL THEN
+        RAISE EXCEPTION 'run % is not finished', CASE WHEN _run.finished_at IS NULL
+            THEN _run.run_id ELSE _baseline.run_id END
+        USING ERRCODE = 'RG007', HINT = 'wait for it, or run the set again';
+    END IF;
+    IF _run.corpus_fingerprint <> _baseline.corpus_fingerprint
+        OR _run.set_fingerprint <> _baseline.set_fingerprint THEN
+        RAISE EXCEPTION 'run % and its baseline, run %, are of different %', _run.run_id,
+            _baseline.run_id, CASE WHEN _run.corpus_fingerprint <> _baseline.corpus_fingerprint
+                THEN 'documents' ELSE 'questions' END
+        USING ERRCODE = 'RG007', HINT = 'measure the baseline anew with its settings: rag-pg eval '
+            'gate --remeasure, or run it and rag.set_eval_baseline';
+    END IF;
+    SELECT jsonb_agg(d.detail) INTO _details
+    FROM rag.gates AS g,
+        LATERAL rag._describe_regression(_set, g.metric, g.k, g.epsilon, _baseline.run_id,
+            _run.run_id) AS d
+    WHERE g.collection_id = _id AND g.set_id = _run.set_id;
+    IF _details IS NULL THEN
+        RAISE EXCEPTION 'collection % has no gate on set %, or no question has its metric',
+            quote_literal(_run.collection), quote_literal(_set)
+        USING ERRCODE = 'RG002', HINT = 'rag.set_gate makes one';
+    END IF;
+    PERFORM rag._record_gate_check(_id, format('run %s against %s', _run.run_id,
+        _baseline.run_id), CASE WHEN jsonb_path_exists(_details, '$[*] ? (@.passed == false)')
+            THEN 'failed' ELSE 'passed' END, _details);
+    RETURN QUERY
+    SELECT x.metric, x.k, x.epsilon, x.category, x.queries, x.baseline, x.candidate, x.difference,
+           x.p_value, x.passed, x.detectable, coalesce(x.worst, '[]'), _baseline.run_id
+    FROM jsonb_to_recordset(_details) AS x (metric text, k integer, epsilon double precision,
+        category text, queries bigint, baseline double precision, candidate double precision,
+        difference double precision, p_value double precision, passed boolean,
+        detectable double precision, worst jsonb)
+    ORDER BY x.metric, x.category COLLATE "C" NULLS FIRST;
+END
+$$;
+
+COMMENT ON FUNCTION rag.check_gates(bigint, bigint) IS
+$$Test a run by the gates of its collection on its set, against a baseline (NULL: the one of
+rag.set_eval_baseline), and record the result. A row for all questions and for each category, see
+rag.test_regression; worst: the questions that lost most.
+
+Error RG007 where the two are of different documents or questions: the baseline has to be measured
+anew. Error RG002 without a gate or a baseline.$$;
