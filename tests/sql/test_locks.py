@@ -243,7 +243,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_eval_sets": ("rag.list_eval_sets()",),
     "list_eval_queries": ("rag.list_eval_queries('faq')",),
     "delete_eval_queries": ("rag.delete_eval_queries('faq', '{q1}')",),
-    "drop_eval_set": ("rag.drop_eval_set('faq')",),
+    "drop_eval_set": ("rag.drop_gate('own', 'faq'); SELECT rag.drop_eval_set('faq')",),
     "eval_drift": ("rag.eval_drift('faq', 'own')",),
     "corpus_fingerprint": ("rag.corpus_fingerprint('own')",),
     "evaluate_search": ("rag.evaluate_search('faq', 'own')",),

@@ -213,8 +213,9 @@ def test_another_chunking_needs_a_run_on_a_copy_that_is_cut_so(gated: Connection
 
 def test_a_run_is_tested_against_the_baseline_of_the_same_documents(gated: Connection) -> None:
     first, second = (
-        gated.execute("SELECT rag.evaluate_search('faq', 'docs', 10, '{}', %s)", [options])
-        .fetchone()[0]  # type: ignore[index]
+        gated.execute(
+            "SELECT rag.evaluate_search('faq', 'docs', 10, '{}', %s)", [options]
+        ).fetchone()[0]  # type: ignore[index]
         for options in ("{}", '{"vector_weight": 0}')
     )
     with pytest.raises(psycopg.Error, match="no baseline"), gated.transaction():
