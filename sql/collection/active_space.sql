@@ -202,7 +202,8 @@ many chunks have no vector in it.
 Error RG007 while chunks lack vectors or the index is being made; forced => true switches all the
 same: keyword search finds what lacks a vector. Gates of the collection (rag.set_gate) measure the
 space and the active one; error RG010 says where it is worse, and nothing is changed. forced => true
-goes on without them, and is recorded; a space that was active before is not measured. An index that no worker has made yet is made here,
+goes on without them, and is recorded; a space that was active before is not measured. An index
+that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
 see rag.assert_active_space.$$;
 

@@ -111,8 +111,8 @@ BEGIN
         SELECT FROM rag.gates AS g WHERE g.collection_id = _collection.collection_id)
     THEN
         IF forced THEN
-            PERFORM rag._record_gate_check(_collection.collection_id, 'set_chunking ' || _chunking::text,
-                'forced');
+            PERFORM rag._record_gate_check(_collection.collection_id,
+                'set_chunking ' || _chunking::text, 'forced');
         ELSE
             PERFORM rag._enforce_chunking_gates(_collection.collection_id, _chunking);
         END IF;

@@ -237,7 +237,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    told CONSTANT integer := 3;
+    shown_failures CONSTANT integer := 3;
     _failures text[];
     _details jsonb;
 BEGIN
@@ -251,9 +251,9 @@ BEGIN
         LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon, baseline_runs[g.n],
             candidate_runs[g.n]) AS d;
     IF _failures IS NOT NULL THEN
-        RAISE EXCEPTION '% is refused: %', change, array_to_string(_failures[:told], '; ')
-            || CASE WHEN cardinality(_failures) > told
-               THEN format('; and %s more', cardinality(_failures) - told) ELSE '' END
+        RAISE EXCEPTION '% is refused: %', change, array_to_string(_failures[:shown_failures], '; ')
+            || CASE WHEN cardinality(_failures) > shown_failures
+               THEN format('; and %s more', cardinality(_failures) - shown_failures) ELSE '' END
         USING ERRCODE = 'RG010', DETAIL = left(_details::text, 10000),
             HINT = 'forced => true makes the change all the same, and is recorded; rag.set_gate '
             'changes what is demanded';

@@ -283,6 +283,12 @@ CALLS: dict[str, tuple[str, str]] = {
     "list_eval_runs": ("reader", "SELECT * FROM rag.list_eval_runs('faq')"),
     "set_eval_baseline": ("writer", "SELECT rag.set_eval_baseline(1)"),
     "drop_eval_run": ("writer", "SELECT rag.drop_eval_run(1)"),
+    "set_gate": ("owner", "SELECT rag.set_gate('docs', 'faq')"),
+    "drop_gate": ("owner", "SELECT rag.drop_gate('docs', 'faq')"),
+    "list_gates": ("reader", "SELECT * FROM rag.list_gates()"),
+    "check_gates": ("writer", "SELECT * FROM rag.check_gates(4, 3)"),
+    "list_gate_checks": ("reader", "SELECT * FROM rag.list_gate_checks('docs')"),
+    "test_regression": ("reader", "SELECT * FROM rag.test_regression(1, 2)"),
     "eval_metrics": ("reader", "SELECT * FROM rag.eval_metrics(1)"),
     "query_metrics": ("reader", "SELECT * FROM rag.query_metrics(1)"),
     "ndcg": ("reader", "SELECT rag.ndcg(1, 10)"),
@@ -319,7 +325,10 @@ CALLS: dict[str, tuple[str, str]] = {
         "owner",
         """SELECT rag.set_enrichment('docs', '[{"field": "bird", "pattern": "bird"}]')""",
     ),
-    "set_chunking": ("owner", """SELECT rag.set_chunking('docs', '{"max_tokens": 128}')"""),
+    "set_chunking": (
+        "owner",
+        """SELECT rag.set_chunking('docs', '{"max_tokens": 128}', forced => true)""",
+    ),
     "drop_collection": ("owner", "SELECT rag.drop_collection('docs')"),
     "drop_vector_index": ("owner", "SELECT rag.drop_vector_index('docs')"),
     "build_vector_index": (
@@ -407,6 +416,10 @@ def fill(connection: psycopg.Connection[Any]) -> None:
     )
     run("SELECT rag.evaluate_search('faq', 'docs', options => '{\"vector_weight\": 0}')")
     run("SELECT rag.evaluate_search('faq', 'docs', 3, options => '{\"vector_weight\": 0}')")
+    run("SELECT rag.add_eval_query('gated', 'blue fish', '[\"d1\"]')")
+    run("SELECT rag.set_gate('docs', 'gated', options => '{\"vector_weight\": 0}')")
+    for _ in range(2):
+        run("SELECT rag.evaluate_search('gated', 'docs', options => '{\"vector_weight\": 0}')")
     run(
         """SELECT rag.put_eval_scores(1, judge, '1', '[{"query_id": "q1", "score": 1}]')
            FROM unnest('{human,faithfulness}'::text[]) AS j (judge)"""
