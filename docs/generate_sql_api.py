@@ -268,6 +268,16 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "measure_judge",
         ),
     ),
+    "Calibration": (
+        "When a collection's answers are right, and how often: measured, stored, told.",
+        (
+            "put_calibration",
+            "get_calibration",
+            "calibration_curve",
+            "drop_calibration",
+            "clopper_pearson",
+        ),
+    ),
     "Text": (
         "What a worker in another language has to compute in exactly the same way.",
         ("embedded_text", "content_hash", "document_id"),

@@ -490,6 +490,28 @@ error  why there is none
 worker  who took it; NULL: nobody yet
 created_at  when it was asked
 expires_at  until when somebody waits$$),
+('calibrations',
+ 'With which evidence the answers of a collection are right, and how often.',
+$$collection_id  collection that was measured
+space_id  its active space then: the calibration holds for that
+model_fingerprint  of the embedder, as the space has it
+set_name  set of questions that it was measured on; empty: a file
+settings  how it was asked, e.g. limit and release
+features  names of what answers are judged by
+answerable_weights  intercept and weights of the probability that the documents answer
+right_weights  intercept and weights of the probability that the answer then is right
+evidence_floor  evidence that questions with an answer have; less counts against both
+thresholds  of the support (both probabilities multiplied), ascending
+answered  how many questions have that support or more
+correct  how many of these are answered right
+lower_bounds  of the share of right answers, exact, 95 %
+question_count  questions that were asked
+answerable_count  those that the documents answer
+refuse_below  of the probability that the documents answer: less is refused
+answer_from  with this support an answer stands as it is; in between it is hedged
+context_ratio  passages with at least this share of the best hit's score are shown; NULL: all
+figures  what was measured on the way, by name
+calibrated_at  when$$),
 ('eval_sets',
  'A set of questions with what is right for them, for any collection.',
 $$set_id  number of the set

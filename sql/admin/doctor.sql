@@ -18,6 +18,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag._check_fields() AS f
         UNION ALL SELECT f.* FROM rag._check_languages() AS f
         UNION ALL SELECT f.* FROM rag._check_views() AS f
+        UNION ALL SELECT f.* FROM rag._check_calibrations() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),
         NULL::text
@@ -35,6 +36,7 @@ BEGIN
                  ('fields to declare', 'none found'),
                      ('schema rights', 'only its owner may create in schema rag'),
                  ('exposed views', 'all are what was exposed'),
+                 ('calibrations', 'none is of another model'),
                  ('keyword merges', 'none is held up'),
                      ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;

@@ -233,6 +233,7 @@ BEGIN
     DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
     DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
+    DELETE FROM rag.calibrations AS k WHERE k.collection_id = _id;
     PERFORM rag._forget_history(_id);
     DELETE FROM rag.gates AS g WHERE g.collection_id = _id;
     PERFORM rag._forget_sources(_id);
@@ -294,6 +295,7 @@ BEGIN
             DELETE FROM rag.collection_changes AS x WHERE x.collection_id = _collection_id;
             DELETE FROM rag.originals AS o WHERE o.collection_id = _collection_id;
             DELETE FROM rag.enrichments AS e WHERE e.collection_id = _collection_id;
+            DELETE FROM rag.calibrations AS k WHERE k.collection_id = _collection_id;
             PERFORM rag._forget_history(_collection_id);
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;

@@ -25,6 +25,10 @@ FILTER = '\'{"half": 1, "number": {"$gte": 3}}\''
 ONE_CHUNK = "(SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1)"
 SPACE = "(SELECT s FROM rag.spaces AS s WHERE space_id = 1)"
 
+CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0], "evidence_floor": 0,
+    "thresholds": [0], "answered": [1], "correct": [1], "question_count": 1, "answerable_count": 1,
+    "refuse_below": 0, "answer_from": 0}'"""
+
 # What each public function is called with; several calls where it takes several ways.
 CALLS: dict[str, tuple[str, ...]] = {
     "create_collection": (
@@ -278,6 +282,11 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "score_answers": ("rag.score_answers(1, 'public.judge')",),
     "measure_judge": ("rag.measure_judge('faithfulness', '1')",),
+    "put_calibration": (f"rag.put_calibration('own', {CALIBRATION})",),
+    "get_calibration": ("rag.get_calibration('own')",),
+    "calibration_curve": ("rag.calibration_curve('own')",),
+    "drop_calibration": ("rag.drop_calibration('own')",),
+    "clopper_pearson": ("rag.clopper_pearson(93, 100)",),
     "attach_source": ("rag.attach_source('another_table', 'own', '{content}')",),
     "list_sources": ("rag.list_sources()",),
     "sync_source": ("rag.follow_source(1)",),

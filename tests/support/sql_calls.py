@@ -28,6 +28,10 @@ SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'b
 ACTIVE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'active')"
 FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a", "b"]}}'"""
 
+CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0], "evidence_floor": 0,
+    "thresholds": [0], "answered": [1], "correct": [1], "question_count": 1, "answerable_count": 1,
+    "refuse_below": 0, "answer_from": 0}'"""
+
 # Who may call it at least, and the call. Whoever stands further right may too:
 # reader, writer, worker, owner.
 CALLS: dict[str, tuple[str, str]] = {
@@ -313,6 +317,11 @@ CALLS: dict[str, tuple[str, str]] = {
         """CREATE FUNCTION pg_temp.judge(text, text, text[], text[]) RETURNS float8
            LANGUAGE sql RETURN 1; SELECT rag.score_answers(1, 'pg_temp.judge')""",
     ),
+    "put_calibration": ("writer", f"SELECT rag.put_calibration('docs', {CALIBRATION})"),
+    "get_calibration": ("reader", "SELECT * FROM rag.get_calibration('docs')"),
+    "calibration_curve": ("reader", "SELECT * FROM rag.calibration_curve('docs')"),
+    "drop_calibration": ("writer", "SELECT rag.drop_calibration('docs')"),
+    "clopper_pearson": ("reader", "SELECT * FROM rag.clopper_pearson(93, 100)"),
     "measure_judge": ("writer", "SELECT * FROM rag.measure_judge('faithfulness', '1')"),
     "create_collection": ("owner", "SELECT rag.create_collection('more', 'none', 3)"),
     "alter_collection": ("owner", "SELECT rag.alter_collection('docs', description => 'notes')"),
