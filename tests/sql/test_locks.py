@@ -25,7 +25,8 @@ FILTER = '\'{"half": 1, "number": {"$gte": 3}}\''
 ONE_CHUNK = "(SELECT min(chunk_id) FROM rag.embeddings WHERE space_id = 1)"
 SPACE = "(SELECT s FROM rag.spaces AS s WHERE space_id = 1)"
 
-CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0], "evidence_floor": 0,
+CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0],
+    "evidence_floor": 0,
     "thresholds": [0], "answered": [1], "correct": [1], "question_count": 1, "answerable_count": 1,
     "refuse_below": 0, "answer_from": 0}'"""
 

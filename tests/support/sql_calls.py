@@ -28,7 +28,8 @@ SPACE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'b
 ACTIVE = "(SELECT space_id FROM rag.spaces WHERE collection_id = 1 AND state = 'active')"
 FILTER = """'{"n": {"$gte": 2}, "day": {"$lt": "2030-01-01"}, "tag": {"$in": ["a", "b"]}}'"""
 
-CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0], "evidence_floor": 0,
+CALIBRATION = """'{"features": [], "answerable_weights": [0], "right_weights": [0],
+    "evidence_floor": 0,
     "thresholds": [0], "answered": [1], "correct": [1], "question_count": 1, "answerable_count": 1,
     "refuse_below": 0, "answer_from": 0}'"""
 
