@@ -1,5 +1,6 @@
--- Calibrations: with which evidence a collection's answers are right, and how often. One for each
--- collection; it holds for the embedding space that it was measured with.
+-- Calibrations: with which evidence the answers of a collection are right, and how often.
+--
+-- A collection has one; it holds for the embedding space that it was measured with.
 
 CREATE OR REPLACE FUNCTION rag.put_calibration(collection text, calibration jsonb)
 RETURNS void
