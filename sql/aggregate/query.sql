@@ -91,6 +91,7 @@ BEGIN
                 'max, and what it is of: {"sum": "amount"}; {"count": "*"} counts all';
         END IF;
     END LOOP;
+    PERFORM rag._check_filter_size('having_filter has', having_filter);
     PERFORM rag._having_filter(having_filter, aggregates, 1);
     FOREACH _name IN ARRAY order_by LOOP
         IF NOT (aggregates ? _name OR aggregates ? substr(_name, 2) AND starts_with(_name, '-')

@@ -63,8 +63,9 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = E'write the pattern without \\1';
     END IF;
     BEGIN
-        PERFORM '' ~ (rule ->> 'pattern');
-    EXCEPTION WHEN invalid_regular_expression THEN
+        -- the call that the rule makes: with groups a pattern is more complex than without
+        PERFORM rag._match_rule(rule, '');
+    EXCEPTION WHEN invalid_regular_expression OR internal_error OR program_limit_exceeded THEN
         RAISE EXCEPTION '% has a pattern that cannot be read: %', _name, SQLERRM
         USING ERRCODE = 'RG001',
             HINT = 'patterns are those of PostgreSQL: '

@@ -190,7 +190,7 @@ BEGIN
     INSERT INTO rag.exposed_views AS e (name, schema_name, view_name, description, columns,
         max_rows, timeout, fingerprint)
     VALUES (_name, _parts[1], _parts[2], _description, _columns, expose_view.max_rows,
-        expose_view.timeout, rag._view_fingerprint(_relation))
+        expose_view.timeout, rag._view_fingerprint(_relation, _columns))
     ON CONFLICT ON CONSTRAINT exposed_views_pkey DO UPDATE SET
         schema_name = excluded.schema_name, view_name = excluded.view_name,
         description = excluded.description, columns = excluded.columns,

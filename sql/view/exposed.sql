@@ -18,7 +18,7 @@ COMMENT ON FUNCTION rag._view_relation(text, text) IS
 $$The view, materialized view or table of that name; NULL where there is none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._view_fingerprint(relation oid)
+CREATE OR REPLACE FUNCTION rag._view_fingerprint(relation oid, exposed jsonb)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -26,14 +26,28 @@ SET quote_all_identifiers = off
 AS $$
 BEGIN
     RETURN (
-        SELECT encode(sha256(convert_to(concat_ws(E'\n', c.relkind, c.reloptions::text,
-            CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid) END), 'UTF8')), 'hex')
-        FROM pg_class AS c WHERE c.oid = relation);
+        SELECT encode(sha256(convert_to(string_agg(concat_ws(E'\n', c.relkind, c.reloptions::text,
+            CASE WHEN c.relkind IN ('v', 'm') THEN pg_get_viewdef(c.oid)
+                -- of a table: where the exposed columns stand
+                ELSE (SELECT string_agg(format('%s %s', a.position, a.attname), E'\n'
+                          ORDER BY a.position)
+                      FROM (SELECT t.attname, row_number() OVER (ORDER BY t.attnum) AS position
+                            FROM pg_attribute AS t
+                            WHERE t.attrelid = c.oid AND t.attnum > 0 AND NOT t.attisdropped) AS a
+                      WHERE exposed @> jsonb_build_array(jsonb_build_object('name', a.attname)))
+                END),
+            E'\n' ORDER BY c.oid <> relation, rag._table_name(c.oid) COLLATE "C"), 'UTF8')), 'hex')
+        FROM rag._view_sources(relation) AS s
+        JOIN pg_class AS c ON c.oid = s.source
+        WHERE c.oid = relation OR c.relkind IN ('v', 'm'));
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_fingerprint(oid) IS
-$$What a relation is, as a digest: it changes when the definition or an option of a view does.$$;
+COMMENT ON FUNCTION rag._view_fingerprint(oid, jsonb) IS
+$$What a relation is, as a digest: it changes when the definition or an option of a view does, or of
+a view that it reads, or when another column of a table gets the name of an exposed one.
+
+exposed: the columns as [{"name"}, …].$$;
 
 
 CREATE OR REPLACE FUNCTION rag._reads_as_owner(kind "char", options text[])
@@ -105,8 +119,9 @@ BEGIN
         RETURN format('column %I of %I.%I is %s', _column.name, schema_name, view_name,
             coalesce('of type ' || _column.type || ', and was ' || _column.was,
                 'gone or renamed'));
-    ELSIF rag._view_fingerprint(_relation) <> fingerprint THEN
-        RETURN format('the definition of %I.%I is another one', schema_name, view_name);
+    ELSIF rag._view_fingerprint(_relation, exposed) <> fingerprint THEN
+        RETURN format('the definition of %I.%I, or of what it reads, is another one', schema_name,
+            view_name);
     END IF;
     RETURN NULL;
 END

@@ -170,6 +170,8 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
         ({"field": "a", "pattern": r"\bx"}, r"\\b in its pattern.*\\y"),
         ({"field": "a", "pattern": r"(x)\1"}, "back reference"),
         ({"field": "a", "pattern": "(((x{1,200}){1,200}){1,200})"}, "cannot be read"),
+        ({"field": "a", "pattern": "((((.{0,50}){0,50}){0,5}))"}, "is too complex"),
+        ({"field": "a", "pattern": "(.{1,200}){1,200}"}, "cannot be read: invalid memory alloc"),
         ({"field": "a", "pattern": ""}, "1 to 1000 characters"),
         ({"field": "a", "pattern": "x", "in": "body"}, 'in "body"; take content, heading'),
         ({"field": "a", "pattern": "x", "scope": 5}, "scope 5; take document, chunk"),

@@ -144,7 +144,7 @@ def test_only_who_may_write_the_list_exposes_and_only_what_it_may_read(
         (
             "CREATE OR REPLACE VIEW app.sales WITH (security_invoker = true) AS"
             " SELECT * FROM app.orders WHERE id < 5",
-            "the definition of app.sales is another one",
+            "the definition of app.sales, or of what it reads, is another one",
         ),
         (
             "DROP VIEW app.sales; ALTER TABLE app.orders ALTER qty TYPE bigint;"
@@ -167,6 +167,38 @@ def test_a_view_that_was_altered_is_refused_until_it_is_exposed_again(
         "SELECT status, detail FROM rag.doctor() WHERE check_name = 'exposed views'"
     ).fetchall()
     assert ("fail", f"view 'sales' is not what was exposed: {found}") in finding
+
+
+def test_another_definition_below_a_view_is_refused(connection: Connection) -> None:
+    make_orders(connection)
+    connection.execute("CREATE VIEW app.low AS SELECT id, customer AS note FROM app.orders")
+    connection.execute("CREATE MATERIALIZED VIEW app.kept AS SELECT * FROM app.low")
+    connection.execute("CREATE VIEW app.high AS SELECT * FROM app.low")
+    for name in ("kept", "high"):
+        connection.execute("SELECT rag.expose_view(%s, 'Orders')", [f"app.{name}"])
+        assert rows_of(connection, f"'{name}', columns => '{{note}}', result_limit => 1")
+    connection.execute("CREATE OR REPLACE VIEW app.low AS SELECT id, secret note FROM app.orders")
+    for name in ("kept", "high"):
+        with pytest.raises(psycopg.Error, match="or of what it reads, is another one") as caught:
+            rows_of(connection, f"'{name}'")
+        assert caught.value.sqlstate == "RG006"
+
+
+@pytest.mark.parametrize("others", ["ADD later text", "RENAME hidden TO shown_no_more"])
+def test_a_hidden_column_under_the_name_of_an_exposed_one_is_not_shown(
+    connection: Connection, others: str
+) -> None:
+    connection.execute("CREATE TABLE public.notes (id integer, shown text, hidden text)")
+    connection.execute("INSERT INTO public.notes VALUES (1, 'public', 'secret')")
+    connection.execute("SELECT rag.expose_view('public.notes', 'x', columns => '{id,shown}')")
+    connection.execute(f"ALTER TABLE public.notes {others}".encode())
+    assert rows_of(connection, "'notes'") == [{"id": 1, "shown": "public"}]
+    hidden = "shown_no_more" if "RENAME" in others else "hidden"
+    connection.execute("ALTER TABLE public.notes RENAME shown TO was_shown")
+    connection.execute(f"ALTER TABLE public.notes RENAME {hidden} TO shown".encode())
+    with pytest.raises(psycopg.Error, match="is another one") as caught:
+        rows_of(connection, "'notes'")
+    assert caught.value.sqlstate == "RG006"
 
 
 def test_nothing_that_a_view_calls_can_write(connection: Connection) -> None:
