@@ -14,6 +14,7 @@ from shadows import make_shadow_types, make_shadows
 
 from rag_pg import Rag, Settings
 from rag_pg.db import schema
+from rag_pg.db.schema import inventory
 
 
 @pytest.fixture
@@ -96,3 +97,12 @@ def literals(path: Path) -> list[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     return [text for text in texts if isinstance(text, str) and "SELECT" in text]
+
+
+def test_reading_what_is_installed_leaves_the_transactions_settings(dsn: str) -> None:
+    settings = "SELECT name, setting FROM pg_settings ORDER BY name"
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SET search_path TO rag, public")
+        before = connection.execute(settings).fetchall()
+        assert inventory.tables(connection) and inventory.functions(connection)
+        assert connection.execute(settings).fetchall() == before

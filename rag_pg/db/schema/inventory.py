@@ -166,7 +166,7 @@ WHERE t.tgname LIKE 'rag\_source\_%' AND NOT t.tgisinternal AND t.tgparentid = 0
 
 
 # Every name is qualified then, and no setting of the session or the database has a say
-# in how things are written.
+# in how things are written. Taken back with the transaction, or the savepoint, that they hold in.
 SETTINGS = """
 SET LOCAL search_path TO pg_catalog;
 SET LOCAL standard_conforming_strings TO on;
@@ -181,14 +181,14 @@ SET LOCAL bytea_output TO hex;
 
 def functions(connection: Connection) -> dict[str, str]:
     """Return the digest of each routine, by its signature."""
-    with connection.transaction():
+    with connection.transaction(force_rollback=True):
         connection.execute(SETTINGS)
         return {name: digest(text) for name, text in connection.execute(FUNCTIONS)}
 
 
 def tables(connection: Connection) -> dict[str, str]:
     """Return how each table, type, sequence, column, constraint, index and trigger is defined."""
-    with connection.transaction():
+    with connection.transaction(force_rollback=True):
         connection.execute(SETTINGS)
         rows = connection.execute(
             r"""SELECT name, regexp_replace(regexp_replace(definition,

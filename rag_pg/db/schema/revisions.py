@@ -53,8 +53,7 @@ def check_tables(connection: Connection, recorded: Mapping[str, str]) -> None:
     """Raise SchemaMismatch where tables, types or columns are missing that were installed: no
     revision makes them again."""
     raw = psycopg_connection(connection)
-    with raw.transaction(force_rollback=True):  # it sets a search_path
-        present = inventory.tables(raw)
+    present = inventory.tables(raw)
     wanted = {name: what for name, what in recorded.items() if name != "revision"}
     differences = table_differences(wanted, present)
     missing = [
