@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Protocol
 
-from rag_pg.protocols import LLM, Embedder
+from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.types import Completion
 
 Attribute = str | bool | int | float | Sequence[str]
 
@@ -77,6 +78,15 @@ def embeddings_span(embedder: Embedder, texts: int) -> AbstractContextManager[Sp
     return span(f"embeddings {embedder.name}", attributes)
 
 
+def rerank_span(reranker: Reranker, texts: int) -> AbstractContextManager[Span]:
+    """Trace a call of a reranker with so many texts."""
+    attributes: dict[str, Attribute] = {
+        "gen_ai.request.model": reranker.name,
+        "rag_pg.texts": texts,
+    }
+    return span(f"rerank {reranker.name}", attributes)
+
+
 def chat_span(llm: LLM, max_tokens: int) -> AbstractContextManager[Span]:
     """Trace a call of a language model."""
     return span(
@@ -87,3 +97,10 @@ def chat_span(llm: LLM, max_tokens: int) -> AbstractContextManager[Span]:
             "gen_ai.request.max_tokens": max_tokens,
         },
     )
+
+
+def tell_completion(current: Span, completion: Completion) -> None:
+    """Tell the span of a call of a language model how it ended."""
+    current.set_attribute("gen_ai.response.finish_reasons", [completion.finish])
+    current.set_attribute("gen_ai.usage.input_tokens", completion.usage.prompt_tokens)
+    current.set_attribute("gen_ai.usage.output_tokens", completion.usage.answer_tokens)

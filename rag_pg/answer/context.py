@@ -31,7 +31,7 @@ from rag_pg.providers import (
     token_counter,
 )
 from rag_pg.text import estimate_tokens
-from rag_pg.tracing import chat_span
+from rag_pg.tracing import chat_span, tell_completion
 from rag_pg.types import (
     CheckedQuote,
     Citation,
@@ -174,9 +174,7 @@ class AnswerContext:
                     got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
                 else:
                     got = _streamed(llm, messages, tools, self.answer_tokens, show)
-                current.set_attribute("gen_ai.response.finish_reasons", [got.finish])
-                current.set_attribute("gen_ai.usage.input_tokens", got.usage.prompt_tokens)
-                current.set_attribute("gen_ai.usage.output_tokens", got.usage.answer_tokens)
+                tell_completion(current, got)
         except Exception as exc:  # a model is anybody's code: a question must not end with it
             if isinstance(exc, BudgetExceeded):
                 self.stopped = exc.bound

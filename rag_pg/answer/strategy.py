@@ -6,6 +6,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -16,6 +17,7 @@ from rag_pg.answer.ground import ground_answer
 from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
+from rag_pg.tracing import Span, span
 from rag_pg.types import Answer
 
 UNVERIFIED = ("extractive", "metadata", "none")  # nothing that a model said of the documents
@@ -121,7 +123,8 @@ def answer_question(
     answer: Answer | None = None
     while answer is None:
         try:
-            answer = function(question, context)
+            with _strategy_span(name, function):
+                answer = function(question, context)
         except ProviderError as exc:
             if name == "extractive" or isinstance(exc, ProviderAuth):
                 raise
@@ -135,9 +138,11 @@ def answer_question(
     if checked is not None and (answer.strategy or name) in UNVERIFIED:
         context.note("not verified: the answer is made of the documents' own text")
     elif checked is not None:
-        answer = verify_answer(answer, context, checked, action or "drop")
+        with span("verify answer", {"rag_pg.verify": checked}):
+            answer = verify_answer(answer, context, checked, action or "drop")
     is_judged = checked is not None or (answer.strategy or name) in (*UNVERIFIED, "verify")
-    answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
+    with span("ground answer", {"rag_pg.citations": len(answer.citations)}):
+        answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
     stopped = f"stopped by {context.stopped}" if context.stopped else ""
     return replace(
         answer,
@@ -150,3 +155,12 @@ def answer_question(
         seconds=time.perf_counter() - started,
         trace_id=secrets.token_hex(16),
     )
+
+
+def _strategy_span(name: str, function: Strategy) -> AbstractContextManager[Span]:
+    if function is BUILT_IN["agent"]:
+        return span(
+            f"invoke_agent {name}",
+            {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": name},
+        )
+    return span(f"strategy {name}", {"rag_pg.strategy": name})

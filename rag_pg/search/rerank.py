@@ -25,6 +25,7 @@ from rag_pg.errors import (
 )
 from rag_pg.protocols import Reranker
 from rag_pg.text import embedded_text
+from rag_pg.tracing import rerank_span
 from rag_pg.types import Hit, Scores
 
 SECONDS = 10.0
@@ -112,7 +113,8 @@ def rerank_hits(
     if not hits:
         return hits
     texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
-    scores = score_texts(reranker, query, texts, timeout=timeout)
+    with rerank_span(reranker, len(texts)):
+        scores = score_texts(reranker, query, texts, timeout=timeout)
     scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores.tolist(), strict=True)]
     order = scores if weight == 1 else blend_scores(scores, [hit.score for hit in hits], weight)
     return [scored[at] for at in np.argsort(-order, kind="stable")]

@@ -7,11 +7,12 @@ a storer thread writes what is embedded.
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -364,14 +365,17 @@ class Pipeline:
         vectors: Sequence[Vectors],
         storer: ThreadPoolExecutor,
     ) -> None:
-        self._storing.append((task, storer.submit(self._store, task, embedder, vectors)))
+        inherited = contextvars.copy_context()  # the span of the batch
+        stored = storer.submit(inherited.run, self._store, task, embedder, vectors)
+        self._storing.append((task, stored))
         self._wait_for_stores(STORES_IN_FLIGHT)
 
     def _store(
         self, task: EmbedTask, embedder: Embedder | None, vectors: Sequence[Vectors]
     ) -> None:
         try:
-            stored = self._retry_while_restarting(lambda: task.store(vectors))
+            with span(f"store {task.job.collection_name}", _store_attributes(task)):
+                stored = self._retry_while_restarting(lambda: task.store(vectors))
             if embedder is not None:
                 self.context.vectors.drop(embedder, task.texts)
             self.heartbeat.count(task.job)
@@ -413,6 +417,15 @@ class Pipeline:
                     lambda: self.database.fail_job(job, error, permanent=fault is Fault.REFUSED)
                 )
         log.warning("job %s: %s (%s)", job.job_id, error, state, extra={"job_id": job.job_id})
+
+
+def _store_attributes(task: EmbedTask) -> Mapping[str, str | int]:
+    return {
+        "gen_ai.data_source.id": task.job.collection_name,
+        "messaging.message.id": str(task.job.job_id),
+        "rag_pg.job_kind": task.job.kind,
+        "rag_pg.texts": len(task.texts),
+    }
 
 
 def _parts(tasks: Sequence[EmbedTask]) -> Iterator[list[EmbedTask]]:
