@@ -361,8 +361,6 @@ class Searcher:
         None where that is not wanted or not possible, and then why."""
         if not _wants_vectors(options):
             return None, None
-        if self._embedder is None:  # what is wrong is told before a model is opened
-            self.database.search(self.info.name, variants[0].query, None, **options)
         try:
             if self._vectors is None:
                 self._vectors = QueryVectors(self.embedder)

@@ -88,20 +88,48 @@ def test_one_changed_section_embeds_one_chunk(rag: Rag, embedder: HashEmbedder) 
     assert len(before - after) == len(changed)
 
 
-def test_a_search_is_one_round_trip(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> None:
-    docs = rag.collection("docs", model="hash:32")
-    docs.add(FISH)
-    docs.search("warm up")
-    sent: list[Any] = []
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements that are sent."""
+    sent: list[str] = []
     execute = psycopg.Cursor.execute
 
     def keep(cursor: Any, query: Any, *arguments: Any, **options: Any) -> Any:
-        sent.append(query)
+        sent.append(str(query))
         return execute(cursor, query, *arguments, **options)
 
     monkeypatch.setattr(psycopg.Cursor, "execute", keep)
-    assert docs.search("fish", filter={}, limit=3)
+    return sent
+
+
+def test_a_search_is_one_round_trip(rag: Rag, sent: list[str]) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+    docs.search("warm up")
+    sent.clear()
+    assert docs.search("fish", filter={}, limit=3, cache=False)
     assert len(sent) == 1
+
+
+def test_the_first_search_searches_once(rag: Rag, sent: list[str]) -> None:
+    rag.collection("docs", model="hash:32").add(FISH)
+    docs = rag.get_collection("docs")
+    sent.clear()
+    assert docs.search("fish")
+    assert len([statement for statement in sent if "rag.search(" in statement]) == 1
+
+
+def test_a_mistake_in_the_arguments_is_told_before_a_model_that_is_missing(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add(FISH)
+
+    def missing(name: str) -> HashEmbedder:
+        raise ModelUnavailable("there is no such model")
+
+    with Rag(rag.dsn, embedders={"hash": missing}) as other:
+        with pytest.raises(InvalidQuery, match="regex"):
+            other.get_collection("docs").search("fish", filter={"a": {"$regex": 1}})
+        assert "no such model" in other.get_collection("docs").search("fish").notes[0]
 
 
 def test_a_query_is_embedded_once(rag: Rag, embedder: HashEmbedder) -> None:
