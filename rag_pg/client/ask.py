@@ -35,6 +35,7 @@ from rag_pg.providers import (
     token_counter,
 )
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
+from rag_pg.text import words
 from rag_pg.tracing import span
 from rag_pg.types import (
     Answer,
@@ -45,6 +46,7 @@ from rag_pg.types import (
     MetadataResult,
     ModelUsage,
     Route,
+    TermMatch,
     Vectors,
 )
 
@@ -260,6 +262,11 @@ def _ask(
     def metadata(query: MetadataQuery) -> MetadataResult:
         return searcher.answer_metadata(query, combine(given.get("filter"), rewritten.filter))
 
+    def match_terms(question: str, texts: Sequence[str]) -> Sequence[TermMatch]:
+        found = searcher.database.match_terms(searcher.info.name, question, texts)
+        left = [term for term in found if rewritten.filter_words.isdisjoint(words(term.word))]
+        return left or found  # what the filter was read from speaks neither for nor against
+
     context = AnswerContext(
         find=find,
         expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),
@@ -275,7 +282,7 @@ def _ask(
         embedder=lambda: searcher.embedder,
         route=route,
         metadata=metadata,
-        match_terms=partial(searcher.database.match_terms, searcher.info.name),
+        match_terms=match_terms,
         read_around=partial(searcher.database.read_around, searcher.info.name, **AROUND),
         llm=model,
         helper_llm=helper_llm,

@@ -123,3 +123,22 @@ def test_the_filter_of_a_question_holds_for_its_answer(docs: Collection) -> None
     answer = docs.ask("kind policy: which error says a certificate expired?", rewrite=["filters"])
     assert {citation.uri for citation in answer.citations} == {"rules"}
     assert any("filter from the question" in note for note in answer.notes)
+
+
+def test_words_that_became_a_filter_are_not_sought_in_the_passages(rag: Rag) -> None:
+    docs = rag.collection("memos", model="hash:32")
+    docs.add(
+        {
+            "uri": "rules",
+            "content": "The rent is due on Monday.",
+            "metadata": {"department": "ferntal zweigstelle"},
+        },
+        *({"uri": f"{n}", "content": f"The rent of hall {n}, Monday."} for n in range(30)),
+    )
+    docs.index_field("department", "text")
+    question = "department ferntal zweigstelle: the rent is due when?"
+    assert not docs.ask(question, strategy="extractive").found
+    answer = docs.ask(question, strategy="extractive", rewrite=["filters"])
+    assert answer.found and [citation.uri for citation in answer.citations] == ["rules"]
+    other = "department ferntal zweigstelle: which llamas graze?"
+    assert not docs.ask(other, strategy="extractive", rewrite=["filters"]).found

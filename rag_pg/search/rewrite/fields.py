@@ -33,7 +33,7 @@ class Field:
     @property
     def name_words(self) -> list[str]:
         """The words of the name's last step: signedAt and meta.signed_at give signed and at."""
-        return words(_JOINTS.sub(" ", self.name.rpartition(".")[2] or self.name))
+        return _name_words(self.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +50,15 @@ class Condition:
     def filter(self) -> dict[str, Any]:
         """The condition as a filter."""
         return {self.field: self.test}
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the field's name and of the source."""
+        return [*_name_words(self.field), *words(self.source)]
+
+
+def _name_words(name: str) -> list[str]:
+    return words(_JOINTS.sub(" ", name.rpartition(".")[2] or name))
 
 
 class Metadata(Protocol):

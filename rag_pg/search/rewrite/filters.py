@@ -12,15 +12,17 @@ from rag_pg.errors import InvalidInput
 from rag_pg.search.rewrite.conditions import conditions_by_model
 from rag_pg.search.rewrite.fields import Condition, Metadata
 from rag_pg.search.rewrite.helper import Helper
-from rag_pg.search.rewrite.mentions import conditions_by_words
+from rag_pg.search.rewrite.mentions import conditions_by_words, is_form
+from rag_pg.text import words
 
 BOOST = 1.2  # the score of a chunk with a value that the question only mentions is multiplied by it
 
 
 def filter_question(
     question: str, metadata: Metadata, now: datetime, helper: Helper, within: Mapping[str, Any]
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the filter that a question asks for ({}: none), and boosts.
+) -> tuple[dict[str, Any], list[dict[str, Any]], frozenset[str]]:
+    """Return the filter that a question asks for ({}: none), boosts, and the words of the question
+    that the filter was read from.
 
     A condition that does not compile, or that leaves no document, is dropped. The helper's notes
     say what was made of the question, and what was dropped.
@@ -44,7 +46,9 @@ def filter_question(
     combined = combine(*filters)
     if combined or boosts:
         helper.tell("filters", by=by, filter=combined, boosts=boosts)
-    return combined, boosts
+    named = [word for condition in kept for word in condition.words]
+    read = [word for word in words(question) if any(is_form(word, name) for name in named)]
+    return combined, boosts, frozenset(read)
 
 
 def combine(*filters: Mapping[str, Any] | None) -> dict[str, Any]:

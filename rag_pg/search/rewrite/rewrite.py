@@ -53,8 +53,11 @@ def rewrite_question(
     question = stand_alone(question, turns, helper)
     filter_: dict[str, Any] = {}
     boosts: list[dict[str, Any]] = []
+    filter_words: frozenset[str] = frozenset()
     if "filters" in wanted and metadata is not None:
-        filter_, boosts = filter_question(question, metadata, moment, helper, within or {})
+        filter_, boosts, filter_words = filter_question(
+            question, metadata, moment, helper, within or {}
+        )
     variants = [Variant(query=question)]
     for name in EXPANSIONS:
         if name in wanted:
@@ -64,6 +67,7 @@ def rewrite_question(
         variants=tuple(dict.fromkeys(variants))[:MOST_VARIANTS],
         filter=filter_,
         boosts=tuple(boosts),
+        filter_words=filter_words,
         notes=tuple(helper.notes),
         steps=tuple(helper.steps),
         usage=helper.usage,

@@ -25,7 +25,8 @@ class Rewritten:
 
     question: what is to be answered; it stands alone. variants: what is searched for, 1 to 16, the
     question first. filter: to be combined with the caller's; {} is none. boosts: as
-    `Collection.search` takes them.
+    `Collection.search` takes them. filter_words: words of the question that the filter was read
+    from, in lower case; the passages need not have them.
     notes: for people: what was found in the question, and what could not be done. steps: kind
     rewrite, one for each that did something. usage: of all calls of the model.
     """
@@ -34,6 +35,7 @@ class Rewritten:
     variants: Sequence[Variant]
     filter: Mapping[str, Any] = field(default_factory=dict)
     boosts: Sequence[Mapping[str, Any]] = ()
+    filter_words: frozenset[str] = frozenset()
     notes: Sequence[str] = ()
     steps: Sequence[Step] = ()
     usage: Usage = field(default_factory=Usage)

@@ -98,6 +98,20 @@ def test_a_value_that_is_only_mentioned_becomes_a_boost(
     assert any("boost from the question" in note for note in result.notes)
 
 
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("doc kind policies about travel", {"doc", "kind", "policies"}),
+        ("Which rules hold since 2023?", {"since", "2023"}),
+        ("What was signed last quarter?", {"signed", "last", "quarter"}),
+        ("which contracts are draft?", set()),  # boosts alone
+        ("pages: 11", set()),
+    ],
+)
+def test_the_words_that_a_filter_was_read_from_are_told(question: str, wanted: set[str]) -> None:
+    assert rewritten(question).filter_words == wanted
+
+
 def test_a_value_that_is_a_function_word_needs_its_field() -> None:
     assert rewritten("How do I use it?").boosts == ()
     assert rewritten("topic: it").filter == {"topic": "it"}
