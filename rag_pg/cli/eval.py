@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of
+from rag_pg.cli.gate import embed, gate, report, set_gate
 from rag_pg.cli.options import (
     Dsn,
     Filter,
@@ -43,6 +44,14 @@ evaluation = typer.Typer(
     help="Evaluation: questions with what is right for them, runs, comparisons.",
     no_args_is_help=True,
 )
+
+for _name, _command in (
+    ("set-gate", set_gate),
+    ("gate", gate),
+    ("embed", embed),
+    ("report", report),
+):
+    evaluation.command(_name)(_command)
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help="Which set of questions.")]
 Chosen = Annotated[str, typer.Argument(help="Which collection.")]

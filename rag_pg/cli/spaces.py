@@ -63,6 +63,7 @@ def rechunk(
     collection: Chosen,
     chunking: Annotated[str, typer.Option(help="As JSON: '{\"max_tokens\": 128}'.")],
     wait: Annotated[bool, typer.Option(help="Work now, or leave it to workers.")] = True,
+    force: Annotated[bool, typer.Option("--force", help="Whatever its gates demand.")] = False,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -72,7 +73,9 @@ def rechunk(
     """
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
     with open_client(dsn) as rag, show_progress() as progress:
-        count = open_collection(rag, collection).rechunk(settings, wait=wait, progress=progress)
+        count = open_collection(rag, collection).rechunk(
+            settings, wait=wait, progress=progress, forced=force
+        )
     state = "cut anew" if wait else "queued"
     message = (
         f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"

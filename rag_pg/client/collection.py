@@ -5,6 +5,7 @@ from __future__ import annotations
 from rag_pg.client.answers import Answers
 from rag_pg.client.enrichment import Enriching
 from rag_pg.client.evaluation import Evaluation
+from rag_pg.client.gates import Gates
 from rag_pg.client.history import History
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.search import Searching
@@ -14,7 +15,7 @@ from rag_pg.types import CollectionStats
 
 
 class Collection(
-    Evaluation, Searching, Answers, History, Metadata, Spaces, Enriching, CollectionSettings
+    Evaluation, Gates, Searching, Answers, History, Metadata, Spaces, Enriching, CollectionSettings
 ):
     """Documents that are searched together. Made by `Rag.collection`.
 

@@ -14,7 +14,9 @@ from rag_pg.errors import InvalidInput
 from rag_pg.evaluation import (
     Estimate,
     Judge,
+    Report,
     answer_result,
+    embed_queries,
     estimate_questions,
     export_run,
     export_set,
@@ -23,6 +25,7 @@ from rag_pg.evaluation import (
     import_set,
     judge_run,
     put_queries,
+    report_runs,
     run_set,
     search_result,
 )
@@ -96,17 +99,15 @@ class Evaluation(Searching, Answers):
             progress=progress,
         )
 
-    def embed_eval_queries(self, set_name: str) -> int:
-        """Keep the vectors of a set's questions, so that rag.evaluate_search runs it without a
-        model; return how many. Raises: NotFound, ModelUnavailable, ProviderError."""
-        queries = self.rag.database.list_eval_queries(set_name)
-        embedder = self.embedder
-        return self.rag.database.put_eval_embeddings(
-            set_name,
-            embedder.fingerprint,
-            [query.query_id for query in queries],
-            [embedder.embed_query(query.question) for query in queries],
-        )
+    def embed_eval_queries(self, set_name: str, *, space_id: int | None = None) -> int:
+        """Keep the vectors of a set's questions, so that SQL runs it without a model; return how
+        many.
+
+        Args:
+            space_id: by the model of that space, None: of the active one.
+        Raises: NotFound, ModelUnavailable, ProviderError.
+        """
+        return embed_queries(self.rag.database, self.rag.models, set_name, self.name, space_id)
 
     def eval_drift(self, set_name: str) -> list[EvalDrift]:
         """The judgements of a set that no longer describe this collection."""
@@ -244,6 +245,11 @@ class Evaluations:
     ) -> list[QueryComparison]:
         """A metric of two runs question by question, what lost most first."""
         return self._resources.database.compare_queries(run_a, run_b, metric=metric, k=k)
+
+    def eval_report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
+        """One or two runs of a set beside each other: metrics and every question, as HTML by
+        `Report.html`. Raises: NotFound, InvalidInput."""
+        return report_runs(self._resources.database, run_ids, k)
 
     def judge_run(
         self,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.client.opened import OpenCollection
+from rag_pg.evaluation import embed_gated_queries
 from rag_pg.ingest import (
     Query,
     Report,
@@ -61,15 +62,30 @@ class Spaces(OpenCollection):
         return find_space(self.rag.database, self.name, space_id)
 
     def rechunk(
-        self, chunking: Mapping[str, Any], *, wait: bool = True, progress: Report | None = None
+        self,
+        chunking: Mapping[str, Any],
+        *,
+        wait: bool = True,
+        progress: Report | None = None,
+        forced: bool = False,
     ) -> int:
         """Cut the documents anew; unchanged chunks keep their vectors,
         and all stay searchable meanwhile.
 
+        Args:
+            forced: whatever the gates of the collection demand; it is recorded.
         Returns: how many documents there are, 0 when they are cut like this already.
+        Raises: NotReady (a gate, and no run of its set on documents that are cut so), GateFailed.
         """
         count = rechunk(
-            self.rag.database, self.rag.models, self.rag.worker, self.name, chunking, wait, progress
+            self.rag.database,
+            self.rag.models,
+            self.rag.worker,
+            self.name,
+            chunking,
+            wait,
+            progress,
+            forced=forced,
         )
         self.refresh()
         return count
@@ -85,8 +101,14 @@ class Spaces(OpenCollection):
     def activate_space(self, space_id: int, *, forced: bool = False) -> int:
         """Search with that space from now on; return how many chunks have no vector in it.
 
-        Raises: NotReady while chunks lack vectors, unless `forced`; NotFound.
+        Gates of the collection (`set_gate`) measure it first; the vectors of their questions are
+        made here.
+
+        Raises: NotReady while chunks lack vectors, GateFailed where it is worse than the active
+            one, both unless `forced`, which is recorded; NotFound.
         """
+        if not forced:
+            embed_gated_queries(self.rag.database, self.rag.models, self.name, space_id)
         missing = self.rag.database.activate_space(space_id, forced=forced)
         self.refresh()
         return missing

@@ -74,12 +74,15 @@ class Collections(Statements):
             self._scalar("SELECT rag.collection_version(%(collection)s)", collection=collection)
         )
 
-    def set_chunking(self, collection: str, chunking: Mapping[str, Any]) -> int:
+    def set_chunking(
+        self, collection: str, chunking: Mapping[str, Any], *, forced: bool = False
+    ) -> int:
         return int(
             self._scalar(
-                "SELECT rag.set_chunking(%(collection)s, %(chunking)s)",
+                "SELECT rag.set_chunking(%(collection)s, %(chunking)s, %(forced)s)",
                 collection=collection,
                 chunking=Jsonb(chunking),
+                forced=forced,
             )
         )
 

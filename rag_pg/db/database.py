@@ -16,6 +16,7 @@ from rag_pg.db.enrichment import Enrichments
 from rag_pg.db.evaluation import Evaluations
 from rag_pg.db.field import Fields
 from rag_pg.db.function import Functions
+from rag_pg.db.gate import Gates
 from rag_pg.db.history import History
 from rag_pg.db.job import Jobs
 from rag_pg.db.metadata import Metadata
@@ -48,6 +49,7 @@ class Database(
     Requests,
     Sources,
     Evaluations,
+    Gates,
     Admin,
 ):
     """rag_pg's functions as methods. Opens nothing until `open`."""

@@ -48,6 +48,18 @@ class SampledChunk:
     stop_offset: int | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ResultRow:
+    """What a run found for a question."""
+
+    query_id: str
+    category: str
+    hits: Sequence[Mapping[str, Any]]
+    ndcg: float | None
+    seconds: float | None
+    error: str | None
+
+
 class Evaluations(Statements):
     """Sets of questions, and runs of them."""
 
@@ -167,6 +179,14 @@ class Evaluations(Statements):
         return self._rows(
             EvalMetric,
             "SELECT * FROM rag.eval_metrics(%(run_id)s, %(k)s)",
+            run_id=run_id,
+            k=k,
+        )
+
+    def eval_result_rows(self, run_id: int, k: int) -> list[ResultRow]:
+        return self._rows(
+            ResultRow,
+            "SELECT * FROM rag._reported_results(%(run_id)s, %(k)s)",
             run_id=run_id,
             k=k,
         )

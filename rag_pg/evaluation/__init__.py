@@ -4,14 +4,19 @@ Questions are read from files or made from chunks; a run asks each and records w
 """
 
 from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
+from rag_pg.evaluation.gates import embed_gated_queries, embed_queries
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.judges import Judge, find_judge, judge_run
+from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import answer_result, find_run, run_set, search_result
 
 __all__ = [
     "Estimate",
     "Judge",
+    "Report",
     "answer_result",
+    "embed_gated_queries",
+    "embed_queries",
     "estimate_questions",
     "export_run",
     "export_set",
@@ -21,6 +26,7 @@ __all__ = [
     "import_set",
     "judge_run",
     "put_queries",
+    "report_runs",
     "run_set",
     "search_result",
 ]

@@ -111,13 +111,15 @@ def rechunk(
     chunking: Mapping[str, Any],
     wait: bool,
     progress: Report | None,
+    *,
+    forced: bool = False,
 ) -> int:
     """Set the chunking of a collection and, if `wait`,
     work its queue until every document is cut again."""
     info = database.get_collection(name)
     for space in database.list_spaces(name):
         check_chunking(chunking, models.embedder(space.model))
-    total = database.set_chunking(name, chunking)
+    total = database.set_chunking(name, chunking, forced=forced)
     done = embedded = 0
     worker: Worker | None = None
 

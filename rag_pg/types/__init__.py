@@ -41,6 +41,7 @@ from rag_pg.types.evaluation import (
     RunComparison,
 )
 from rag_pg.types.function import FunctionArgument, FunctionInfo
+from rag_pg.types.gate import Gate, GateCheck, GateResult
 from rag_pg.types.history import (
     DocumentText,
     DocumentVersion,
@@ -95,6 +96,9 @@ __all__ = [
     "Freshness",
     "FunctionArgument",
     "FunctionInfo",
+    "Gate",
+    "GateCheck",
+    "GateResult",
     "Hit",
     "Hits",
     "Job",

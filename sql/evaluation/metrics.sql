@@ -219,6 +219,27 @@ better); errors, and unresolved: judgements that no longer describe the corpus (
 advisory: a judge whose agreement with people is not measured (rag.measure_judge).$$;
 
 
+CREATE OR REPLACE FUNCTION rag._reported_results(of_run bigint, depth integer)
+RETURNS TABLE (query_id text, category text, hits jsonb, ndcg double precision,
+    seconds double precision, error text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT e.query_id, e.category, e.hits, rag._ndcg(e.judgement_grades, e.judgement_ranks, depth),
+           e.seconds, e.error
+    FROM rag.eval_results AS e
+    WHERE e.run_id = of_run
+    ORDER BY e.query_id COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION rag._reported_results(bigint, integer) IS
+$$Hits, nDCG, time and error of each question of a run.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._mean_metric(run_id bigint, metric text, k integer, category text)
 RETURNS double precision
 LANGUAGE plpgsql STABLE

@@ -296,9 +296,9 @@ BEGIN
                 'demands %@% on set %', wanted, quote_literal(_collection.name), _gate.metric,
                 _gate.k, quote_literal(
                     (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id))
-            USING ERRCODE = 'RG007', HINT = format('rag-pg eval chunking %s %L measures it on a '
-                'temporary copy; forced => true goes on without the gate', _collection.name,
-                wanted::text);
+            USING ERRCODE = 'RG007', HINT = 'run the set by rag.evaluate_search on another '
+                'collection of the same documents that is cut so; forced => true goes on without '
+                'the gate';
         END IF;
         _candidates := _candidates || _run;
     END LOOP;
@@ -350,8 +350,8 @@ BEGIN
         RAISE EXCEPTION 'run % and its baseline, run %, are of different %', _run.run_id,
             _baseline.run_id, CASE WHEN _run.corpus_fingerprint <> _baseline.corpus_fingerprint
                 THEN 'documents' ELSE 'questions' END
-        USING ERRCODE = 'RG007', HINT = 'measure the baseline anew with its settings: rag-pg eval '
-            'gate --remeasure, or run it and rag.set_eval_baseline';
+        USING ERRCODE = 'RG007', HINT = 'measure the baseline anew: run the set with its '
+            'settings, then rag.set_eval_baseline';
     END IF;
     SELECT jsonb_agg(d.detail) INTO _details
     FROM rag.gates AS g,

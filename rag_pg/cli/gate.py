@@ -1,0 +1,176 @@
+"""`rag-pg eval gate`, `set-gate`, `embed`, `report`: what must not get worse, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from xml.etree import ElementTree
+
+import typer
+
+from rag_pg.cli.console import count_of
+from rag_pg.cli.options import (
+    Dsn,
+    Json,
+    open_client,
+    open_collection,
+    parsed_object,
+    print_json,
+    write_result,
+)
+from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
+from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.types import GateResult
+
+Chosen = Annotated[str, typer.Argument(help="Which collection.")]
+SetName = Annotated[str, typer.Argument(metavar="SET", help="Which set of questions.")]
+RunId = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run, see eval runs.")]
+
+
+def set_gate(
+    set_name: SetName,
+    collection: Chosen,
+    metric: Annotated[str, typer.Option(help="A metric that is larger when better.")] = "ndcg",
+    epsilon: Annotated[float, typer.Option(help="By how much it may fall, 0 to 1.")] = 0.0,
+    k: Annotated[int, typer.Option("-k", help="Of how many hits.")] = 10,
+    options: Annotated[str, typer.Option(help="Of the search, as JSON.")] = "{}",
+    drop: Annotated[bool, typer.Option("--drop", help="Demand it no longer.")] = False,
+    dsn: Dsn = None,
+) -> None:
+    """Demand that no change of a collection makes it worse on a set."""
+    given: Mapping[str, Any] = parsed_object(options, "the options", """'{"fusion": "rrf"}'""")
+    with open_client(dsn) as rag:
+        target = open_collection(rag, collection)
+        if drop:
+            known = target.drop_gate(set_name, metric=metric)
+            write_message("the gate is gone" if known else "there was no such gate")
+            return
+        target.set_gate(set_name, metric=metric, epsilon=epsilon, k=k, **given)
+    write_message(f"{metric}@{k} of set {set_name} in {collection} may fall by {epsilon:g}")
+
+
+def embed(
+    set_name: SetName,
+    collection: Chosen,
+    space: Annotated[int | None, typer.Option(help="By the model of this space.")] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Keep the vectors of a set's questions, so that SQL alone can run it."""
+    with open_client(dsn) as rag:
+        count = open_collection(rag, collection).embed_eval_queries(set_name, space_id=space)
+    write_result(count_of(count, "question"), json_, set=set_name, questions=count)
+
+
+def gate(
+    collection: Chosen,
+    run: Annotated[int | None, typer.Option(help="Test this run; default: run now.")] = None,
+    baseline: Annotated[
+        int | None, typer.Option(help="Against this run; default: the baseline.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write a JUnit file here.")] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Test a collection, or a run, against the baseline; exit 1 when it is worse than allowed."""
+    with open_client(dsn) as rag:
+        tested = open_collection(rag, collection).check_gates(run, baseline=baseline)
+    if not tested:
+        raise InvalidInput(
+            f"collection {collection!r} has no gate: rag-pg eval set-gate SET {collection}"
+        )
+    rows = [(number, one) for number, results in tested for one in results]
+    if junit is not None:
+        write_junit(junit, collection, rows)
+    if json_:
+        for number, one in rows:
+            print_json({"run": number, **asdict(one)})
+    else:
+        _print_results(rows)
+    if not all(one.passed for _, one in rows):
+        raise SystemExit(1)
+
+
+def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
+    columns = [
+        Column("run"),
+        Column("category", lambda name: name or "all"),
+        Column("metric"),
+        Column("base", _figure),
+        Column("now", _figure),
+        Column("change", lambda value: f"{value:+.3f}"),
+        Column("p", _figure),
+        Column("shows", _figure),
+        Column(""),
+    ]
+    write_table(
+        columns,
+        [
+            (number, one.category, f"{one.metric}@{one.k}", one.value_a, one.value_b,
+             one.difference, one.p_value, one.detectable, "passed" if one.passed else "FAILED")
+            for number, one in rows
+        ],
+    )  # fmt: skip
+    for _, one in rows:
+        if not one.passed:
+            worst = ", ".join(f"{q['query_id']} ({q['difference']:+.2f})" for q in one.worst)
+            failed(f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}")
+        elif one.queries < 6:
+            note(f"{count_of(one.queries, 'question')} of {one.category or 'all'}: too few to fail")
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResult]]) -> None:
+    """Write the results as a suite of JUnit: a case for each gate and category."""
+    bad = sum(not one.passed for _, one in rows)
+    suite = ElementTree.Element(
+        "testsuite", name=f"rag-pg eval gate {collection}", tests=str(len(rows)), failures=str(bad)
+    )
+    for number, one in rows:
+        name = f"{one.metric}@{one.k} {one.category or 'all'}"
+        case = ElementTree.SubElement(suite, "testcase", classname=f"run {number}", name=name)
+        if not one.passed:
+            told = f"{one.value_a:.4f} to {one.value_b:.4f}, p = {one.p_value:.4f}"
+            lost = "\n".join(
+                f"{q['difference']:+.3f} {q['query_id']} {q['question'] or ''}" for q in one.worst
+            )
+            ElementTree.SubElement(case, "failure", message=told).text = _printable(lost)
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _printable(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(c for c in text if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff"))
+
+
+def report(
+    run_a: RunId,
+    run_b: Annotated[
+        int | None, typer.Argument(metavar="[RUN]", help="Another run of the same set.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one file that works offline.")] = None,
+    k: Annotated[int, typer.Option("-k", help="Of how many hits the metrics are.")] = 10,
+    dsn: Dsn = None,
+) -> None:
+    """A run, or two beside each other, as tables; or as one HTML file with plots."""
+    with open_client(dsn) as rag:
+        made = rag.eval_report([run_a] if run_b is None else [run_a, run_b], k=k)
+    if html is not None:
+        html.write_text(made.html(), encoding="utf-8")
+        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
+        return
+    columns = [Column("category", lambda name: name or "all"), Column("metric")]
+    columns += [Column(f"run {run.run_id}", _figure) for run in made.runs]
+    write_table(columns, made.metric_rows())
+    write_table(
+        [Column("question"), *(Column(f"run {run.run_id}", _figure) for run in made.runs),
+         Column("text")],
+        [(q.query_id, *q.values, " ".join(q.question.split())[:40]) for q in made.worst(10)],
+    )  # fmt: skip

@@ -1,0 +1,74 @@
+"""The gates of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Unpack
+
+from rag_pg.client.opened import OpenCollection
+from rag_pg.evaluation import embed_queries
+from rag_pg.search import SearchOptions, check_names
+from rag_pg.types import Gate, GateCheck, GateResult
+
+
+class Gates(OpenCollection):
+    """The methods of `Collection` about what its changes must not make worse."""
+
+    def set_gate(
+        self,
+        set_name: str,
+        *,
+        metric: str = "ndcg",
+        epsilon: float = 0.0,
+        k: int = 10,
+        **options: Unpack[SearchOptions],
+    ) -> None:
+        """Demand that no change lowers a metric on a set by more than epsilon, over all questions
+        or in a category. `activate_space` and `rechunk` keep to it.
+
+        Args:
+            metric: of rag.query_metrics, larger is better. epsilon: 0 to 1. k: of how many hits.
+            options: of the search that is measured, as the database takes them.
+        Raises: NotFound, InvalidInput, InvalidQuery.
+        """
+        check_names(options, known=SearchOptions.__optional_keys__, call="search")
+        self.rag.database.set_gate(
+            self.name, set_name, metric=metric, epsilon=epsilon, k=k, options=dict(options)
+        )
+
+    def drop_gate(self, set_name: str, *, metric: str = "ndcg") -> bool:
+        """Demand it no longer; False where there was no such gate. Raises: NotFound."""
+        return self.rag.database.drop_gate(self.name, set_name, metric)
+
+    def gates(self) -> list[Gate]:
+        """What changes of this collection must not make worse."""
+        return self.rag.database.list_gates(self.name)
+
+    def check_gates(
+        self, run_id: int | None = None, *, baseline: int | None = None
+    ) -> list[tuple[int, Sequence[GateResult]]]:
+        """Test a run by the gates on its set, or the collection as it is by every gate.
+
+        Args:
+            run_id: None: the sets are run now, by the options of their gates.
+            baseline: a run; None: the one of `Rag.set_eval_baseline`.
+        Returns: each run with what its gates gave.
+        Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
+            questions: it has to be measured anew).
+        """
+        database = self.rag.database
+        if run_id is not None:
+            return [(run_id, database.check_gates(run_id, baseline))]
+        done: dict[tuple[str, int, str], int] = {}
+        for gate in self.gates():
+            key = (gate.eval_set, gate.k, repr(gate.options))
+            if key not in done:
+                embed_queries(database, self.rag.models, gate.eval_set, self.name)
+                done[key] = database.evaluate_search(
+                    gate.eval_set, self.name, gate.k, gate.options, "gate"
+                )
+        return [(run, database.check_gates(run, baseline)) for run in done.values()]
+
+    def gate_checks(self, *, limit: int = 100) -> list[GateCheck]:
+        """What the gates decided, the latest first."""
+        return self.rag.database.list_gate_checks(self.name, limit)

@@ -1,0 +1,29 @@
+"""Gates of a collection -> vectors of their questions, runs of their sets."""
+
+from __future__ import annotations
+
+from rag_pg.db import Database
+from rag_pg.providers import Models
+
+
+def embed_queries(
+    database: Database, models: Models, set_name: str, collection: str, space_id: int | None = None
+) -> int:
+    """Keep the vectors of a set's questions by the model of a space (None: the active one); return
+    how many. Raises: NotFound, ModelUnavailable, ProviderError."""
+    queries = database.list_eval_queries(set_name)
+    embedder = models.embedder_of(database, collection, space_id)
+    return database.put_eval_embeddings(
+        set_name,
+        embedder.fingerprint,
+        [query.query_id for query in queries],
+        [embedder.embed_query(query.question) for query in queries],
+    )
+
+
+def embed_gated_queries(database: Database, models: Models, collection: str, space_id: int) -> None:
+    """Keep the vectors that the gates of a collection need to measure a space beside the active
+    one."""
+    for set_name in sorted({gate.eval_set for gate in database.list_gates(collection)}):
+        for of_space in (None, space_id):
+            embed_queries(database, models, set_name, collection, of_space)

@@ -1,0 +1,134 @@
+"""`rag-pg eval gate` and `report`: what they print, the files they write, their exit codes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import command_line
+import pytest
+from fakes import HashEmbedder
+
+from rag_pg import InvalidInput, NotReady, Rag
+from rag_pg.client.collection import Collection
+
+Cli = Callable[..., "subprocess.CompletedProcess[str]"]
+HOSTILE = "<script>alert('x')</script> & \"$\\frac\" \x01 ]]>"
+
+
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks({"uri": f"d{n}<b>", "content": f"fish word{n}"} for n in range(20))
+    rag.put_eval_queries(
+        "faq",
+        [{"id": f"q{n}", "question": f"word{n} {HOSTILE if n == 0 else ''}".replace("\x01", ""),
+          "relevant": [f"d{n}<b>"], "category": "<i>even" if n % 2 == 0 else "odd"}
+         for n in range(20)],
+    )  # fmt: skip
+    return docs
+
+
+@pytest.fixture
+def cli(dsn: str, tmp_path: Path) -> Cli:
+    environment = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path), "COLUMNS": "80",
+                   "FORCE_COLOR": "1", "NO_COLOR": "1"}  # fmt: skip
+    return lambda *arguments: command_line.run(*arguments, environment=environment, cwd=tmp_path)
+
+
+def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
+    rag: Rag, docs: Collection, cli: Cli, tmp_path: Path
+) -> None:
+    good = docs.evaluate("faq", vector_weight=0.0)
+    bad = docs.evaluate("faq", vector_weight=0.0, filter={"none": 1})
+    rag.set_eval_baseline(good.run_id)
+    assert "has no gate" in cli("eval", "gate", "docs").stderr
+    done = cli("eval", "set-gate", "faq", "docs", "--metric", "recall", "--epsilon", "0.01")
+    assert done.returncode == 0, done.stderr
+    passed = cli("eval", "gate", "docs", "--run", str(good.run_id))
+    assert passed.returncode == 0, passed.stderr
+    done = cli("eval", "gate", "docs", "--run", str(bad.run_id), "--junit", "gate.xml")
+    assert done.returncode == 1
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert done.stdout.count("FAILED") == 3
+    assert "against run 1: q0 (-1.00)" in done.stderr
+    suite = ElementTree.parse(tmp_path / "gate.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("3", "3")
+    assert "<script>" in str(suite.findtext("testcase/failure"))
+    done = cli("eval", "gate", "docs", "--run", str(bad.run_id), "--json")
+    assert done.returncode == 1
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["category"] for row in rows] == [None, "<i>even", "odd"]
+    assert not any(row["passed"] for row in rows) and {row["against"] for row in rows} == {1}
+    assert [check.outcome for check in docs.gate_checks()] == ["failed", "failed", "passed"]
+
+
+def test_a_gate_runs_its_set_as_the_collection_is(rag: Rag, docs: Collection) -> None:
+    docs.set_gate("faq", k=5)
+    docs.embed_eval_queries("faq")
+    first = rag.database.evaluate_search("faq", "docs", 5, {}, "")
+    rag.set_eval_baseline(first)
+    ((run, results),) = docs.check_gates()
+    assert run > first and all(one.passed and one.difference == 0 for one in results)
+    docs.add({"uri": "new", "content": "other"})
+    with pytest.raises(NotReady, match="different documents"):
+        docs.check_gates()
+
+
+def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str) -> None:
+    docs.set_gate("faq")
+    with Rag(dsn, embedders={"hash": HashEmbedder}) as rag:
+        docs = rag.collection("docs")
+        docs.activate_space(docs.reembed("hash:64").space_id)
+        (check,) = docs.gate_checks()
+        assert (check.outcome, len(check.details)) == ("passed", 3)
+        with pytest.raises(NotReady, match="is not measured"):
+            docs.rechunk({"max_tokens": 99})
+        docs.rechunk({"max_tokens": 99}, forced=True)
+        assert docs.gate_checks()[0].outcome == "forced"
+        assert docs.drop_gate("faq") and not docs.drop_gate("faq")
+
+
+class Page(HTMLParser):
+    """The tags of a page, and whatever it would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.external: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            loads = name in ("src", "href", "xlink:href") and not str(value).startswith("#")
+            if loads or name.startswith("on"):
+                self.external.append(f"{tag} {name}={value}")
+
+
+def test_a_report_is_one_file_that_runs_and_loads_nothing(
+    rag: Rag, docs: Collection, cli: Cli, tmp_path: Path
+) -> None:
+    docs.evaluate("faq", vector_weight=0.0)
+    docs.evaluate("faq", vector_weight=0.0, filter={"none": 1}, name=HOSTILE.replace("\x01", ""))
+    done = cli("eval", "report", "1", "2", "--html", "report.html")
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    page = Page()
+    page.feed(text)
+    assert page.tags.count("svg") == 2
+    assert "script" not in page.tags and "i" not in page.tags and "b" not in page.tags
+    assert page.external == [] and "@import" not in text
+    assert text.count("<tr class='worse'>") == 20 and "&lt;script&gt;" in text
+    assert text.count("<li class=rel>") == 20
+    done = cli("eval", "report", "1", "2")
+    assert done.returncode == 0, done.stderr
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "run 1" in done.stdout and "q0" in done.stdout
+    rag.put_eval_queries("other", [{"id": "a", "question": "fish"}])
+    other = docs.evaluate("other", vector_weight=0.0)
+    with pytest.raises(InvalidInput, match="runs of one set"):
+        rag.eval_report([1, other.run_id])
