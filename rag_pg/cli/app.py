@@ -18,6 +18,7 @@ from rag_pg.cli.demo import demo
 from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
 from rag_pg.cli.enrich import contexts, enrich, extract
 from rag_pg.cli.eval import evaluation
+from rag_pg.cli.history import answers, erase, feedback, keep, versions
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
@@ -94,9 +95,12 @@ GROUPS = {
         aggregate,
         describe,
         index_field,
+        versions,
+        keep,
+        erase,
         drop,
     ),
-    "Search": (search, ask, mcp, demo),
+    "Search": (search, ask, answers, feedback, mcp, demo),
     "Work": (
         worker,
         status,

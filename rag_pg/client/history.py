@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from rag_pg.client.opened import OpenCollection
+from rag_pg.errors import InvalidInput
 from rag_pg.types import (
     DocumentText,
     DocumentVersion,
@@ -16,6 +17,16 @@ from rag_pg.types import (
     LoggedAnswer,
     ReplayedCitation,
 )
+
+
+def _id(answer_id: str | UUID) -> UUID:
+    try:
+        return UUID(str(answer_id))
+    except ValueError as exc:
+        raise InvalidInput(
+            f"{str(answer_id)!r} is no id of an answer; pass Answer.trace_id or"
+            " LoggedAnswer.answer_id"
+        ) from exc
 
 
 class History(OpenCollection):
@@ -63,14 +74,14 @@ class History(OpenCollection):
             citation: the number of one that is meant; None: the whole answer.
         Raises: NotFound (no such answer is logged), InvalidInput.
         """
-        return self.rag.database.feedback(UUID(str(answer_id)), rating, comment, citation)
+        return self.rag.database.feedback(_id(answer_id), rating, comment, citation)
 
     def replay_answer(self, answer_id: str | UUID) -> list[ReplayedCitation]:
         """Return each citation of a logged answer against what its source said then, and says now.
 
-        Raises: NotFound (no such answer is logged).
+        Raises: NotFound (no such answer is logged), InvalidInput (no id).
         """
-        return self.rag.database.replay_answer(UUID(str(answer_id)))
+        return self.rag.database.replay_answer(_id(answer_id))
 
     def add_logged_queries(self, set_name: str, since: datetime | None = None) -> int:
         """Put logged questions that found nothing, or whose answers were liked or disliked, into an
