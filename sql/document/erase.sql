@@ -207,9 +207,13 @@ BEGIN
         _uris := coalesce(_uris, '{}');
     END IF;
     _ids := ARRAY(SELECT rag.document_id(_collection.name, u.uri) FROM unnest(_uris) AS u (uri));
-    SELECT count(*) INTO _count FROM rag.chunks AS c
-    WHERE c.collection_id = _key AND c.document_id = ANY (_ids);
-    _removed := _removed || jsonb_build_object('chunks', _count,
+    _removed := _removed || jsonb_build_object(
+        'chunks', (SELECT count(*) FROM rag.chunks AS c
+                   WHERE c.collection_id = _key AND c.document_id = ANY (_ids)),
+        'originals', (SELECT count(*) FROM rag.originals AS o
+                      WHERE o.collection_id = _key AND o.document_id = ANY (_ids)),
+        'jobs', (SELECT count(*) FROM rag.jobs AS j
+                 WHERE j.collection_id = _key AND j.document_id = ANY (_ids)),
         'documents', rag.delete_documents(_collection.name, _uris));
     DELETE FROM rag.document_versions AS v
     WHERE v.collection_id = _key AND v.document_id = ANY (_ids);
@@ -234,7 +238,7 @@ $$;
 
 COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
-keyword index, earlier versions, jobs, caches, logged answers that found them, evaluation, and the
+keyword index, kept files, earlier versions, jobs, caches, logged answers that found them, evaluation, and the
 statistics of these tables. Returns the receipt, a row of rag.erasures without any of the text.
 
 uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
