@@ -80,9 +80,11 @@ class Answers(OpenCollection):
         *,
         listener: Callable[[Event], None] | None = None,
         admit: Callable[[LLM, int], None] | None = None,
+        logged: bool = True,
     ) -> Answer:
         """As `ask`, for programs that pass it on: listener is called with every event but the
-        answer, admit before each call of a model (see `rag_pg.providers.Account`)."""
+        answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
+        it may be kept in the log of answers."""
         answer = ask(
             question,
             options,
@@ -93,6 +95,8 @@ class Answers(OpenCollection):
             admit=admit,
             record=self._record,
         )
+        if not logged:
+            return answer
         return keep_answer(self.rag.database, self.info, question, answer)
 
     def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:

@@ -85,7 +85,9 @@ class Evaluation(Searching, Answers):
             if kind == "search":
                 hits = self.search(question, **cast(SearchOptions, dict(options)))
                 return search_result(hits, cosine=cosine)
-            return answer_result(self.ask(question, **cast(AskOptions, dict(options))))
+            return answer_result(
+                self._answer(question, cast(AskOptions, dict(options)), logged=False)
+            )
 
         return run_set(
             self.rag.database,
