@@ -65,6 +65,7 @@ DECLARE
     _queries bigint;
     _results bigint;
     _verdicts bigint;
+    _checks bigint;
 BEGIN
     WITH gone AS (
         DELETE FROM rag.eval_judgements AS j WHERE j.uri = ANY (uris)
@@ -78,8 +79,19 @@ BEGIN
     ), vectors AS (
         DELETE FROM rag.eval_embeddings AS e USING unwanted AS a
         WHERE e.set_id = a.set_id AND e.query_id = a.query_id
+    ), checks AS (
+        -- Gates name the questions that lost most.
+        UPDATE rag.gate_checks AS g
+        SET details = (SELECT jsonb_agg(d.value - 'worst' ORDER BY d.position)
+            FROM jsonb_array_elements(g.details) WITH ORDINALITY AS d (value, position))
+        WHERE EXISTS (
+            SELECT FROM jsonb_path_query(g.details, 'lax $[*].worst[*].query_id') AS x
+            JOIN unwanted AS a ON a.query_id = x #>> '{}')
+        RETURNING g.check_id
     )
-    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM unwanted) INTO _judgements, _queries;
+    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM unwanted),
+        (SELECT count(*) FROM checks)
+    INTO _judgements, _queries, _checks;
     WITH touched AS (
         UPDATE rag.eval_results AS e
         SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)
@@ -100,14 +112,14 @@ BEGIN
     DELETE FROM rag.eval_verdicts;
     GET DIAGNOSTICS _verdicts = ROW_COUNT;
     RETURN jsonb_build_object('eval_judgements', _judgements, 'eval_queries', _queries,
-        'eval_results', _results, 'eval_verdicts', _verdicts);
+        'eval_results', _results, 'eval_verdicts', _verdicts, 'gate_checks', _checks);
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
-logged, their places in the results of runs with what was answered there, the cached verdicts of
-judges. Figures of runs stay. Returns counts by table.$$;
+logged, also where a gate named them, their places in the results of runs with what was answered
+there, the cached verdicts of judges. Figures of runs stay. Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_statistics(of_collection integer)
@@ -238,8 +250,8 @@ $$;
 
 COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
-keyword index, kept files, earlier versions, jobs, caches, logged answers that found them, evaluation, and the
-statistics of these tables. Returns the receipt, a row of rag.erasures without any of the text.
+keyword index, kept files, earlier versions, jobs, caches, logged answers that found them,
+evaluation, and the statistics of these tables. Returns the receipt, a row of rag.erasures without any of the text.
 
 uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
 versions included. The receipt has the SHA-256 of each uri and counts by table. What a document's

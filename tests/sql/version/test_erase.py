@@ -8,6 +8,7 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -103,6 +104,12 @@ def live_through(docs: Collection, connection: Connection) -> None:
            FROM rag.collections AS c""",
         [SECRET],
     )
+    worst = [{"query_id": f"answer-{UUID(answer.trace_id)}", "question": WORD, "difference": -1}]
+    connection.execute(
+        """INSERT INTO rag.gate_checks (collection, action, outcome, details)
+           VALUES ('docs', 'set_chunking', 'failed', %s)""",
+        [json.dumps([{"set": "asked", "passed": False, "worst": worst}])],
+    )
     connection.execute("ANALYZE")
 
 
@@ -113,7 +120,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
         assert {
             "rag.document_versions", "rag.answer_log", "rag.answer_feedback",
             "rag.eval_judgements", "rag.eval_results", "rag.jobs",
-            "rag.originals", "rag.worker_calls",
+            "rag.originals", "rag.worker_calls", "rag.gate_checks",
         } <= set(held)  # fmt: skip
         assert any("keyword_postings" in name for name in held)
         receipt = docs.erase(f"{WORD}.txt")
@@ -126,7 +133,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
     assert told == {
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 2, "eval_queries": 1,
-        "eval_results": 1, "eval_verdicts": 0,
+        "eval_results": 1, "eval_verdicts": 0, "gate_checks": 1,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
@@ -188,13 +195,14 @@ def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
         "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
         "keyword_languages", "keyword_segments", "keyword_totals", "maintenance_failures",
         "source_changes", "source_documents", "sources", "spaces", "usage", "workers",
-        "eval_sets", "eval_runs", "eval_judges",
+        "eval_sets", "eval_runs", "eval_judges", "calibrations", "gates",
     }  # fmt: skip
     erased = {
         "answer_feedback", "answer_log", "cache_entries", "chunks", "document_versions",
         "documents", "embeddings", "eval_embeddings", "eval_judgements", "eval_queries",
         "eval_results", "eval_scores", "eval_verdicts", "jobs", "keyword_changes",
         "keyword_postings", "keyword_removed", "keyword_slots", "worker_calls", "originals",
+        "gate_checks",
     }  # fmt: skip
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
