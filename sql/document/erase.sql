@@ -251,7 +251,8 @@ $$;
 COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
 keyword index, kept files, earlier versions, jobs, caches, logged answers that found them,
-evaluation, and the statistics of these tables. Returns the receipt, a row of rag.erasures without any of the text.
+evaluation, and the statistics of these tables. Returns the receipt, a row of rag.erasures without
+any of the text.
 
 uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
 versions included. The receipt has the SHA-256 of each uri and counts by table. What a document's
