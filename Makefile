@@ -22,7 +22,7 @@ SERVER := tests/sql tests/db
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
 
-.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-answers bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
+.PHONY: help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -105,6 +105,9 @@ wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo
 
 bench-answers: $(VENV)/.test ## how good extractive answers are, and their time (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/answers.py
+
+bench-calibration: $(VENV)/.test ## when answers are right: AUROC, accuracy, context (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/calibration.py
 
 bench-citations: $(VENV)/.test ## 10,000 citations, true and altered: accepted, refused, CPU (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/citations.py

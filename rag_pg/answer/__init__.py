@@ -3,7 +3,10 @@
 An answer with citations is written, or quoted, from what was found: by a strategy.
 """
 
+from rag_pg.answer.assess import SHORTFALL
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.extractive import Evidence, compose_answer, examine
+from rag_pg.answer.features import FEATURES, measure
 from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
 from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategy import (
@@ -31,7 +34,10 @@ from rag_pg.answer.tools import (
 __all__ = [
     "BUDGET_TOKENS",
     "BUILT_IN",
+    "FEATURES",
+    "SHORTFALL",
     "AnswerContext",
+    "Evidence",
     "GivenTool",
     "GivenTools",
     "McpTools",
@@ -39,12 +45,15 @@ __all__ = [
     "Strategy",
     "answer_question",
     "check_unsupported",
+    "compose_answer",
     "dates_tool",
+    "examine",
     "find_strategy",
     "function_tool",
     "import_strategy",
     "is_built_in",
     "least_prompt",
+    "measure",
     "register_strategy",
     "strategy_with_tools",
     "stream_events",

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from rag_pg.answer.assess import assess
 from rag_pg.answer.evidence import MatchTerms
+from rag_pg.answer.extractive import Evidence, examine, judge_strength
 from rag_pg.answer.prompt import BUDGET_TOKENS, LEAST_TOKENS, SEPARATORS
 from rag_pg.errors import (
     AnswerBlocked,
@@ -33,6 +35,8 @@ from rag_pg.providers import (
 from rag_pg.text import estimate_tokens
 from rag_pg.tracing import chat_span, tell_completion
 from rag_pg.types import (
+    Assessment,
+    Calibration,
     CheckedQuote,
     Citation,
     Completion,
@@ -74,7 +78,8 @@ class AnswerContext:
     model's context has no room for them. answer_tokens: of an answer's text. account: bounds and
     counts the calls of models. listener: is called with every event. stopped: the bound that kept a
     model from being asked, "" for none. check_citations: where quotes stand in their sources, or in
-    the other chunks given; None: nobody looks. now: the day."""
+    the other chunks given; None: nobody looks. calibration: when answers are right, None where that
+    was not measured. min_support: how often an answer must be right to be given. now: the day."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -95,12 +100,16 @@ class AnswerContext:
     check_citations: (
         Callable[[Sequence[Citation], Sequence[int]], Sequence[CheckedQuote]] | None
     ) = None
+    calibration: Callable[[], Calibration | None] = lambda: None
+    min_support: float | None = None
     now: Callable[[], date] = date.today
     notes: list[str] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     stopped: str = ""
     failed: set[str] = field(default_factory=set)  # names of models that did not answer
     retrieved: dict[int, None] = field(default_factory=dict)  # ids of the chunks found, in order
+    assessments: dict[str, Assessment] = field(default_factory=dict)  # by the question
+    weak: set[int] = field(default_factory=set)  # ids of chunks that the calibration leaves out
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -129,11 +138,52 @@ class AnswerContext:
         for text in hits.notes:
             self.note(text)
         self.retrieved |= dict.fromkeys(hit.chunk_id for hit in hits)
+        self._mark_weak(hits)
         found = [
             {"chunk_id": hit.chunk_id, "uri": hit.uri, "score": round(hit.score, 4)} for hit in hits
         ]
         self.step("search", seconds=hits.seconds, query=query, method=hits.method, hits=found)
         return hits
+
+    def _mark_weak(self, hits: Hits) -> None:
+        calibration = self.calibration()
+        if calibration is None or calibration.context_ratio is None or not hits:
+            return
+        if any(hit.rerank_score is not None for hit in hits):
+            return  # their order is another
+        least = calibration.context_ratio * max(hit.score for hit in hits)
+        found = {hit.chunk_id for hit in hits if hit.score < least}
+        self.weak = (self.weak | found) - {hit.chunk_id for hit in hits if hit.score >= least}
+
+    def assess(self, question: str, hits: Sequence[Hit]) -> Assessment | None:
+        """Return whether hits answer the question; None where the collection is not calibrated, or
+        nothing was found. Judged once, by the first hits."""
+        calibration = self.calibration()
+        if calibration is None:
+            return None
+        if question not in self.assessments:
+            embedder = self.embedder() if self.embedder is not None else None
+            evidence = examine(question, hits, embedder=embedder, match_terms=self.match_terms)
+            if evidence is None:
+                return None
+            self.judge(question, evidence)
+        return self.assessments[question]
+
+    def judge(self, question: str, evidence: Evidence) -> Assessment:
+        """Return what evidence is worth: by the calibration; by its strength alone where there is
+        none, or nothing could be embedded."""
+        calibration = self.calibration()
+        if calibration is None or not evidence.is_embedded:
+            return judge_strength(question, evidence)
+        found = assess(question, evidence, calibration, self.min_support)
+        self.assessments[question] = found
+        self.step(
+            "assessment",
+            zone=found.zone,
+            support=None if found.support is None else round(found.support, 4),
+            reason=found.reason,
+        )
+        return found
 
     def complete(
         self,

@@ -19,6 +19,7 @@ MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
+_MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
@@ -49,16 +50,25 @@ _seen: dict[str, Vectors] = {}  # by the embedder's fingerprint
 class Words:
     """The words of a question in some texts. `has`: a row for each text, a column for each word;
     `weights`: of the words, rare ones weigh more, together 1; `df`: chunks of the collection that
-    have each."""
+    have each; words: as the question has them."""
 
     has: NDArray[np.bool_]
     weights: Numbers
     df: Sequence[int]
+    words: Sequence[str]
 
     @property
     def unknown(self) -> float:
         """The share of the question's words, 0 to 1, that no chunk of the collection has."""
         return float(self.weights[np.array(self.df) == 0].sum())
+
+    @property
+    def missing(self) -> Sequence[str]:
+        """The words of the question that no text has, the rarest first."""
+        found = {self.words[int(n)] for n in np.flatnonzero(self.has.any(axis=0))}
+        rarest = [self.words[int(n)] for n in np.argsort(-self.weights, kind="stable")]
+        missing = [word.strip(_MARKS) for word in rarest if word not in found]
+        return [word for word in dict.fromkeys(missing) if word]
 
     def coverage(self, *texts: int) -> float:
         """The share of the question's words, 0 to 1, in these texts together."""
@@ -88,7 +98,8 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     df = [term.df for term in meant]
     total = max((term.chunk_count for term in meant), default=0)
     weights = np.log(1 + (np.maximum(total - np.array(df), 0) + 0.5) / (np.array(df) + 0.5))
-    return Words(has=has, weights=weights / max(weights.sum(), 1e-9), df=df)
+    names = [term.word for term in meant]
+    return Words(has=has, weights=weights / max(weights.sum(), 1e-9), df=df, words=names)
 
 
 def _match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:

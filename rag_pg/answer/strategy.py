@@ -143,6 +143,14 @@ def answer_question(
     is_judged = checked is not None or (answer.strategy or name) in (*UNVERIFIED, "verify")
     with span("ground answer", {"rag_pg.citations": len(answer.citations)}):
         answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
+    judged = context.assessments.get(question)
+    if judged is not None and answer.support is None and answer.strategy != "metadata":
+        is_whole = judged.zone == "answer"
+        sufficient = answer.sufficient
+        if sufficient is None or not is_whole:
+            sufficient = is_whole and answer.found
+        reason = answer.reason or ("" if is_whole else judged.reason)
+        answer = replace(answer, support=judged.support, sufficient=sufficient, reason=reason)
     stopped = f"stopped by {context.stopped}" if context.stopped else ""
     return replace(
         answer,

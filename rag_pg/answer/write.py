@@ -29,10 +29,12 @@ def prompt_for(
         expand: False shows the hits as they are.
     """
     counter = context.counter(helper=helper)
+    strong = [hit for hit in hits if hit.chunk_id not in context.weak]
+    saved = sum(counter.count([h.content for h in hits if h.chunk_id in context.weak]))
     limit = context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper)
     prompt = build_prompt(
         question,
-        context.expand(hits) if expand else hits,
+        context.expand(strong) if expand else strong,
         budget_tokens=limit,
         count_tokens=counter.count,
     )
@@ -49,6 +51,8 @@ def prompt_for(
         counted_by="tokenizer" if counter.exact else "estimate",
         left_out=prompt.left_out,
         repeated=prompt.repeated,
+        weak=len(hits) - len(strong),
+        tokens_saved=saved,
     )
     return prompt
 
@@ -80,6 +84,9 @@ def write_answer(
             the hits as they are.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
+    judged = context.assess(question, hits)
+    if judged is not None and context.min_support is not None and judged.zone == "refuse":
+        return replace(not_found(context, judged.reason), support=judged.support)
     prompt = prompt_for(question, hits, context, around=findings, expand=expand)
     if not prompt.sources:
         return not_found(context, "the search found nothing")

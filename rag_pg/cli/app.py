@@ -12,6 +12,7 @@ from typing import Annotated, TextIO
 import typer
 
 from rag_pg.cli.cache import cache
+from rag_pg.cli.calibrate import calibrate
 from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
@@ -113,6 +114,7 @@ GROUPS = {
         enrich,
         extract,
         contexts,
+        calibrate,
     ),
 }
 for group, commands in GROUPS.items():

@@ -116,6 +116,10 @@ def _highlight(text: str) -> Iterator[Part]:
 
 
 def _tell_how(answer: Answer) -> None:
+    if answer.support is not None and not answer.sufficient:
+        write_message((f"unsure ({answer.support:.0%}): {answer.reason}", "yellow"))
+    elif answer.reason and not answer.found:
+        write_message((answer.reason, "dim"))
     for remark in answer.notes:
         note(remark)
     makers = dict.fromkeys(filter(None, (answer.model, answer.strategy)))

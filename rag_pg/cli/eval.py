@@ -200,7 +200,7 @@ def run(
         target = open_collection(rag, collection)
         if keep_vectors:
             target.embed_eval_queries(set_name)
-        with _progress() as progress:
+        with show_progress() as progress:
             done = target.evaluate(
                 set_name, kind=kind, name=name, at_once=at_once, progress=progress, **options
             )
@@ -211,7 +211,7 @@ def run(
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def show_progress() -> Iterator[Callable[[int, int], None]]:
     """Tell on a terminal how many questions were asked."""
     if not is_terminal(sys.stderr):
         yield lambda done, total: None

@@ -139,6 +139,10 @@ def ask(
     max_tokens: Annotated[int | None, typer.Option(help="Tokens of all calls.")] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars of all calls.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Seconds for the whole answer.")] = None,
+    min_support: Annotated[
+        float | None,
+        typer.Option(help="Refuse what is right less often, 0 to 1; see rag-pg calibrate."),
+    ] = None,
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
     cache: Cached = None,
@@ -164,6 +168,7 @@ def ask(
         "max_tokens": max_tokens,
         "max_cost": max_cost,
         "timeout": timeout,
+        "min_support": min_support,
         "rerank": rerank,
         "rerank_weight": rerank_weight,
         "cache": cache,

@@ -22,6 +22,7 @@ from rag_pg.answer import (
     strategy_with_tools,
 )
 from rag_pg.client.kept import answer_scope, ask_kept
+from rag_pg.client.support import check_support, read_calibration
 from rag_pg.client.tools import make_toolset, reader_within
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import LLM
@@ -70,6 +71,7 @@ class AskOptions(SearchOptions, total=False):
     max_cost: float | None
     tools: Sequence[GivenTool]
     views: bool
+    min_support: float | None
     timeout: float | None
 
 
@@ -205,8 +207,10 @@ def _ask(
     unsupported = check_unsupported(options.pop("unsupported", None))
     given_tools = GivenTools(options.pop("tools", ()), searcher.database)
     views = options.pop("views", True)
+    min_support = options.pop("min_support", None)
     if given_tools:
         strategy = strategy_with_tools(strategy)
+    check_support(min_support)
     find_strategy(strategy)  # a rewrite may cost a call of a model
     expand = check_expand(options.pop("expand", None))
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
@@ -267,6 +271,8 @@ def _ask(
         left = [term for term in found if rewritten.filter_words.isdisjoint(words(term.word))]
         return left or found  # what the filter was read from speaks neither for nor against
 
+    told: list[str] = []
+    calibration = read_calibration(searcher.database, searcher.info.name, min_support, told)
     context = AnswerContext(
         find=find,
         expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),
@@ -289,6 +295,8 @@ def _ask(
         history=read_history(history, question),
         listener=listener,
         check_citations=partial(searcher.database.check_citations, searcher.info.name),
+        calibration=calibration,
+        min_support=min_support,
         now=date.today if now is None else now.date,
         account=account,
     )
@@ -303,7 +311,7 @@ def _ask(
         answer = answer_question(
             rewritten.question, context, strategy=strategy, verify=verify, unsupported=unsupported
         )
-    return replace(answer, seconds=time.perf_counter() - started)
+    return replace(answer, notes=(*answer.notes, *told), seconds=time.perf_counter() - started)
 
 
 def _lines(answer: Answer, account: Account) -> list[ModelUsage]:

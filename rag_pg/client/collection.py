@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_pg.client.answers import Answers
+from rag_pg.client.calibration import Calibrating
 from rag_pg.client.enrichment import Enriching
 from rag_pg.client.evaluation import Evaluation
 from rag_pg.client.gates import Gates
@@ -15,7 +16,16 @@ from rag_pg.types import CollectionStats
 
 
 class Collection(
-    Evaluation, Gates, Searching, Answers, History, Metadata, Spaces, Enriching, CollectionSettings
+    Calibrating,
+    Evaluation,
+    Gates,
+    Searching,
+    Answers,
+    History,
+    Metadata,
+    Spaces,
+    Enriching,
+    CollectionSettings,
 ):
     """Documents that are searched together. Made by `Rag.collection`.
 

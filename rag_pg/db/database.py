@@ -9,6 +9,7 @@ from __future__ import annotations
 from rag_pg.db.admin import Admin
 from rag_pg.db.budget import Budgets
 from rag_pg.db.cache import CacheEntries
+from rag_pg.db.calibration import Calibrations
 from rag_pg.db.citation import Citations
 from rag_pg.db.collection import Collections
 from rag_pg.db.document import Documents
@@ -30,6 +31,7 @@ from rag_pg.db.worker import Workers
 
 
 class Database(
+    Calibrations,
     Citations,
     Collections,
     Fields,

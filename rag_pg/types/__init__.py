@@ -11,6 +11,7 @@ from rag_pg.types.answer import (
     Freshness,
 )
 from rag_pg.types.cache import CacheStats
+from rag_pg.types.calibration import Assessment, Calibration, Zone
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
 from rag_pg.types.document import (
     AddReport,
@@ -67,7 +68,9 @@ __all__ = [
     "AdoptReport",
     "AgentTool",
     "Answer",
+    "Assessment",
     "CacheStats",
+    "Calibration",
     "Capabilities",
     "CheckedQuote",
     "Citation",
@@ -145,4 +148,5 @@ __all__ = [
     "ValueMatch",
     "Vectors",
     "ViewColumn",
+    "Zone",
 ]

@@ -102,6 +102,7 @@ class Answer:
 
     found: False when the documents do not answer. sufficient: whether what was found was judged
     enough for a whole answer; None where nobody judged. reason: why it is not found, or not whole.
+    support: the probability, 0 to 1, that it is right; None where the collection is not calibrated.
     strategy: what made it, after fallbacks. model: what wrote the text. notes: what was degraded (a
     leg that was skipped, a citation that was dropped, a fallback). steps: what was done, in order.
     usage: tokens of all calls.
@@ -131,6 +132,7 @@ class Answer:
     freshness: Freshness | None = None
     tool_results: Sequence[ToolResult] = ()
     cached: bool = False
+    support: float | None = None
 
     @property
     def sources(self) -> Sequence[Citation]:

@@ -17,4 +17,5 @@ def extractive(question: str, context: AnswerContext) -> Answer:
         embedder=None if without or context.embedder is None else context.embedder(),
         match_terms=context.match_terms,
         read_around=context.read_around,
+        judge=context.judge,
     )

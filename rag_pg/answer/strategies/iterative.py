@@ -29,6 +29,8 @@ def iterative(question: str, context: AnswerContext) -> Answer:
     """A search and a judgement by the helper for each step, one call for the answer."""
     hits: list[Hit] = list(context.search(question))
     asked = [question]
+    judged_by_evidence = context.assess(question, hits)
+    is_unsure = judged_by_evidence is not None and judged_by_evidence.zone == "hedge"
     sufficient: bool | None = None
     missing = ""
     while True:
@@ -49,11 +51,14 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         sufficient, missing = judged["sufficient"], judged["missing"]
         context.step("judgement", sufficient=sufficient, missing=missing, query=judged["query"])
         query = judged["query"].strip()
-        if sufficient or not query or query in asked:
+        again = is_unsure and len(asked) == 1
+        if (sufficient or not query or query in asked) and not again:
             break
+        query = query or question
+        page = {"offset": len(hits)} if query in asked else {}  # what else was found for it
         asked.append(query)
         known = {hit.chunk_id for hit in hits}
-        new = [hit for hit in context.search(query) if hit.chunk_id not in known]
+        new = [hit for hit in context.search(query, **page) if hit.chunk_id not in known]
         if not new:
             break
         hits = interleave(hits, new)

@@ -1,0 +1,56 @@
+"""Evidence and a collection's calibration -> whether to answer, how surely, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import exp
+
+from rag_pg.answer.extractive import Evidence, explain_lack
+from rag_pg.answer.features import measure
+from rag_pg.types import Assessment, Calibration, Zone
+
+SHORTFALL = 10.0  # weight of evidence below the calibration's floor
+
+
+def assess(
+    question: str,
+    evidence: Evidence,
+    calibration: Calibration,
+    min_support: float | None = None,
+) -> Assessment:
+    """Return the zone of a question, the support of its answer, and what is missing.
+
+    Args:
+        min_support: 0 to 1; refused is what the calibration does not show to be right that often
+            (`Calibration.threshold_for`).
+    """
+    features = measure(question, evidence)
+    short = min(evidence.strength - calibration.evidence_floor, 0.0)
+    names = calibration.features
+    answerable = probability(names, calibration.answerable_weights, features, short)
+    support = answerable * probability(names, calibration.right_weights, features, short)
+    zone: Zone = "answer" if support >= calibration.answer_from else "hedge"
+    if answerable < calibration.refuse_below:
+        zone = "refuse"
+    reason = "" if zone == "answer" else explain_lack(evidence)
+    if min_support is not None:
+        needed = calibration.threshold_for(min_support)
+        if needed is None or support < needed:
+            zone = "refuse"
+            told = "more than was measured" if needed is None else f"{needed:.2f}"
+            reason = f"{explain_lack(evidence)}; its support is {support:.2f}, needed is {told}"
+        else:
+            zone = "answer" if zone == "refuse" else zone
+    return Assessment(zone=zone, support=support, reason=reason)
+
+
+def probability(
+    names: Sequence[str],
+    weights: Sequence[float],
+    features: Mapping[str, float],
+    shortfall: float,
+) -> float:
+    """Return the logistic function of intercept + weighted features + SHORTFALL x shortfall."""
+    total = weights[0] + SHORTFALL * shortfall
+    total += sum(w * features[name] for name, w in zip(names, weights[1:], strict=True))
+    return 1 / (1 + exp(-max(-500.0, min(500.0, total))))
