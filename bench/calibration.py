@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Rag
+from rag_pg.client.calibration import observe_questions
 from rag_pg.client.collection import Collection
 from rag_pg.evaluation import Observation, fit
 from rag_pg.evaluation.calibrate import accuracy_at, auroc, measure_context
@@ -35,8 +36,9 @@ def main() -> None:
         sets = store_questions(rag, arguments.questions)
         queries = rag.eval_queries(sets[0])
         random.Random(14).shuffle(queries)
-        own = [o for o in docs.observe(queries) if o is not None]
-        off = [o for o in docs.observe(rag.eval_queries(sets[1]), off_corpus=True) if o is not None]
+        own = [o for o in observe_questions(docs, queries) if o is not None]
+        others = observe_questions(docs, rag.eval_queries(sets[1]), off_corpus=True)
+        off = [o for o in others if o is not None]
         stored = docs.calibrate(sets[0], off_corpus=sets[1])
     rows = [("all features", measure_split(own, off))]
     table = Table("", *rows[0][1], title=f"{NAME}, measured on the questions left out")

@@ -70,7 +70,9 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
     in_sentence, in_passage = words(sentence), {*words(hit.content), *words(headings)}
     shown = {*in_sentence, *words(headings)}
     asked = list(dict.fromkeys(content_words(question)))
-    places = [[n for n, word in enumerate(in_sentence) if same_word(term, word)] for term in asked]
+    positions = [
+        [n for n, word in enumerate(in_sentence) if same_word(term, word)] for term in asked
+    ]
     names = _NAME.findall(question)
     cosines = [1 - c.hit.vector_distance for c in ranked if c.hit.vector_distance is not None]
     rest = np.delete(first.scores, best)
@@ -92,13 +94,13 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
         "missing_numbers": float(_share_missing(_NUMBER.findall(question), shown) > 0),
         "negation": float(bool(_NEGATION.search(question)) and not _NEGATION.search(sentence)),
         "answer_type": _answer_type(question, evidence.kind, sentence),
-        "matched_words": sum(map(bool, places)) / max(len(asked), 1),
+        "matched_words": sum(map(bool, positions)) / max(len(asked), 1),
         "missing_words": _share_missing(asked, in_passage),
         "meaning_agrees": float(
             float(np.nanmax(first.near)) >= max(float(np.nanmax(c.near)) for c in ranked)
         ),
         "words_agree": float(first.coverage >= max(c.coverage for c in ranked)),
-        "adjacent_words": _adjacent(places),
+        "adjacent_words": _adjacent(positions),
     }
 
 
@@ -123,7 +125,7 @@ def _answer_type(question: str, kind: str, sentence: str) -> float:
     return 0.0
 
 
-def _adjacent(places: list[list[int]]) -> float:
-    pairs = list(pairwise(places))
+def _adjacent(positions: list[list[int]]) -> float:
+    pairs = list(pairwise(positions))
     near = sum(any(0 < b - a <= 3 for a in one for b in other) for one, other in pairs)
     return near / len(pairs) if pairs else 0.0

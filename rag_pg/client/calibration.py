@@ -54,7 +54,7 @@ class Calibrating(Searching, Answers):
         others = database.list_eval_queries(off_corpus) if off_corpus else []
         items = []
         for done, item in enumerate(
-            chain(self.observe(own), self.observe(others, off_corpus=True)), 1
+            chain(observe_questions(self, own), observe_questions(self, others, off_corpus=True)), 1
         ):
             if item is not None:
                 items.append(item)
@@ -81,21 +81,23 @@ class Calibrating(Searching, Answers):
         """Forget when answers are right; whether that was stored."""
         return self.rag.database.drop_calibration(self.name)
 
-    def observe(
-        self, queries: Sequence[EvalQuery], *, off_corpus: bool = False
-    ) -> Iterator[Observation | None]:
-        """Yield what each question shows about when answers are right; None: nothing was found.
 
-        Args:
-            off_corpus: the questions are about other matters than the documents.
-        Raises: InvalidInput (the embedder does not answer), and as `search`.
-        """
-        terms = partial(self.rag.database.match_terms, self.name)
-        for query in queries:
-            hits = self.search(query.question, limit=PASSAGES, cache=False)
-            if "vector" in hits.skipped:
-                raise InvalidInput(
-                    f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
-                )
-            evidence = examine(query.question, hits, embedder=self.embedder, match_terms=terms)
-            yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)
+def observe_questions(
+    collection: Searching, queries: Sequence[EvalQuery], *, off_corpus: bool = False
+) -> Iterator[Observation | None]:
+    """Yield what each question shows about when answers are right; None: nothing was found.
+
+    Args:
+        off_corpus: the questions are about other matters than the documents.
+    Raises: InvalidInput (the embedder does not answer), and as `search`.
+    """
+    terms = partial(collection.rag.database.match_terms, collection.name)
+    for query in queries:
+        hits = collection.search(query.question, limit=PASSAGES, cache=False)
+        if "vector" in hits.skipped:
+            raise InvalidInput(
+                f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
+            )
+        embedder = collection.embedder
+        evidence = examine(query.question, hits, embedder=embedder, match_terms=terms)
+        yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)
