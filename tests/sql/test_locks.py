@@ -174,6 +174,34 @@ CALLS: dict[str, tuple[str, ...]] = {
     "list_versions": ("rag.list_versions('own', 'queued')",),
     "document_at": ("rag.document_at('own', 'queued', now())",),
     "diff_versions": ("rag.diff_versions('own', 'queued', 1, 1)",),
+    "aggregate_documents": (
+        """rag.aggregate_documents('own', '{"n": {"count": "*"}, "sum": {"sum": "number"}}')""",
+        f"""rag.aggregate_documents('own', '{{"n": {{"count": "*"}}}}', '{{half}}', {FILTER})""",
+    ),
+    "describe_metadata": ("rag.describe_metadata('own')", f"rag.describe_metadata('own', {FILTER})"),
+    "find_values": ("rag.find_values('own', 'day', '2026')",),
+    "expose_view": ("rag.expose_view('public.titles', 'An article', 'again')",),
+    "list_views": ("rag.list_views()",),
+    "query_view": ("rag.query_view('titles')",),
+    "hide_view": ("rag.hide_view('titles')",),
+    "_view_warnings": ("rag._view_warnings('public.titles'::regclass)",),
+    "_view_timeout": ("rag._view_timeout('titles')",),
+    "keep_original": ("rag.keep_original('own', 'd1', 'd1.txt', 'a file', 'text/plain')",),
+    "get_original": ("rag.get_original('own', 'd1')",),
+    "check_citation": (f"rag.check_citation('own', {ONE_CHUNK}, 'a quotation of alpha')",),
+    "_check_citations": (
+        f"""rag._check_citations('own', jsonb_build_array(
+            jsonb_build_object('chunk_id', {ONE_CHUNK}, 'quote', 'a quotation of alpha')))""",
+    ),
+    "_keep_verdict": ("rag._keep_verdict('a', 'v', '{}')",),
+    "_read_verdict": ("rag._read_verdict('a', 'v')",),
+    "_ranked_documents": ("rag._ranked_documents(1)",),
+    "_answers_to_judge": ("rag._answers_to_judge(1)",),
+    "_sample_chunks": ("rag._sample_chunks('own', 5, 1, 1)",),
+    "record_usage": (
+        """rag.record_usage('own', 'single', '[{"kind": "answer", "model": "m"}]')""",
+    ),
+    "usage_report": ("rag.usage_report(by => '{day,model}')",),
     "log_answer": ("rag.log_answer('own', gen_random_uuid(), 'why', '{\"text\": \"so\"}')",),
     "list_answers": ("rag.list_answers('own')",),
     "feedback": ("rag.feedback((SELECT answer_id FROM rag.answer_log), 1)",),
@@ -412,6 +440,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
                       rag.set_contexts('own'),
                       rag._queue_job(1, rag.document_id('own', 'fresh'), 'context')"""
         )
+        connection.execute("CREATE VIEW titles AS SELECT 1 AS id, 'a'::text AS title")
+        connection.execute("SELECT rag.expose_view('public.titles', 'An article', 'titles')")
         connection.execute("CREATE TABLE followed (id integer PRIMARY KEY, content text)")
         connection.execute("CREATE TABLE another_table (id integer PRIMARY KEY, content text)")
         connection.execute("INSERT INTO followed VALUES (1, 'one'), (2, 'two')")

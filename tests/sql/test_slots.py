@@ -167,8 +167,26 @@ INTEGERS = {
     "keyword_totals.next_slot": "a slot",
     "maintenance_failures.target": "a collection or source",
     "keyword_removed.chunk_count": "at most as many as slots",
+    "answer_feedback.citation": "citations of one answer",
+    "answer_feedback.rating": "-1 or 1",
+    "document_versions.version": "changes of one document",
+    "eval_sets.set_id": "identity",
+    "eval_judgements.judgement_number": "judgements of one question",
+    "eval_judgements.start_offset": "characters of one document",
+    "eval_judgements.stop_offset": "characters of one document",
+    "eval_judges.samples": "given by the caller, only compared",
+    "eval_results.citations": "citations of one answer",
+    "eval_results.statements": "statements of one answer",
+    "eval_results.supported_statements": "statements of one answer",
+    "eval_results.supporting_citations": "citations of one answer",
+    "eval_results.unresolved": "judgements of one question",
+    "exposed_views.max_rows": "given by the caller, only compared",
+    "gates.k": "given by the caller, only compared",
+    "originals.size": "bytes of one file, at most 1 GB",
+    "spaces.recall_searches": "given by the caller, only compared",
+    "usage.slot": "one of a constant number",
 }
-KEYS = {"collection_id", "space_id", "source_id"}  # of rows elsewhere
+KEYS = {"collection_id", "space_id", "source_id", "set_id"}  # of rows elsewhere
 
 
 def test_of_every_integer_in_the_tables_it_is_known_why_it_does_not_run_out(
@@ -193,6 +211,7 @@ def test_of_every_integer_in_the_tables_it_is_known_why_it_does_not_run_out(
     assert [name for (name,) in small] == [
         "rag.backlogs_backlog_id_seq",
         "rag.collections_collection_id_seq",
+        "rag.eval_sets_set_id_seq",
         "rag.sources_source_id_seq",
         "rag.spaces_space_id_seq",
     ]
