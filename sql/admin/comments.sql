@@ -99,7 +99,11 @@ activated_at  when it was last made the one that is searched
 dropped_at  when it was dropped; its empty partition awaits removal
 similarity_mean  mean of the cosines between its own vectors, by a sample; NULL: not measured
 similarity_spread  their standard deviation, 0.008 to 0.3; a hybrid search weighs cosines by it
-measured_chunks  chunks of the collection when that was measured; again when they have doubled$$),
+measured_chunks  chunks of the collection when that was measured; again when they have doubled
+recall  share of the nearest chunks that its index finds, by a sample; NULL: not measured
+recall_low  lower bound of its 95 % interval
+recall_searches  searches of that sample
+recall_measured_at  when that was$$),
 ('exposed_views',
  'Views of the application''s own tables that may be asked (rag.expose_view).',
 $$name  by which rag.query_view is asked

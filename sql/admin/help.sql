@@ -140,7 +140,7 @@ BEGIN
     ('History', 'document_at', 'What a document said at a moment',
      $$SELECT content FROM rag.document_at('docs', 'a', now())$$),
     ('History', 'diff_versions', 'How two versions of a document differ',
-     $$SELECT change, line FROM rag.diff_versions('docs', 'a', 1, 1)$$),
+     $$SELECT change, line FROM rag.diff_versions('docs', 'd1', 1, 1)$$),
     ('History', 'log_answer', 'Keep an answer, where the collection says so',
      $$SELECT rag.log_answer('docs', gen_random_uuid(),
     'Why?', '{"text": "So."}')$$),

@@ -86,7 +86,7 @@ DECLARE
     _by text[] := usage_report.by;
     _known text[] := '{day,role,collection,strategy,kind,model}';
 BEGIN
-    IF _by IS NULL OR array_position(_by, NULL) IS NOT NULL OR NOT _by <@ _known THEN
+    IF _by IS NULL OR NOT _by <@ _known THEN
         RAISE EXCEPTION 'unknown grouping %', coalesce(_by::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use some of ' || array_to_string(_known, ', ');
     END IF;
