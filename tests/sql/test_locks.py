@@ -178,7 +178,10 @@ CALLS: dict[str, tuple[str, ...]] = {
         """rag.aggregate_documents('own', '{"n": {"count": "*"}, "sum": {"sum": "number"}}')""",
         f"""rag.aggregate_documents('own', '{{"n": {{"count": "*"}}}}', '{{half}}', {FILTER})""",
     ),
-    "describe_metadata": ("rag.describe_metadata('own')", f"rag.describe_metadata('own', {FILTER})"),
+    "describe_metadata": (
+        "rag.describe_metadata('own')",
+        f"rag.describe_metadata('own', {FILTER})",
+    ),
     "find_values": ("rag.find_values('own', 'day', '2026')",),
     "expose_view": ("rag.expose_view('public.titles', 'An article', 'again')",),
     "list_views": ("rag.list_views()",),

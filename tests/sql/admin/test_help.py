@@ -14,7 +14,6 @@ STAGED = """CREATE TEMP TABLE staged_chunks (position bigint, uri text, title te
 # What has to be there before: a table that the caller fills, another space that was active.
 BEFORE = {
     "load_staged": STAGED,
-    "check_gates": "SELECT rag.set_eval_baseline(1)",
     "set_chunking": "SELECT rag.drop_gate('docs', 'gated')",
     "rollback_space": "SELECT rag.activate_space(2, forced => true)",
     "score_answers": """CREATE FUNCTION pg_temp.judge(text, text, text[], text[]) RETURNS float8
