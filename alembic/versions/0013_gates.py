@@ -1,4 +1,4 @@
-"""Gates of quality, what they decided, and the measured recall of vector indexes."""
+"""Gates of quality, what they decided; how the collection of a run was cut."""
 
 from alembic import op
 
@@ -34,14 +34,6 @@ STATEMENTS: tuple[str, ...] = (
     )
     """,
     "ALTER TABLE rag.eval_runs ADD COLUMN chunking jsonb NOT NULL DEFAULT '{}'",
-    """
-    ALTER TABLE rag.spaces
-        ADD COLUMN recall double precision,
-        ADD COLUMN recall_low double precision,
-        ADD COLUMN recall_searches integer NOT NULL DEFAULT 0,
-        ADD COLUMN recall_measured_at timestamptz,
-        ADD CONSTRAINT spaces_recall CHECK (recall BETWEEN 0 AND 1)
-    """,
 )
 
 
