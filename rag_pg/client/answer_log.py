@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from rag_pg.answer import is_built_in
+from rag_pg.client.kept import NOT_KEPT
 from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.types import Answer, CollectionInfo
@@ -28,7 +30,9 @@ def keep_answer(database: Database, info: CollectionInfo, question: str, answer:
             {key: value for key, value in asdict(citation).items() if key != "document_id"}
             for citation in answer.citations
         ],
-        "retrieved": sorted({uri for step in answer.steps for uri in _uris(step.detail)}),
+        "retrieved": sorted({uri for step in answer.steps for uri in _uris(step.detail)})
+        if _knows_sources(answer)
+        else None,
         "notes": list(answer.notes),
         "usage": asdict(answer.usage),
         "cost": answer.cost,
@@ -39,6 +43,16 @@ def keep_answer(database: Database, info: CollectionInfo, question: str, answer:
     except RagError as exc:  # the question is answered
         return replace(answer, notes=(*answer.notes, f"the answer was not logged: {exc}"))
     return answer
+
+
+def _knows_sources(answer: Answer) -> bool:
+    """Whether the steps name all that an answer was made from."""
+    return not (
+        answer.cached
+        or answer.tool_results
+        or answer.strategy in NOT_KEPT
+        or not is_built_in(answer.strategy)
+    )
 
 
 def _uris(detail: Any) -> Iterator[str]:

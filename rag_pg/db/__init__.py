@@ -4,7 +4,7 @@ Connections, statements, the schema and its upgrades, the embedded server.
 """
 
 from rag_pg.db import schema
-from rag_pg.db.arguments import plain_arguments
+from rag_pg.db.arguments import checked_json, plain_arguments
 from rag_pg.db.connect import connect
 from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
@@ -24,6 +24,7 @@ __all__ = [
     "IngestWork",
     "Request",
     "SampledChunk",
+    "checked_json",
     "connect",
     "database_errors",
     "plain_arguments",

@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,14 +20,16 @@ from rag_pg.errors import InvalidInput
 
 WHOLE = (
     "limit", "offset", "rrf_k", "candidate_limit", "per_document", "max_length", "space_id",
-    "expected_space", "ef_search", "dimensions",
+    "expected_space", "ef_search", "dimensions", "max_rows",
 )  # fmt: skip
 NUMBERS = ("vector_weight", "keyword_weight", "diversity")
 TRUTHS = ("duplicates", "descending", "forced")
 TEXTS = (
     "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
-    "distance", "type", "start_mark", "stop_mark", "ellipsis",
+    "distance", "type", "start_mark", "stop_mark", "ellipsis", "view", "description", "comment",
 )  # fmt: skip
+LISTS_OF_TEXTS = ("group_by", "columns")
+TIMES = ("timeout", "keep_versions", "keep_answers")
 
 
 def plain_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,6 +117,12 @@ def _plain(name: str, value: Any) -> Any:
         return float(value)
     if name in TEXTS and not isinstance(value, str):
         raise InvalidInput(f"{name} is a text, not {value!r:.100}")
+    if name in LISTS_OF_TEXTS and not (
+        isinstance(value, list) and all(isinstance(item, str) for item in value)
+    ):
+        raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
+    if name in TIMES and not isinstance(value, timedelta):
+        raise InvalidInput(f"{name} is a timedelta, not {value!r:.100}")
     if name in TRUTHS and not isinstance(value, bool):
         raise InvalidInput(f"{name} is True or False, not {value!r:.100}")
     return value

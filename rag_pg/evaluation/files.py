@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_pg.db import Database
+from psycopg.types.json import Jsonb
+
+from rag_pg.db import Database, checked_json
 from rag_pg.errors import InvalidInput
 from rag_pg.types import EvalImport, EvalQuery, Rejected
 
@@ -43,6 +45,11 @@ class _Read:
 
     def add(self, entry: Mapping[str, Any], file: str, line: int) -> None:
         """Add an entry; of one id the first is kept, and the others are reported."""
+        try:
+            checked_json("the question", Jsonb(dict(entry)))
+        except InvalidInput as exc:
+            self.reject(file, line, str(exc))
+            return
         key = str(entry.get("id") or entry.get("question"))
         if key in self.entries:
             self.reject(file, line, f"question {key!r:.100} stands in line {self.entries[key][2]}")

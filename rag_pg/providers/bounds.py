@@ -37,6 +37,8 @@ class Bounds:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
                 raise InvalidInput(f"{name} is {value!r:.100}; use a number above 0, or None")
+            if isinstance(value, int) and value >= 2**63:  # a float cannot hold any whole number
+                raise InvalidInput(f"{name} is out of range; use less than 2**63")
         if self.timeout is not None and not self.timeout <= LONGEST_TIMEOUT:
             raise InvalidInput(
                 f"timeout {self.timeout:g} is out of range; use at most {LONGEST_TIMEOUT:g} s"

@@ -1,5 +1,31 @@
 -- The log of answers, for collections that keep one, and what people say of them.
 
+CREATE OR REPLACE FUNCTION rag._was_erased(of_collection rag.collections, uris text[],
+    seconds double precision)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    -- after an erasure that is under way, in whose transaction nobody sees the receipt yet
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection.collection_id));
+    RETURN EXISTS (
+        SELECT FROM rag.erasures AS e
+        WHERE e.collection = of_collection.name
+            AND e.erased_at > clock_timestamp()
+                - make_interval(secs => 60 + least(greatest(coalesce(seconds, 0), 0), 86400))
+            AND (uris IS NULL OR e.document_hashes && ARRAY(
+                SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')
+                FROM unnest(uris) AS u (uri))));
+END
+$$;
+
+COMMENT ON FUNCTION rag._was_erased(rag.collections, text[], double precision) IS
+$$Whether one of these documents (NULL: any of the collection) was erased since an answer was begun.
+seconds: how long the answer took; one minute more is for clocks and what came between. Until the
+transaction ends no erasure of the collection can remove what was there before.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.log_answer(collection text, answer_id uuid, question text,
     answer jsonb)
 RETURNS boolean
@@ -9,6 +35,7 @@ AS $$
 DECLARE
     longest CONSTANT integer := 100000;
     _collection rag.collections := rag._require_collection(log_answer.collection);
+    _retrieved text[];
 BEGIN
     IF _collection.keep_answers <= interval '0' THEN
         RETURN false;
@@ -17,6 +44,17 @@ BEGIN
         RAISE EXCEPTION 'an answer to log has an id and is a JSON object, not a JSON %',
             coalesce(jsonb_typeof(answer), 'null')
         USING ERRCODE = 'RG001', HINT = 'pass what rag.ask returns';
+    END IF;
+    IF jsonb_typeof(answer -> 'retrieved') = 'array' THEN
+        _retrieved := ARRAY(SELECT DISTINCT u.uri FROM (
+            SELECT jsonb_array_elements_text(answer -> 'retrieved')
+            UNION ALL
+            SELECT c ->> 'uri' FROM jsonb_array_elements(
+                coalesce(nullif(answer -> 'citations', 'null'), '[]')) AS c) AS u (uri)
+            WHERE u.uri IS NOT NULL ORDER BY u.uri);
+    END IF;
+    IF rag._was_erased(_collection, _retrieved, (answer ->> 'seconds')::double precision) THEN
+        RETURN false;
     END IF;
     INSERT INTO rag.answer_log (answer_id, collection_id, question, answer, found, sufficient,
         reason, strategy, model, citations, retrieved, notes, prompt_tokens, answer_tokens, cost,
@@ -28,12 +66,7 @@ BEGIN
         coalesce((answer ->> 'found')::boolean, false), (answer ->> 'sufficient')::boolean,
         coalesce(answer ->> 'reason', ''), coalesce(answer ->> 'strategy', ''),
         coalesce(answer ->> 'model', ''), coalesce(nullif(answer -> 'citations', 'null'), '[]'),
-        ARRAY(SELECT DISTINCT u.uri FROM (
-            SELECT jsonb_array_elements_text(coalesce(nullif(answer -> 'retrieved', 'null'), '[]'))
-            UNION ALL
-            SELECT c ->> 'uri' FROM jsonb_array_elements(
-                coalesce(nullif(answer -> 'citations', 'null'), '[]')) AS c) AS u (uri)
-            WHERE u.uri IS NOT NULL ORDER BY u.uri),
+        coalesce(_retrieved, '{}'),
         ARRAY(SELECT jsonb_array_elements_text(
             coalesce(nullif(answer -> 'notes', 'null'), '[]'))),
         coalesce((answer #>> '{usage,prompt_tokens}')::bigint, 0),
@@ -47,10 +80,12 @@ $$;
 
 COMMENT ON FUNCTION rag.log_answer(text, uuid, text, jsonb) IS
 $$Keep an answer with its question and its citations, where the collection keeps answers (see
-rag.alter_collection); false where it does not, or has this one.
+rag.alter_collection); false where it does not, or has this one, or where a document that it was
+made from was erased meanwhile.
 
 answer_id: the trace id of the answer. answer: as rag.ask returns it; retrieved: the uris of all
-documents that were found for it. The client and the workers call this.$$;
+documents that were found for it, NULL where they are not all known: such an answer goes with any
+document that is erased. The client and the workers call this.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_answer(answer_id uuid)

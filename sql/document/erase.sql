@@ -1,5 +1,13 @@
 -- Erasure: a document leaves every table that holds something of it, and a receipt stays.
 
+CREATE OR REPLACE FUNCTION rag._erasure_lock(of_collection integer)
+RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN hashtextextended('rag erasure', of_collection);
+
+COMMENT ON FUNCTION rag._erasure_lock(integer) IS
+$$The key of the advisory lock of a collection's erasures; who keeps answers shares it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._erase_keywords(of_collection integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -30,7 +38,8 @@ DECLARE
 BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
-        WHERE a.collection_id = of_collection AND a.retrieved && uris
+        WHERE a.collection_id = of_collection
+            AND (a.retrieved && uris OR a.retrieved = '{}' AND a.found)  -- of unknown documents
         RETURNING a.answer_id
     ), notes AS (
         DELETE FROM rag.answer_feedback AS f USING gone AS g WHERE f.answer_id = g.answer_id
@@ -49,9 +58,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
-$$Remove what was answered from documents: logged answers that found one of them with their
-feedback, the whole cache of the collection, cached replies of models, calls of workers. Returns
-counts by table.$$;
+$$Remove what was answered from documents: logged answers that found one of them, or of which it is
+not known what they found, with their feedback, the whole cache of the collection, cached replies of
+models, calls of workers. Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_evaluation(of_collection text, uris text[])
@@ -101,8 +110,9 @@ BEGIN
             answer = NULL, error = NULL
         FROM rag.eval_runs AS r
         WHERE r.run_id = e.run_id AND r.collection = of_collection
-            AND EXISTS (SELECT FROM jsonb_array_elements(e.hits) AS h
-                        WHERE h ->> 'uri' = ANY (uris))
+            AND (EXISTS (SELECT FROM jsonb_array_elements(e.hits) AS h
+                         WHERE h ->> 'uri' = ANY (uris))
+                OR e.hits = '[]' AND e.answer IS NOT NULL)  -- of unknown documents
         RETURNING e.run_id, e.query_id
     ), scores AS (
         UPDATE rag.eval_scores AS s SET reason = NULL, error = NULL FROM touched AS t
@@ -200,6 +210,7 @@ BEGIN
     END IF;
     -- First, as who holds it waits for nobody's documents.
     PERFORM pg_advisory_xact_lock(rag._keyword_lock(_key));
+    PERFORM pg_advisory_xact_lock(rag._erasure_lock(_key));
     IF erase.uri IS NOT NULL THEN
         _uris := ARRAY[erase.uri];
     ELSE

@@ -139,12 +139,16 @@ BEGIN
             quote_literal(left(_unknown, 200))
         USING ERRCODE = 'RG002', HINT = 'rag.list_eval_queries names those that there are';
     END IF;
+    -- what an erasure under way removes is seen as gone
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_collection));
     INSERT INTO rag.eval_results AS e (run_id, query_id, category, unanswerable, hits, grades,
         judgement_grades, judgement_ranks, unresolved, confidence, answered, answer,
         answer_contained, answer_f1, statements, supported_statements, citations,
         supporting_citations, assertions, seconds, prompt_tokens, answer_tokens, cost, error)
     SELECT _run.run_id, q.query_id, q.category, q.unanswerable, j.described_hits, j.grades,
-           j.judgement_grades, j.judgement_ranks, j.unresolved, x.confidence, x.answered, x.answer,
+           j.judgement_grades, j.judgement_ranks, j.unresolved, x.confidence, x.answered,
+           CASE WHEN jsonb_array_length(j.described_hits) = jsonb_array_length(
+               coalesce(nullif(r.value -> 'hits', 'null'), '[]')) THEN x.answer END,
            CASE WHEN x.answer IS NOT NULL AND q.answers <> '{}' THEN x.answered IS NOT FALSE
                AND rag.contains_answer(x.answer, q.answers) END,
            CASE WHEN x.answered IS FALSE AND q.answers <> '{}' THEN 0
@@ -180,7 +184,8 @@ $$;
 
 COMMENT ON FUNCTION rag.put_eval_results(bigint, jsonb) IS
 $$Record what a run found, judged by the documents as they are now; return how many questions. A
-question that was recorded before is replaced.
+question that was recorded before is replaced. An answer from a chunk that is gone meanwhile is
+measured, and its text not kept.
 
 results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first], "confidence":
 number (larger is surer), "answered": boolean, "answer": text, "statements", "supported_statements",

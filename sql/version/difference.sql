@@ -128,8 +128,9 @@ BEGIN
     FROM (
         SELECT d.*, d.number - max(d.number) FILTER (WHERE d.change <> '=')
                 OVER (ORDER BY d.number) AS since,
-            min(d.number) FILTER (WHERE d.change <> '=') OVER (ORDER BY d.number
-                ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) - d.number AS until
+            -- in this direction no row is looked at again for each one before it
+            min(d.number) FILTER (WHERE d.change <> '=')
+                OVER (ORDER BY d.number DESC) - d.number AS until
         FROM rag._different_lines(_old, _new) WITH ORDINALITY
             AS d (change, old_line, new_line, line, number)
     ) AS x

@@ -35,14 +35,19 @@ def test_bad_lines_are_told_by_number_and_the_rest_is_stored(rag: Rag, tmp_path:
         ["a", "list"],
         {"id": "c", "question": "Where?", "min_score": "high"},
         {"id": "a", "question": "Again?"},
+        {"id": "d", "question": "nul \0"},
+        {"id": "e", "question": "half \ud83d"},
+        '{"id": "f", "question": "nan", "min_score": NaN}',
+        '{"id": "g", "question": "inf", "min_score": 1e999}',
     )
     report = rag.import_eval_set("faq", path)
     assert (report.added, report.updated, report.unchanged) == (2, 0, 0)
     assert [str(one).split(": ")[0] for one in report.rejected] == [
-        f"questions.jsonl:{n}" for n in (2, 5, 6, 7)
+        f"questions.jsonl:{n}" for n in (2, 5, 6, 7, 8, 9, 10, 11)
     ]
     assert report.rejected[2].reason == 'min_score is "high"'
     assert report.rejected[3].reason == "question 'a' stands in line 1"
+    assert "NUL character" in report.rejected[4].reason
     assert stored(rag, "faq") == {
         "a": ("What swims?", ["fish.md"], False), "b": ("What flies?", ["bird.md"], False),
     }  # fmt: skip

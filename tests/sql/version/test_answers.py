@@ -127,7 +127,7 @@ def test_a_role_under_a_policy_sees_and_leaves_no_history(docs: Collection, dsn:
                GRANT USAGE ON SCHEMA rag TO tenant_of_history;
                GRANT EXECUTE ON ALL ROUTINES IN SCHEMA rag TO tenant_of_history;
                GRANT SELECT ON rag.collections, rag.spaces, rag.documents, rag.chunks,
-                   rag.document_versions, rag.answer_log, rag.answer_feedback
+                   rag.document_versions, rag.answer_log, rag.answer_feedback, rag.erasures
                    TO tenant_of_history;
                GRANT INSERT ON rag.answer_log, rag.answer_feedback TO tenant_of_history"""
         )

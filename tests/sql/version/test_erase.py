@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -210,3 +211,77 @@ def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
                AND relkind IN ('r', 'p') AND NOT relispartition"""
         ).fetchall()
     assert {name for (name,) in rows} - without - erased == set()
+
+
+def test_what_was_under_way_keeps_nothing_of_a_document_that_was_erased(
+    docs: Collection, dsn: str
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        (query,) = connection.execute(
+            "SELECT query_id FROM rag.add_eval_query('set', 'Which vault?', relevant => '[\"a\"]')"
+            " AS query_id"
+        ).fetchone() or ("",)
+        (run,) = connection.execute(
+            "SELECT rag.start_eval_run('set', 'docs', 'ask')"
+        ).fetchone() or (0,)
+        chunk = docs.search("the code of the vault")[0].chunk_id
+        docs.erase(f"{WORD}.txt")
+        for retrieved in ([f"{WORD}.txt"], None):
+            answer = {"text": SECRET, "found": True, "retrieved": retrieved, "seconds": 3}
+            assert log_answer(connection, answer) is False
+        assert log_answer(connection, {"text": "plain", "retrieved": ["plain-1"]}) is True
+        result = {"query_id": query, "hits": [{"chunk_id": chunk, "score": 1}], "answer": SECRET}
+        connection.execute("SELECT rag.put_eval_results(%s, %s)", [run, json.dumps([result])])
+        assert everywhere(connection, WORD) == []
+
+
+def test_an_answer_that_is_logged_meanwhile_is_waited_for(docs: Collection, dsn: str) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with (
+        psycopg.connect(dsn) as logging,
+        psycopg.connect(dsn, autocommit=True) as erasing,
+        psycopg.connect(dsn, autocommit=True) as connection,
+        ThreadPoolExecutor() as threads,
+    ):
+        assert log_answer(logging, {"text": SECRET, "retrieved": [f"{WORD}.txt"]})
+        done = threads.submit(erasing.execute, f"SELECT rag.erase('docs', '{WORD}.txt')".encode())
+        while connection.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'advisory' AND pid = %s",
+            [erasing.info.backend_pid],
+        ).fetchone() == (0,):
+            assert not done.done()
+        logging.commit()
+        done.result()
+        assert everywhere(connection, WORD) == []
+
+
+@pytest.mark.parametrize("found", [True, False])
+def test_an_answer_of_unknown_documents_goes_with_any(
+    docs: Collection, dsn: str, found: bool
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        log_answer(connection, {"text": "from a tool", "found": found, "retrieved": None})
+        docs.erase(f"{WORD}.txt")
+        assert [one.answer for one in docs.answers()] == ([] if found else ["from a tool"])
+
+
+def test_an_answer_that_is_given_again_does_not_say_what_it_was_made_from(
+    docs: Collection, dsn: str
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    first = docs.ask("What is the code of the vault?", cache=True)
+    assert docs.ask("What is the code of the vault?", cache=True).cached
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        rows = connection.execute("SELECT answer_id::text, retrieved <> '{}' FROM rag.answer_log")
+        known = {answer_id.replace("-", ""): known for answer_id, known in rows}
+    assert known.pop(first.trace_id.replace("-", "")) is True
+    assert list(known.values()) == [False]
+
+
+def log_answer(connection: Connection, answer: dict[str, Any]) -> bool:
+    (kept,) = connection.execute(
+        "SELECT rag.log_answer('docs', gen_random_uuid(), 'Which vault?', %s)", [json.dumps(answer)]
+    ).fetchone() or (None,)
+    return bool(kept)
