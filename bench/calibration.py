@@ -20,7 +20,7 @@ from rich.table import Table
 from rag_pg import Rag
 from rag_pg.client.calibration import observe_questions
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation import Observation, fit
+from rag_pg.evaluation import Observation, calibrate, fit
 from rag_pg.evaluation.calibrate import accuracy_at, auroc, measure_context
 
 NAME = "squad2-dev"
@@ -39,13 +39,13 @@ def main() -> None:
         own = [o for o in observe_questions(docs, queries) if o is not None]
         others = observe_questions(docs, rag.eval_queries(sets[1]), off_corpus=True)
         off = [o for o in others if o is not None]
-        stored = docs.calibrate(sets[0], off_corpus=sets[1])
+        stored = calibrate([*own, *off], set_name=sets[0], settings={})
     rows = [("all features", measure_split(own, off))]
     table = Table("", *rows[0][1], title=f"{NAME}, measured on the questions left out")
     for name, row in rows:
         table.add_row(name, *(f"{value:.3f}" for value in row.values()))
     Console().print(table)
-    Console().print("stored by calibrate (5 folds):", dict(stored.figures))
+    Console().print("by calibrate (5 folds):", dict(stored.figures))
     data.keep("calibration", {"split": dict(rows), "stored": dict(stored.figures)})
 
 
@@ -82,7 +82,7 @@ def store_questions(rag: Rag, count: int) -> tuple[str, str]:
         others = sorted(data.read(name).queries.items())
         off += [
             {"id": f"{name}:{key}", "question": text, "unanswerable": True}
-            for key, text in others[:300]
+            for key, text in others[:200]
         ]
     sets = (f"{NAME}-{count}", "off-corpus")
     rag.put_eval_queries(sets[0], own)

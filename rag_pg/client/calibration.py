@@ -7,14 +7,17 @@ from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 
+import numpy as np
+
 from rag_pg.answer import examine
 from rag_pg.client.answers import Answers
 from rag_pg.client.ask import PASSAGES
 from rag_pg.client.search import Searching
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation import Observation, calibrate, observe
+from rag_pg.protocols import Embedder
 from rag_pg.text import estimate_tokens
-from rag_pg.types import Calibration, EvalQuery
+from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__
 
 STORED = ("set_name", "settings", "features", "answerable_weights", "right_weights",
@@ -82,6 +85,27 @@ class Calibrating(Searching, Answers):
         return self.rag.database.drop_calibration(self.name)
 
 
+class RememberedSentences:
+    """An embedder that embeds each text once: questions of a set find the same passages."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._vectors: dict[str, Vectors] = {}
+        self.name, self.fingerprint = embedder.name, embedder.fingerprint
+        self.dimensions, self.provider = embedder.dimensions, embedder.provider
+        self.max_tokens = embedder.max_tokens
+        self.count_tokens = embedder.count_tokens
+
+    def embed_query(self, text: str) -> Vectors:
+        return self._embedder.embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if new:
+            self._vectors.update(zip(new, self._embedder.embed_documents(new), strict=True))
+        return np.stack([self._vectors[text] for text in texts])
+
+
 def observe_questions(
     collection: Searching, queries: Sequence[EvalQuery], *, off_corpus: bool = False
 ) -> Iterator[Observation | None]:
@@ -92,12 +116,13 @@ def observe_questions(
     Raises: InvalidInput (the embedder does not answer), and as `search`.
     """
     terms = partial(collection.rag.database.match_terms, collection.name)
+    embedder: Embedder | None = None
     for query in queries:
         hits = collection.search(query.question, limit=PASSAGES, cache=False)
         if "vector" in hits.skipped:
             raise InvalidInput(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
             )
-        embedder = collection.embedder
+        embedder = embedder or RememberedSentences(collection.embedder)
         evidence = examine(query.question, hits, embedder=embedder, match_terms=terms)
         yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)
