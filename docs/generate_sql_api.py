@@ -290,6 +290,8 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "version",
             "api_version",
             "doctor",
+            "audit",
+            "audit_table",
             "set_fingerprint",
             "maintain",
             "maintain_in_steps",

@@ -11,6 +11,7 @@ from typing import Annotated, TextIO
 
 import typer
 
+from rag_pg.cli.audit import audit
 from rag_pg.cli.cache import cache
 from rag_pg.cli.calibrate import calibrate
 from rag_pg.cli.collections import adopt, describe, drop, index_field
@@ -108,6 +109,7 @@ GROUPS = {
         usage,
         jobs,
         doctor,
+        audit,
         reembed,
         rechunk,
         spaces,

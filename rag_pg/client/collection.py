@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rag_pg.client.answers import Answers
+from rag_pg.client.audit import Audited
 from rag_pg.client.calibration import Calibrating
 from rag_pg.client.enrichment import Enriching
 from rag_pg.client.evaluation import Evaluation
@@ -17,6 +18,7 @@ from rag_pg.types import CollectionStats
 
 class Collection(
     Calibrating,
+    Audited,
     Evaluation,
     Gates,
     Searching,

@@ -21,7 +21,14 @@ from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models
 from rag_pg.search import check_names
-from rag_pg.types import AdoptReport, CacheStats, CollectionInfo, StatusLine, UsageLine
+from rag_pg.types import (
+    AdoptReport,
+    AuditFinding,
+    CacheStats,
+    CollectionInfo,
+    StatusLine,
+    UsageLine,
+)
 from rag_pg.worker import Worker, take_budgets
 
 COLLECTIONS_CACHED = 100
@@ -199,6 +206,30 @@ class Rag(Views, Evaluations):
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
+
+    def audit_table(
+        self,
+        table: str,
+        *,
+        content: str | None = None,
+        language: str = "english",
+        sample_size: int = 5000,
+        max_tokens: int = 256,
+    ) -> list[AuditFinding]:
+        """Audit the texts of another program's table of chunks, before it is adopted.
+
+        Args:
+            table: as in SQL, with its schema.
+            content: its column of texts; None: content, document, text or chunk.
+            language: the text search configuration that the collection will have.
+            sample_size: 10 to 100,000 rows; of more the first are looked at.
+            max_tokens: what the model reads.
+        Raises: NotFound, InvalidInput.
+        """
+        return self.database.audit_table(
+            table, content=content, language=language, sample_size=sample_size,
+            max_tokens=max_tokens,
+        )  # fmt: skip
 
     def adopt(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import Finding, StatusLine
+from rag_pg.types import AuditFinding, Finding, StatusLine
 
 
 class Admin(Statements):
@@ -34,6 +34,44 @@ class Admin(Statements):
 
     def doctor(self) -> list[Finding]:
         return self._rows(Finding, "SELECT * FROM rag.doctor()")
+
+    def audit(
+        self,
+        collection: str,
+        *,
+        set_name: str | None = None,
+        sample_size: int = 5000,
+        max_tokens: int | None = None,
+    ) -> list[AuditFinding]:
+        return self._rows(
+            AuditFinding,
+            """SELECT * FROM rag.audit(%(collection)s, %(set_name)s, %(sample_size)s,
+               %(max_tokens)s)""",
+            collection=collection,
+            set_name=set_name,
+            sample_size=sample_size,
+            max_tokens=max_tokens,
+        )
+
+    def audit_table(
+        self,
+        table: str,
+        *,
+        content: str | None = None,
+        language: str = "english",
+        sample_size: int = 5000,
+        max_tokens: int = 256,
+    ) -> list[AuditFinding]:
+        return self._rows(
+            AuditFinding,
+            """SELECT * FROM rag.audit_table(%(table)s, %(content)s, %(language)s,
+               %(sample_size)s, %(max_tokens)s)""",
+            table=table,
+            content=content,
+            language=language,
+            sample_size=sample_size,
+            max_tokens=max_tokens,
+        )
 
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
         return self._rows(

@@ -10,6 +10,7 @@ from rag_pg.types.answer import (
     Event,
     Freshness,
 )
+from rag_pg.types.audit import AuditFinding
 from rag_pg.types.cache import CacheStats
 from rag_pg.types.calibration import Assessment, Calibration, Zone
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
@@ -69,6 +70,7 @@ __all__ = [
     "AgentTool",
     "Answer",
     "Assessment",
+    "AuditFinding",
     "CacheStats",
     "Calibration",
     "Capabilities",

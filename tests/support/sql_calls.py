@@ -181,6 +181,8 @@ CALLS: dict[str, tuple[str, str]] = {
     "version": ("reader", "SELECT rag.version()"),
     "api_version": ("reader", "SELECT rag.api_version()"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),
+    "audit": ("reader", "SELECT * FROM rag.audit('docs', 'faq')"),
+    "audit_table": ("reader", "SELECT * FROM rag.audit_table('rag.chunks')"),
     "pending_indexes": ("reader", "SELECT * FROM rag.pending_indexes()"),
     "remove_dropped": ("reader", "SELECT rag.remove_dropped()"),  # nothing, but for the owner
     "put_document": ("writer", "SELECT rag.put_document('docs', 'new', 'new text')"),
