@@ -155,7 +155,8 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _table regclass := to_regclass(table_name);
+    _parts text[] := '{}';
+    _table regclass;
     _column text;
     _columns text[];
     _texts text[];
@@ -163,9 +164,17 @@ DECLARE
     _complete boolean;
 BEGIN
     PERFORM rag._check_sample_size(sample_size, coalesce(max_tokens, 0));
+    BEGIN
+        _parts := parse_ident(table_name);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        NULL;  -- it has no parts then
+    END;
+    _table := (SELECT c.oid FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+        WHERE n.nspname = _parts[1] AND c.relname = _parts[2] AND cardinality(_parts) = 2
+            AND c.relkind IN ('r', 'p', 'v', 'm', 'f'));
     IF _table IS NULL THEN
         RAISE EXCEPTION 'there is no table %', coalesce(quote_literal(left(table_name, 200)), 'NULL')
-        USING ERRCODE = 'RG002', HINT = 'name it as in SQL, with its schema';
+        USING ERRCODE = 'RG002', HINT = 'write it as in SQL, with its schema: public.chunks';
     END IF;
     SELECT array_agg(a.attname ORDER BY a.attnum) INTO _columns
     FROM pg_attribute AS a
