@@ -1,5 +1,6 @@
--- The failures of answers in their order, measured on a run: what is not found cannot be read, what
--- is lost among other text cannot be used, and what is not used is made up.
+-- How answers fail, in the order in which it is to be mended, measured on a run.
+--
+-- What is not found cannot be read, and what is lost among other text cannot be used.
 
 CREATE OR REPLACE FUNCTION rag._shell_word(word text)
 RETURNS text
