@@ -26,13 +26,13 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._run_checks(text[], integer, bigint[], text[], text[], text[], integer, text,
-    text) IS
+COMMENT ON FUNCTION rag._run_checks(text[], integer, bigint[], text[], text[], text[],
+    integer, text, text) IS
 $$The rows of some checks, each the call of a function of rag; one that fails is a row, and the
 others go on.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._sample_chunks(of_collection integer, sample_size integer,
+CREATE OR REPLACE FUNCTION rag._audit_sample(of_collection integer, sample_size integer,
     OUT chunk_ids bigint[], OUT complete boolean)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -59,7 +59,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_chunks(integer, integer) IS
+COMMENT ON FUNCTION rag._audit_sample(integer, integer) IS
 $$All chunks that the caller may read, or, of more than sample_size, so many of them, evenly spaced
 by their ids.$$;
 
@@ -109,7 +109,7 @@ BEGIN
         PERFORM rag._require_eval_set(set_name);
         _checks := _checks || '_audit_failures($7, $8)'::text;
     END IF;
-    _sample := rag._sample_chunks(_id, sample_size);
+    _sample := rag._audit_sample(_id, sample_size);
     SELECT array_agg(s.name ORDER BY s.chunk_id), array_agg(s.content ORDER BY s.chunk_id),
            array_agg(s.language ORDER BY s.chunk_id)
     INTO _names, _texts, _languages
@@ -173,7 +173,8 @@ BEGIN
         WHERE n.nspname = _parts[1] AND c.relname = _parts[2] AND cardinality(_parts) = 2
             AND c.relkind IN ('r', 'p', 'v', 'm', 'f'));
     IF _table IS NULL THEN
-        RAISE EXCEPTION 'there is no table %', coalesce(quote_literal(left(table_name, 200)), 'NULL')
+        RAISE EXCEPTION 'there is no table %',
+            coalesce(quote_literal(left(table_name, 200)), 'NULL')
         USING ERRCODE = 'RG002', HINT = 'write it as in SQL, with its schema: public.chunks';
     END IF;
     SELECT array_agg(a.attname ORDER BY a.attnum) INTO _columns
@@ -200,7 +201,8 @@ BEGIN
     RETURN QUERY SELECT 'sample', 'ok',
         CASE WHEN _complete THEN format('all %s rows are looked at',
                 coalesce(cardinality(_texts), 0))
-             ELSE format('the first %s rows are looked at; there are more', cardinality(_texts)) END,
+             ELSE format('the first %s rows are looked at; there are more',
+                 cardinality(_texts)) END,
         NULL::text, jsonb_build_object('rows', coalesce(cardinality(_texts), 0), 'complete',
             _complete, 'column', _column);
     IF _texts IS NOT NULL THEN

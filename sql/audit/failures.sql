@@ -74,7 +74,8 @@ DECLARE
     _support record;
 BEGIN
     IF _run.run_id IS NULL THEN
-        RETURN QUERY SELECT k.name, 'skip', 'not measured: the set was never run on this collection',
+        RETURN QUERY SELECT k.name, 'skip',
+            'not measured: the set was never run on this collection',
             _command || k.option, '{}'::jsonb
         FROM (VALUES (1, 'retrieval miss', ''), (2, 'context dilution', ' --kind ask'),
               (3, 'lost in the middle', ' --kind ask'), (4, 'unsupported answer', ' --kind ask'))

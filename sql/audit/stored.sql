@@ -39,7 +39,7 @@ BEGIN
                        AND k.document_id = d.document_id))
     INTO _behind, _empty
     FROM (SELECT x.document_id, x.uri, x.version, x.indexed_version,
-                 left(x.content, 1000) ~ '\w' AS filled
+                 left(x.content, 1000) ~ E'\\w' AS filled
           FROM rag.documents AS x WHERE x.collection_id = of_collection LIMIT looked_at) AS d
     WHERE NOT EXISTS (SELECT FROM rag.jobs AS x WHERE x.collection_id = of_collection
         AND x.document_id = d.document_id AND x.state = 'waiting');
@@ -142,9 +142,9 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    probes CONSTANT integer := 20;
+    most_probes CONSTANT integer := 20;
     _name text := (SELECT c.name FROM rag.collections AS c WHERE c.collection_id = of_collection);
-    _asked bigint;
+    _probed bigint;
     _found bigint;
     _without bigint;
 BEGIN
@@ -154,7 +154,7 @@ BEGIN
     SELECT count(*), count(*) FILTER (WHERE EXISTS (
         SELECT FROM rag.search_keyword(_name, p.query, 10) AS h
         WHERE h.chunk_id = p.chunk_id OR h.content = p.content))
-    INTO _asked, _found
+    INTO _probed, _found
     FROM (
         SELECT k.chunk_id, k.content, w.query
         FROM rag.chunks AS k, LATERAL (
@@ -163,17 +163,17 @@ BEGIN
                       '[[:alpha:]]{5,30}', 'g') AS m (match) ORDER BY 1 LIMIT 12) AS x) AS w
         WHERE k.collection_id = of_collection AND k.chunk_id = ANY (chunk_ids)
             AND w.words >= 4
-        ORDER BY hashint8(k.chunk_id), k.chunk_id LIMIT probes
+        ORDER BY hashint8(k.chunk_id), k.chunk_id LIMIT most_probes
     ) AS p;
     RETURN QUERY SELECT 'keyword leg',
-        CASE WHEN _asked >= 3 AND _found < 0.5 * _asked OR _without > 0.5 * cardinality(chunk_ids)
-             THEN 'fail' WHEN _asked >= 3 AND _found < 0.8 * _asked
+        CASE WHEN _probed >= 3 AND _found < 0.5 * _probed OR _without > 0.5 * cardinality(chunk_ids)
+             THEN 'fail' WHEN _probed >= 3 AND _found < 0.8 * _probed
                  OR _without > 0.05 * cardinality(chunk_ids) THEN 'warn' ELSE 'ok' END,
         format('%s of %s chunks are found by 12 of their own words; %s of %s chunks with words '
-            'have no keyword', _found, _asked, _without, cardinality(chunk_ids)),
+            'have no keyword', _found, _probed, _without, cardinality(chunk_ids)),
         'put the documents again with their own language; rag.explain_keyword tells what becomes '
             'of the words of a question',
-        jsonb_build_object('found', _found, 'asked', _asked, 'without_keywords', _without);
+        jsonb_build_object('found', _found, 'probes', _probed, 'without_keywords', _without);
 END
 $$;
 

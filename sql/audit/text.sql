@@ -8,7 +8,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    RETURN regexp_count(content, '\S+') + regexp_count(content, rag._unspaced_script()) / 2;
+    RETURN regexp_count(content, E'\\S+') + regexp_count(content, rag._unspaced_script()) / 2;
 END
 $$;
 
@@ -123,16 +123,17 @@ DECLARE
 BEGIN
     WITH hashed AS (
         SELECT t.position, t.name, min(t.position) OVER (
-            PARTITION BY md5(btrim(regexp_replace(t.content, '\s+', ' ', 'g')))) AS first
+            PARTITION BY md5(btrim(regexp_replace(t.content, E'\\s+', ' ', 'g')))) AS first
         FROM unnest(names, texts) WITH ORDINALITY AS t (name, content, position)
     )
     SELECT array_agg(format('%s = %s', left(h.name, 80), left(names[h.first], 80))
         ORDER BY h.position) INTO _exact
     FROM hashed AS h WHERE h.position > h.first;
     WITH once AS (
-        SELECT DISTINCT ON (md5(btrim(regexp_replace(t.content, '\s+', ' ', 'g')))) t.position, t.content
+        SELECT DISTINCT ON (md5(btrim(regexp_replace(t.content, E'\\s+', ' ', 'g'))))
+            t.position, t.content
         FROM unnest(texts) WITH ORDINALITY AS t (content, position)
-        ORDER BY md5(btrim(regexp_replace(t.content, '\s+', ' ', 'g'))), t.position
+        ORDER BY md5(btrim(regexp_replace(t.content, E'\\s+', ' ', 'g'))), t.position
     ), spread AS MATERIALIZED (
         SELECT o.position, rag._shingle_minima(o.content) AS minima FROM once AS o
         ORDER BY hashint8(o.position), o.position LIMIT largest
@@ -176,22 +177,22 @@ AS $$
 DECLARE
     _plain text;
 BEGIN
-    IF content !~ '[^\u0001-\u00AC\u00AE-\u05FF]|<' THEN
+    IF content !~ E'[^\\u0001-\\u00AC\\u00AE-\\u05FF]|<' THEN
         RETURN '{}';
     END IF;
     -- Flags of England, Scotland and Wales are tags behind a black flag.
-    _plain := regexp_replace(content, '\U0001F3F4[\U000E0020-\U000E007F]+', '', 'g');
+    _plain := regexp_replace(content, E'\\U0001F3F4[\\U000E0020-\\U000E007F]+', '', 'g');
     RETURN array_remove(ARRAY[
-        CASE WHEN _plain ~ '[\U000E0000-\U000E007F]' THEN 'Unicode tags' END,
-        CASE WHEN _plain ~ '[\u200B\u2060-\u2064]|.\uFEFF|[A-Za-z][\u200C\u200D][A-Za-z]'
+        CASE WHEN _plain ~ E'[\\U000E0000-\\U000E007F]' THEN 'Unicode tags' END,
+        CASE WHEN _plain ~ E'[\\u200B\\u2060-\\u2064]|.\\uFEFF|[A-Za-z][\\u200C\\u200D][A-Za-z]'
              THEN 'zero-width characters' END,
-        CASE WHEN _plain ~ '[\u202D\u202E]'
-                 OR _plain ~ '[\u202A-\u202C\u2066-\u2069]' AND _plain !~ '[\u0590-\u08FF]'
+        CASE WHEN _plain ~ E'[\\u202D\\u202E]'
+                 OR _plain ~ E'[\\u202A-\\u202C\\u2066-\\u2069]' AND _plain !~ E'[\\u0590-\\u08FF]'
              THEN 'marks that turn the direction of text' END,
         CASE WHEN _plain ~ '<' AND regexp_replace(_plain, '```.*?```|`[^`]*`', '', 'g') ~*
-                 ('<[a-z][^<>]*\sstyle\s*=\s*["'']([^<>"'']*[^<>"''-])?(display\s*:\s*none'
-                  '|visibility\s*:\s*hidden|(font-size|opacity)\s*:\s*0(px|pt|em|%)?\s*[;"'']'
-                  '|color\s*:\s*(white|#fff(fff)?)\M)')
+                 (E'<[a-z][^<>]*\\sstyle\\s*=\\s*["'']([^<>"'']*[^<>"''-])?(display\\s*:\\s*none'
+                  '|visibility\\s*:\\s*hidden|(font-size|opacity)\\s*:\\s*0(px|pt|em|%)?\\s*[;"'']'
+                  '|color\\s*:\\s*(white|#fff(fff)?)\\M)')
              THEN 'HTML that is not shown' END], NULL);
 END
 $$;
@@ -240,8 +241,9 @@ AS $$
 DECLARE
     candidates CONSTANT text[] := '{danish,dutch,english,finnish,french,german,hungarian,italian,'
         'norwegian,portuguese,romanian,russian,spanish,swedish,turkish}';
-    scripts CONSTANT jsonb := '{"arabic": "[\\u0621-\\u064A]", "armenian": "[\\u0531-\\u0587]",
-        "greek": "[\\u0386-\\u03CE]", "hindi": "[\\u0904-\\u0939]", "tamil": "[\\u0B85-\\u0BB9]"}';
+    scripts CONSTANT jsonb := E'{"arabic": "[\\\\u0621-\\\\u064A]",
+        "armenian": "[\\\\u0531-\\\\u0587]", "greek": "[\\\\u0386-\\\\u03CE]",
+        "hindi": "[\\\\u0904-\\\\u0939]", "tamil": "[\\\\u0B85-\\\\u0BB9]"}';
     looked_at CONSTANT integer := 500;
     _judged bigint;
     _other text[];
@@ -254,7 +256,7 @@ BEGIN
         WHERE t.language <> 'simple' AND rag._has_language(t.language)
         ORDER BY hashint8(t.position), t.position LIMIT looked_at
     ), words AS MATERIALIZED (
-        SELECT t.position, w.word, count(*) AS times
+        SELECT t.position, w.word, count(*) AS occurrences
         FROM taken AS t, LATERAL (
             SELECT lower(m.match[1]) AS word
             FROM regexp_matches(t.content, '[[:alpha:]]+', 'g') AS m (match)) AS w
@@ -274,24 +276,25 @@ BEGIN
             (SELECT DISTINCT x.word FROM words AS x) AS w
         WHERE to_tsvector(rag._find_language(l.language), w.word) = ''
     ), totals AS (
-        SELECT w.position, sum(w.times) AS words FROM words AS w GROUP BY 1
-        HAVING sum(w.times) >= 20
+        SELECT w.position, sum(w.occurrences) AS words FROM words AS w GROUP BY 1
+        HAVING sum(w.occurrences) >= 20
     ), shares AS (
-        SELECT w.position, f.language, sum(w.times) / t.words AS share
+        SELECT w.position, f.language, sum(w.occurrences) / t.words AS share
         FROM words AS w JOIN totals AS t USING (position) JOIN function_words AS f USING (word)
         GROUP BY w.position, f.language, t.words
     ), best AS (
         SELECT DISTINCT ON (s.position) s.position, s.language, s.share
         FROM shares AS s ORDER BY s.position, s.share DESC, s.language
     ), own AS (
-        SELECT t.position, sum(w.times) AS times
+        SELECT t.position, sum(w.occurrences) AS occurrences
         FROM taken AS t JOIN words AS w USING (position)
         JOIN own_words AS o ON o.language = t.language AND o.word = w.word
         GROUP BY 1
     ), verdicts AS MATERIALIZED (
         SELECT t.position, t.name, t.language,
                coalesce(s.language, CASE WHEN b.share >= 0.2
-                   AND coalesce(o.times, 0) / n.words < 0.5 * b.share THEN b.language END) AS other
+                   AND coalesce(o.occurrences, 0) / n.words < 0.5 * b.share
+                   THEN b.language END) AS other
         FROM taken AS t
         JOIN totals AS n USING (position)
         LEFT JOIN best AS b USING (position)

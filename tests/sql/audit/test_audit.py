@@ -78,7 +78,7 @@ def test_a_sound_collection_gives_no_false_alarm(connection: Connection) -> None
     found = audit(connection)
     assert wrong(found) == {}, [one for one in found.items() if one[1][0] != "ok"]
     assert found["sample"][1] == "all 80 chunks are looked at"
-    assert found["keyword leg"][2]["asked"] == 20
+    assert found["keyword leg"][2]["probes"] == 20
     assert found["vector leg"][2]["pairs"] == 40
 
 
