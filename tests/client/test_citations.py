@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from fakes import ScriptedLLM
 from rag_pg import Rag
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Answer
+from rag_pg.types import Answer, Completion
 
 MANUAL = (
     "# Page 1\n\nThe pump has two valves. Both are made of steel.\n\n"
@@ -116,6 +117,22 @@ def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
     answer = docs.ask("notice period?", llm=ScriptedLLM("14 days notice [1]."), strategy="single")
     assert answer.freshness is not None and answer.freshness.status == "superseded"
     assert "held until 2024-04-30" in answer.freshness.reasons[0]
+
+
+def test_a_text_that_is_replaced_while_the_model_writes_is_superseded(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.alter(keep_versions=timedelta(days=30))
+    docs.add({"uri": "a.txt", "content": "The notice period of a contract is 14 days."})
+
+    class Slow(ScriptedLLM):
+        def complete(self, *arguments: Any, **options: Any) -> Completion:
+            docs.add({"uri": "a.txt", "content": "The notice period of a contract is 30 days."})
+            return super().complete(*arguments, **options)
+
+    answer = docs.ask("notice period?", llm=Slow("It is 14 days [1]."), strategy="single")
+    assert [citation.status for citation in answer.citations] == ["superseded"]
+    assert answer.freshness is not None and answer.freshness.status == "superseded"
+    assert "was replaced by another text" in answer.freshness.reasons[0]
 
 
 def test_current_sources_are_current(docs: Collection) -> None:
