@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,7 +21,9 @@ from rag_pg.cli.options import (
 )
 from rag_pg.cli.terminal import Column, write, write_message, write_table
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Enrichment, EnrichmentEstimate, RulePreview
+
+if TYPE_CHECKING:
+    from rag_pg.types import Enrichment, EnrichmentEstimate, RulePreview
 
 Chosen = Annotated[str, typer.Argument(help="Which collection.")]
 Model = Annotated[

@@ -9,7 +9,7 @@ from typing import Any, Unpack, cast
 
 from rag_pg.cache import Cache, Entries, keep_completions
 from rag_pg.db import Database, plain_arguments
-from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, SpaceChanged
+from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, RagError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.kept import find_kept, search_key
 from rag_pg.search.metadata import CollectionMetadata
@@ -367,8 +367,18 @@ class Searcher:
             return self._vectors.embed(variants, entries), None
         except (ProviderError, ModelUnavailable) as exc:
             if options.get("keyword_weight") == 0:
+                self._check(variants, options)
                 raise
             return None, exc
+        except RagError:
+            self._check(variants, options)
+            raise
+
+    def _check(self, variants: Sequence[Variant], options: StatementOptions) -> None:
+        """Raise what is wrong with the arguments, which is told before what is wrong with a
+        model."""
+        given: dict[str, Any] = {**options, "vector_weight": 0.0, "keyword_weight": 1.0}
+        self.database.search(self.info.name, variants[0].query, None, **given)
 
     def _waiting(self, short: bool) -> str | None:
         """That documents wait and no worker lives; asked for at most once a second, or, when a

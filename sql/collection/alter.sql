@@ -14,10 +14,13 @@ BEGIN
         RAISE EXCEPTION 'the description has % characters', length(alter_collection.description)
         USING ERRCODE = 'RG001', HINT = format('say it in at most %s', longest);
     END IF;
-    IF least(alter_collection.keep_versions, alter_collection.keep_answers) < interval '0' THEN
-        RAISE EXCEPTION 'keep_versions % or keep_answers % is negative',
+    IF least(alter_collection.keep_versions, alter_collection.keep_answers) < interval '0'
+        OR greatest(alter_collection.keep_versions, alter_collection.keep_answers)
+            > interval '1000 years' THEN
+        RAISE EXCEPTION 'keep_versions % or keep_answers % is out of range',
             alter_collection.keep_versions, alter_collection.keep_answers
-        USING ERRCODE = 'RG001', HINT = 'use an interval such as ''30 days'', or ''0'' for none';
+        USING ERRCODE = 'RG001',
+            HINT = 'use an interval such as ''30 days'', up to 1000 years, or ''0'' for none';
     END IF;
     UPDATE rag.collections AS c
     SET description = coalesce(alter_collection.description, c.description),

@@ -45,6 +45,7 @@ CREATE OR REPLACE FUNCTION rag._different_lines(before text, after text)
 RETURNS TABLE (change text, old_line integer, new_line integer, line text)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
+SET enable_nestloop TO off  -- the planner knows nothing of how many lines there are
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -147,7 +147,8 @@ def test_a_difference_is_shown_line_by_line(docs: Connection) -> None:
         ("rag.diff_versions('c', 'a', 1, 7)", "document 'a' has no version 7"),
         ("rag.diff_versions('c', 'none', 1, 2)", "document 'none' has no version 1"),
         ("rag.diff_versions('c', 'a', 1, 1, -1)", "context_lines is -1"),
-        ("rag.alter_collection('c', keep_versions => '-1 day')", "is negative"),
+        ("rag.alter_collection('c', keep_versions => '-1 day')", "is out of range"),
+        ("rag.alter_collection('c', keep_versions => '100000000 years')", "is out of range"),
         ("rag.list_versions('no', 'a')", "no"),
     ],
 )
@@ -228,3 +229,18 @@ def test_a_quote_of_an_earlier_version_is_superseded(docs: Connection) -> None:
     assert docs.execute(check, [chunk, old]).fetchone() == ("superseded",)
     (status,) = docs.execute(check, [chunk, never]).fetchone() or (None,)
     assert status in ("partial", "fabricated")
+
+
+def test_long_texts_that_share_nothing_are_compared_by_hashes(
+    shared_connection: Connection,
+) -> None:
+    """A nested loop over 30,000 lines each would take minutes."""
+    with shared_connection.transaction():
+        shared_connection.execute("SET LOCAL statement_timeout = '60s'")
+        row = shared_connection.execute(
+            """SELECT count(*) FILTER (WHERE change = '-'), count(*) FILTER (WHERE change = '+')
+               FROM rag._different_lines(
+                   (SELECT string_agg('old ' || n, E'\n') FROM generate_series(1, 30000) AS n),
+                   (SELECT string_agg('new ' || n, E'\n') FROM generate_series(1, 30000) AS n))"""
+        ).fetchone()
+    assert row == (30000, 30000)
