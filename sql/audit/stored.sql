@@ -68,7 +68,7 @@ BEGIN
             coalesce(cardinality(_changed), 0));
     RETURN QUERY SELECT 'documents without chunks',
         CASE WHEN _empty IS NULL THEN 'ok' ELSE 'warn' END,
-        coalesce(format('%s: %s', cardinality(_empty), rag._some_names(_empty)), 'none'),
+        coalesce(cardinality(_empty) || ': ' || rag._some_names(_empty), 'none'),
         'no search finds them: put them again',
         jsonb_build_object('documents', coalesce(cardinality(_empty), 0));
 END
@@ -169,8 +169,8 @@ BEGIN
         CASE WHEN _probed >= 3 AND _found < 0.5 * _probed OR _without > 0.5 * cardinality(chunk_ids)
              THEN 'fail' WHEN _probed >= 3 AND _found < 0.8 * _probed
                  OR _without > 0.05 * cardinality(chunk_ids) THEN 'warn' ELSE 'ok' END,
-        format('%s of %s chunks are found by 12 of their own words; %s of %s chunks with words '
-            'have no keyword', _found, _probed, _without, cardinality(chunk_ids)),
+        format('%s of %s chunks are found by 12 of their own words; %s of %s chunks have '
+            'words but no keyword', _found, _probed, _without, cardinality(chunk_ids)),
         'put the documents again with their own language; rag.explain_keyword tells what becomes '
             'of the words of a question',
         jsonb_build_object('found', _found, 'probes', _probed, 'without_keywords', _without);
@@ -201,9 +201,8 @@ DECLARE
 BEGIN
     WITH taken AS MATERIALIZED (
         SELECT k.chunk_id, k.document_id, k.ordinal, k.content, e.embedding
-        FROM (SELECT u.chunk_id FROM unnest(chunk_ids) WITH ORDINALITY AS u (chunk_id, position)
-              ORDER BY u.position / 2 * greatest(cardinality(chunk_ids) / looked_at, 1)
-                  % greatest(cardinality(chunk_ids), 1), u.position LIMIT looked_at) AS i
+        FROM (SELECT u.chunk_id FROM unnest(chunk_ids) AS u (chunk_id)
+              ORDER BY hashint8(u.chunk_id), u.chunk_id LIMIT looked_at) AS i
         JOIN rag.chunks AS k ON k.collection_id = of_collection AND k.chunk_id = i.chunk_id
         JOIN rag.embeddings AS e ON e.space_id = _space.space_id AND e.chunk_id = k.chunk_id
     ), numbered AS MATERIALIZED (

@@ -314,8 +314,8 @@ BEGIN
     FROM verdicts AS v;
     RETURN QUERY SELECT 'languages',
         CASE WHEN _other IS NULL THEN 'ok' ELSE 'warn' END,
-        CASE WHEN _other IS NULL THEN format('no text of %s that tell it is of another language '
-                 'than it is lexed in', _judged)
+        CASE WHEN _other IS NULL THEN format('none of %s texts that can be judged is of another '
+                 'language than it is lexed in', _judged)
              ELSE format('%s of %s texts are of another language than they are lexed in: %s',
                  cardinality(_other), _judged, rag._some_names(_other)) END,
         'keywords are stemmed by the wrong rules: put these documents again with their language '

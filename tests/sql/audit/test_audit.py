@@ -79,6 +79,7 @@ def test_a_sound_collection_gives_no_false_alarm(connection: Connection) -> None
     assert wrong(found) == {}, [one for one in found.items() if one[1][0] != "ok"]
     assert found["sample"][1] == "all 80 chunks are looked at"
     assert found["keyword leg"][2]["probes"] == 20
+    assert found["documents without chunks"][1] == "none"
     assert found["vector leg"][2]["pairs"] == 40
 
 
@@ -154,6 +155,15 @@ def test_orphans_missing_vectors_and_stale_chunks_are_found(connection: Connecti
     assert found["orphans"][2] == {"chunks": 2, "vectors": 1}
     assert found["missing vectors"][2]["chunks"] == 1
     assert found["stale chunks"][2] == {"documents": 1, "changed": 1}
+
+
+def test_documents_without_chunks_are_found(connection: Connection) -> None:
+    connection.execute("SELECT rag.put_document('c', 'cut', 'some words')")
+    connection.execute("DELETE FROM rag.jobs")
+    connection.execute("UPDATE rag.documents SET indexed_version = version WHERE uri = 'cut'")
+    found = audit(connection)
+    assert wrong(found) == {"documents without chunks": "warn"}
+    assert found["documents without chunks"][1] == "1: cut"
 
 
 def test_metadata_of_several_types_and_unused_fields_are_found(connection: Connection) -> None:
