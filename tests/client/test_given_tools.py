@@ -211,7 +211,6 @@ def test_strategies_that_call_no_tools_say_so(shop: Rag) -> None:
 
 
 def test_a_server_that_is_down_leaves_the_other_tools(shop: Rag) -> None:
-    pytest.importorskip("mcp", reason="the extra mcp is not installed")
     answer, _ = ask(
         shop,
         calling(("price", {"article": "fish"})),

@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("mcp", reason="the extra mcp is not installed")
-
 from mcp_server import EVIL, make_server
 from tool_calls import ask_with_tools, calling
 
@@ -25,7 +22,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.text import estimate_tokens
 
 pytestmark = pytest.mark.libraries
-PROGRAM = Path(__file__).parents[2] / "support" / "mcp_server.py"
+PROGRAM = Path(__file__).parents[1] / "support" / "mcp_server.py"
 
 
 def tools_of(server: McpTools) -> dict[str, AgentTool]:
