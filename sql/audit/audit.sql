@@ -53,7 +53,8 @@ BEGIN
             FROM generate_series(0, sample_size - 1) AS i (step), LATERAL (
                 SELECT k.chunk_id FROM rag.chunks AS k
                 WHERE k.collection_id = of_collection
-                    AND k.chunk_id >= _first + (_last - _first)::numeric * i.step / sample_size
+                    AND k.chunk_id >= _first
+                        + ((_last - _first)::numeric * i.step / sample_size)::bigint
                 ORDER BY k.chunk_id LIMIT 1) AS s);
     END IF;
 END
