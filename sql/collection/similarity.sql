@@ -28,7 +28,8 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT e.chunk_id, e.embedding FROM rag.embeddings AS e
         WHERE e.space_id = of_space
-            AND e.chunk_id >= _first + (_last - _first)::numeric * i.step / (sample_size - 1)
+            AND e.chunk_id >= _first
+                + ((_last - _first)::numeric * i.step / (sample_size - 1))::bigint  -- by the key
         ORDER BY e.chunk_id LIMIT 1
     ) AS n
     ORDER BY n.chunk_id;

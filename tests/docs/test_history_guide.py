@@ -39,10 +39,11 @@ def test_every_example_of_the_guide_runs_in_its_order(
             else:
                 for line in block.splitlines():
                     told = line.split("#")[0].removesuffix(" ").rstrip()
-                    may_fail = told.endswith("|| true")
+                    # there was no document a minute ago, and no question is open
+                    may_fail = told.endswith(("--at '1 minute'", "--open"))
                     if "$ANSWER" in told:
                         told = told.replace("$ANSWER", names["answer"].trace_id)
-                    arguments = shlex.split(told.removesuffix("|| true"))[1:]
+                    arguments = shlex.split(told)[1:]
                     done_ = run(*arguments, environment=environment, cwd=tmp_path)
                     assert may_fail or (done_.returncode == 0 and done_.stdout), (line, done_)
     finally:
