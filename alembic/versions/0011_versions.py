@@ -11,8 +11,8 @@ STATEMENTS: tuple[str, ...] = (
         ADD COLUMN keep_versions interval NOT NULL DEFAULT '0',
         ADD COLUMN keep_answers interval NOT NULL DEFAULT '0'
     """,
-    "ALTER TYPE rag.collection_info ADD ATTRIBUTE keep_versions interval",
-    "ALTER TYPE rag.collection_info ADD ATTRIBUTE keep_answers interval",
+    "ALTER TYPE rag.collection_info ADD ATTRIBUTE keep_versions double precision",
+    "ALTER TYPE rag.collection_info ADD ATTRIBUTE keep_answers double precision",
     # Of a document that was there before, nobody knows since when it reads as it does.
     "ALTER TABLE rag.documents ADD COLUMN text_since timestamptz",
     "ALTER TABLE rag.documents ALTER COLUMN text_since SET DEFAULT clock_timestamp()",

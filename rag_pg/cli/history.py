@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -180,10 +180,10 @@ def keep(
         info = opened.info
     shown = {"versions": info.keep_versions, "answers": info.keep_answers}
     if json_:
-        print_json({"collection": collection} | {k: v.total_seconds() for k, v in shown.items()})
+        print_json({"collection": collection} | shown)
         return
     for name, duration in shown.items():
-        write(f"{name:<9} {duration_text(duration)}")
+        write(f"{name:<9} {duration_text(timedelta(seconds=duration))}")
 
 
 def erase(

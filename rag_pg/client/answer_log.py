@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,7 @@ from rag_pg.types import Answer, CollectionInfo
 
 def keep_answer(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
     """Log an answer where its collection says so, and return it; a note says why it was not."""
-    if info.keep_answers <= timedelta(0) or not answer.trace_id:
+    if info.keep_answers <= 0 or not answer.trace_id:
         return answer
     kept = {
         "text": answer.text,

@@ -25,16 +25,16 @@ class Functions(Statements):
                       p.provariadic OPERATOR(pg_catalog.<>) 0 AS variadic,
                       pg_catalog.has_schema_privilege(n.oid, 'USAGE')
                           AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AS may_execute,
-                      COALESCE(pg_catalog.obj_description(p.oid, 'pg_proc'), '') AS comment,
-                      COALESCE(a.arguments, '[]') AS arguments
+                      coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), '') AS comment,
+                      coalesce(a.arguments, '[]') AS arguments
                FROM pg_catalog.pg_proc AS p
                JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                LEFT JOIN LATERAL (
                    SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
-                              'name', COALESCE(p.proargnames[u.position], ''),
+                              'name', coalesce(p.proargnames[u.position], ''),
                               'type_schema', t.nspname, 'type_name', y.typname,
                               'category', y.typcategory, 'kind', y.typtype,
-                              'labels', COALESCE((
+                              'labels', coalesce((
                                   SELECT pg_catalog.jsonb_agg(e.enumlabel ORDER BY e.enumsortorder)
                                   FROM pg_catalog.pg_enum AS e
                                   WHERE e.enumtypid OPERATOR(pg_catalog.=) y.oid), '[]'),
@@ -42,14 +42,14 @@ class Functions(Statements):
                                   p.oid, u.position::pg_catalog.int4)) ORDER BY u.position)
                           AS arguments
                    FROM ROWS FROM (
-                            pg_catalog.unnest(COALESCE(p.proallargtypes,
+                            pg_catalog.unnest(coalesce(p.proallargtypes,
                                                        p.proargtypes::pg_catalog.oid[])),
                             pg_catalog.unnest(p.proargmodes)) WITH ORDINALITY
                         AS u (type, mode, position)
                    JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) u.type
                    JOIN pg_catalog.pg_namespace AS t
                        ON t.oid OPERATOR(pg_catalog.=) y.typnamespace
-                   WHERE COALESCE(u.mode, 'i') OPERATOR(pg_catalog.=) ANY ('{i,b,v}')
+                   WHERE coalesce(u.mode, 'i') OPERATOR(pg_catalog.=) ANY ('{i,b,v}')
                ) AS a ON true
                WHERE n.nspname OPERATOR(pg_catalog.=) %(schema)s
                    AND p.proname OPERATOR(pg_catalog.=) %(name)s""",

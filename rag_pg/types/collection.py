@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CollectionInfo:
     """A collection's settings. description: what its documents are and what they answer;
-    keep_versions, keep_answers: how long texts that were replaced or deleted stay, and answers are
-    logged."""
+    keep_versions, keep_answers: for how many seconds texts that were replaced or deleted stay, and
+    answers are logged."""
 
     collection_id: int
     name: str
@@ -24,8 +24,8 @@ class CollectionInfo:
     fingerprint: str | None
     space_id: int
     description: str = ""
-    keep_versions: timedelta = timedelta(0)
-    keep_answers: timedelta = timedelta(0)
+    keep_versions: float = 0.0
+    keep_answers: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -99,11 +99,7 @@ activated_at  when it was last made the one that is searched
 dropped_at  when it was dropped; its empty partition awaits removal
 similarity_mean  mean of the cosines between its own vectors, by a sample; NULL: not measured
 similarity_spread  their standard deviation, 0.008 to 0.3; a hybrid search weighs cosines by it
-measured_chunks  chunks of the collection when that was measured; again when they have doubled
-recall  share of the nearest chunks that its index finds, by a sample; NULL: not measured
-recall_low  lower bound of its 95 % interval
-recall_searches  searches of that sample
-recall_measured_at  when that was$$),
+measured_chunks  chunks of the collection when that was measured; again when they have doubled$$),
 ('exposed_views',
  'Views of the application''s own tables that may be asked (rag.expose_view).',
 $$name  by which rag.query_view is asked
@@ -326,8 +322,8 @@ chunking  how documents are cut into chunks
 fingerprint  of the first embedder that opened the space; NULL: none yet
 space_id  number of the active space
 description  what the documents are and what they answer; '' where nobody said it
-keep_versions  how long texts that were replaced or deleted stay; 0: not at all
-keep_answers  how long answers are logged; 0: not at all$$),
+keep_versions  seconds for which texts that were replaced or deleted stay
+keep_answers  seconds for which answers are logged$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

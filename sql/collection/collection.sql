@@ -139,7 +139,9 @@ AS $$
 BEGIN
     RETURN QUERY
     SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
-           s.fingerprint, s.space_id, c.description, c.keep_versions, c.keep_answers
+           s.fingerprint, s.space_id, c.description,
+           extract(epoch FROM c.keep_versions)::double precision,
+           extract(epoch FROM c.keep_answers)::double precision
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -162,8 +164,8 @@ DECLARE
 BEGIN
     RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
-                 _space.space_id, _collection.description, _collection.keep_versions,
-                 _collection.keep_answers)::rag.collection_info;
+                 _space.space_id, _collection.description, extract(epoch FROM _collection.keep_versions),
+                 extract(epoch FROM _collection.keep_answers))::rag.collection_info;
 END
 $$;
 

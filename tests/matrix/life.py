@@ -211,6 +211,12 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> int:
         metadata[chunk_id] = about
         vectors[chunk_id] = np.array(vector[1:-1].split(","), np.float64)
     assert len(metadata) > 50
+    measured = db.execute(
+        """SELECT similarity_mean, 0.133 / similarity_spread FROM rag.list_spaces(%s)
+           WHERE state = 'active' AND similarity_spread IS NOT NULL""",
+        [name],
+    ).fetchone()
+    mean, factor = measured or (0.0, 1.0)
     compared = 0
     for query, wanted in itertools.product(QUERIES, FILTERS):
         words = Counter(
@@ -229,10 +235,11 @@ def compare(db: Connection, name: str, embedder: HashEmbedder) -> int:
             i: float(v @ asked / (np.linalg.norm(v) * np.linalg.norm(asked)))
             for i, v in vectors.items() if i in kept
         }  # fmt: skip
+        alike = {i: (cosine - mean) * factor for i, cosine in cosines.items()}
         search = partial(_found, db, name, query, str(embedder.embed_query(query).tolist()), wanted)
         compared += _same(search("keyword"), dict(keyword))
         compared += _same(search("vector"), cosines)
-        weighted = fusion_oracle.weighted(cosines, dict(keyword), 0.7)
+        weighted = fusion_oracle.weighted(alike, dict(keyword), 0.7)
         compared += _same(search("weighted"), dict(weighted))
     return compared
 

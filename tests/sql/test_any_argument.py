@@ -96,6 +96,7 @@ WORKS = {
     "answers": "'{fish}'",
     "adjust_p_values.p_values": "'{0.5}'",
     "score_answers.judge_function": "'rag.token_f1'",
+    "audit_table.table_name": "'rag.chunks'",
     "auto_weight.cosine_lead": "0.1",
     "auto_weight.keyword_lead": "0.2",
     "block_provider.seconds": "1",

@@ -288,6 +288,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "start_eval_run": ("rag.start_eval_run('faq', 'own')",),
     "put_eval_results": ("""rag.put_eval_results(1, '[{"query_id": "q1"}]')""",),
     "finish_eval_run": ("rag.finish_eval_run(1)",),
+    "_reported_results": ("rag._reported_results(1, 10)",),
     "list_eval_runs": ("rag.list_eval_runs('faq')",),
     "set_eval_baseline": ("rag.set_eval_baseline(1)",),
     "drop_eval_run": ("rag.drop_eval_run(1)",),
