@@ -175,7 +175,10 @@ def test_the_budget_of_the_provider_is_kept(rag: Rag, connection: Connection) ->
     docs = small(rag)
     docs.add({"uri": "a", "content": LETTER})
     docs.set_extraction(FIELDS, wait=False)
-    connection.execute("SELECT rag.set_budget('scripted', spend_cap => 1e-9, token_price => 1)")
+    connection.execute(  # in total: a day may end meanwhile
+        """SELECT rag.set_budget('scripted', spend_cap => 1e-9, spend_period => 'total',
+                                 token_price => 1)"""
+    )
     connection.execute("SELECT rag.take_budget('scripted', 1, 1000)")
     llm = reading()
     work(rag, llm)
