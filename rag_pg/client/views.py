@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from rag_pg.db import Database
 from rag_pg.types import ExposedView
@@ -14,15 +14,18 @@ TIMEOUT = timedelta(seconds=5)
 log = logging.getLogger(__name__)
 
 
+class HasDatabase(Protocol):
+    """What the methods here need of a `Rag`."""
+
+    @property
+    def database(self) -> Database: ...
+
+
 class Views:
     """The methods of `Rag` about exposed views."""
 
-    @property
-    def database(self) -> Database:
-        raise NotImplementedError
-
     def expose_view(
-        self,
+        self: HasDatabase,
         view: str,
         description: str | None = None,
         *,
@@ -61,12 +64,12 @@ class Views:
             log.warning("view %s: %s", found, warning)
         return found
 
-    def list_views(self) -> list[ExposedView]:
+    def list_views(self: HasDatabase) -> list[ExposedView]:
         """Return the exposed views that this caller may read, by name."""
         return self.database.list_views()
 
     def query_view(
-        self,
+        self: HasDatabase,
         name: str,
         *,
         columns: Sequence[str] | None = None,
@@ -99,6 +102,6 @@ class Views:
             limit=limit,
         )
 
-    def hide_view(self, name: str) -> bool:
+    def hide_view(self: HasDatabase, name: str) -> bool:
         """Let no more questions be put to a view. False when there was none of that name."""
         return self.database.hide_view(name)
