@@ -164,7 +164,8 @@ DECLARE
 BEGIN
     RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
-                 _space.space_id, _collection.description, extract(epoch FROM _collection.keep_versions),
+                 _space.space_id, _collection.description,
+                 extract(epoch FROM _collection.keep_versions),
                  extract(epoch FROM _collection.keep_answers))::rag.collection_info;
 END
 $$;
