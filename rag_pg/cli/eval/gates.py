@@ -1,4 +1,4 @@
-"""`rag-pg eval gate`, `set-gate`, `embed`, `report`: what must not get worse, and how it went."""
+"""`rag-pg eval set-gate` and `gate`: what must not get worse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import typer
 
 from rag_pg.cli.console import count_of
+from rag_pg.cli.eval.arguments import Chosen, SetName, figure
 from rag_pg.cli.options import (
     Dsn,
     Json,
@@ -18,17 +19,12 @@ from rag_pg.cli.options import (
     open_collection,
     parsed_object,
     print_json,
-    write_result,
 )
 from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.types import GateResult
-
-Chosen = Annotated[str, typer.Argument(help="Which collection.")]
-SetName = Annotated[str, typer.Argument(metavar="SET", help="Which set of questions.")]
-RunId = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run, see eval runs.")]
 
 
 def set_gate(
@@ -51,19 +47,6 @@ def set_gate(
             return
         target.set_gate(set_name, metric=metric, epsilon=epsilon, k=k, **given)
     write_message(f"{metric}@{k} of set {set_name} in {collection} may fall by {epsilon:g}")
-
-
-def embed(
-    set_name: SetName,
-    collection: Chosen,
-    space: Annotated[int | None, typer.Option(help="By the model of this space.")] = None,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """Keep the vectors of a set's questions, so that SQL alone can run it."""
-    with open_client(dsn) as rag:
-        count = open_collection(rag, collection).embed_eval_queries(set_name, space_id=space)
-    write_result(count_of(count, "question"), json_, set=set_name, questions=count)
 
 
 def gate(
@@ -100,11 +83,11 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
         Column("run"),
         Column("category", lambda name: name or "all"),
         Column("metric"),
-        Column("base", _figure),
-        Column("now", _figure),
+        Column("base", figure),
+        Column("now", figure),
         Column("change", lambda value: f"{value:+.3f}"),
-        Column("p", _figure),
-        Column("shows", _figure),
+        Column("p", figure),
+        Column("shows", figure),
         Column(""),
     ]
     write_table(
@@ -121,10 +104,6 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
             failed(f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}")
         elif one.queries < 6:
             note(f"{count_of(one.queries, 'question')} of {one.category or 'all'}: too few to fail")
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
 
 
 def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResult]]) -> None:
@@ -148,29 +127,3 @@ def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResul
 def _printable(text: str) -> str:
     """Without the control characters that XML cannot hold."""
     return "".join(c for c in text if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff"))
-
-
-def report(
-    run_a: RunId,
-    run_b: Annotated[
-        int | None, typer.Argument(metavar="[RUN]", help="Another run of the same set.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write one file that works offline.")] = None,
-    k: Annotated[int, typer.Option("-k", help="Of how many hits the metrics are.")] = 10,
-    dsn: Dsn = None,
-) -> None:
-    """A run, or two beside each other, as tables; or as one HTML file with plots."""
-    with open_client(dsn) as rag:
-        made = rag.eval_report([run_a] if run_b is None else [run_a, run_b], k=k)
-    if html is not None:
-        html.write_text(made.html(), encoding="utf-8")
-        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
-        return
-    columns = [Column("category", lambda name: name or "all"), Column("metric")]
-    columns += [Column(f"run {run.run_id}", _figure) for run in made.runs]
-    write_table(columns, made.metric_rows())
-    write_table(
-        [Column("question"), *(Column(f"run {run.run_id}", _figure) for run in made.runs),
-         Column("text")],
-        [(q.query_id, *q.values, " ".join(q.question.split())[:40]) for q in made.worst(10)],
-    )  # fmt: skip

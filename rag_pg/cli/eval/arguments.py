@@ -1,0 +1,17 @@
+"""What the commands of `rag-pg eval` take, and how they show a figure."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+SetName = Annotated[str, typer.Argument(metavar="SET", help="Which set of questions.")]
+Chosen = Annotated[str, typer.Argument(help="Which collection.")]
+RunId = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run, see eval runs.")]
+K = Annotated[int, typer.Option("-k", help="Of how many hits the metrics are.")]
+
+
+def figure(value: float | None) -> str:
+    """Return a figure with three decimals; nothing for None."""
+    return "" if value is None else f"{value:.3f}"

@@ -1,0 +1,132 @@
+"""`rag-pg eval compare` and `report`: what two runs differ by."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rag_pg.cli.console import count_of
+from rag_pg.cli.eval.arguments import K, RunId, figure
+from rag_pg.cli.options import Dsn, Json, open_client, print_json
+from rag_pg.cli.terminal import (
+    Column,
+    is_terminal,
+    note,
+    width,
+    write,
+    write_message,
+    write_table,
+)
+
+if TYPE_CHECKING:
+    from rag_pg.types import RunComparison
+
+METRICS = "ndcg,recall,mrr"
+
+
+def compare(
+    run_a: RunId,
+    run_b: RunId,
+    metrics: Annotated[str, typer.Option(help="Names, parted by commas.")] = METRICS,
+    k: K = 10,
+    correction: Annotated[str, typer.Option(help="holm, bonferroni or none.")] = "holm",
+    permutations: Annotated[int, typer.Option(help="Random signs that are tried.")] = 10_000,
+    seed: Annotated[int, typer.Option(help="The same one gives the same result.")] = 0,
+    queries: Annotated[
+        int, typer.Option(help="Show so many questions that lost and won most.")
+    ] = 0,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """What the second run gains on the first, and whether that may be chance."""
+    from rag_pg.evaluation import find_run
+
+    names = [name.strip() for name in metrics.split(",") if name.strip()]
+    with open_client(dsn) as rag:
+        rows = rag.compare_runs(
+            run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
+            correction=correction,
+        )  # fmt: skip
+        a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
+        changed = rag.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
+    if a.corpus_fingerprint != b.corpus_fingerprint:
+        note("the runs are of different documents: run the set again on the same corpus")
+    if a.set_fingerprint != b.set_fingerprint:
+        note("questions or judgements were changed between the runs")
+    if json_:
+        for row in rows:
+            print_json({"run_a": run_a, "run_b": run_b, "k": k, **asdict(row)})
+    else:
+        _print_comparison(rows)
+    lost = [one for one in changed if one.difference < 0][:queries]
+    won = [one for one in reversed(changed) if one.difference > 0][:queries]
+    for one in [*lost, *won]:
+        if json_:
+            print_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
+        else:
+            line = f"{one.difference:+.3f}  {one.query_id}  {one.question or ''}"
+            seen = is_terminal(sys.stdout) and len(line) > width()
+            write(line[: width() - 1] + "…" if seen else line)
+
+
+def _print_comparison(rows: Sequence[RunComparison]) -> None:
+    if not rows:
+        write_message("no question has these metrics in both runs")
+        return
+    columns = [
+        Column("category", lambda name: name or "all"),
+        Column("metric"),
+        Column("a", figure),
+        Column("b", figure),
+        Column("b - a", lambda value: f"{value:+.3f}"),
+        Column("95 %"),
+        Column("p", lambda value: f"{value:.3f}"),
+        Column("+/=/-"),
+        Column("shows", figure),
+    ]
+    write_table(
+        columns,
+        [
+            (r.category, r.metric, r.value_a, r.value_b, r.difference,
+             f"{r.low:+.3f} {r.high:+.3f}", r.adjusted_p_value, f"{r.wins}/{r.ties}/{r.losses}",
+             r.detectable)
+            for r in rows
+        ],
+    )  # fmt: skip
+    largest = max(rows, key=lambda r: r.queries)
+    if largest.detectable:
+        write_message(
+            f"{count_of(largest.queries, 'question')} cannot show a difference below"
+            f" {largest.detectable:.3f} of {largest.metric} (80 % power, p < 0.05)"
+        )
+
+
+def report(
+    run_a: RunId,
+    run_b: Annotated[
+        int | None, typer.Argument(metavar="[RUN]", help="Another run of the same set.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one file that works offline.")] = None,
+    k: K = 10,
+    dsn: Dsn = None,
+) -> None:
+    """A run, or two beside each other, as tables; or as one HTML file with plots."""
+    with open_client(dsn) as rag:
+        made = rag.eval_report([run_a] if run_b is None else [run_a, run_b], k=k)
+    if html is not None:
+        html.write_text(made.html(), encoding="utf-8")
+        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
+        return
+    columns = [Column("category", lambda name: name or "all"), Column("metric")]
+    columns += [Column(f"run {run.run_id}", figure) for run in made.runs]
+    write_table(columns, made.metric_rows())
+    write_table(
+        [Column("question"), *(Column(f"run {run.run_id}", figure) for run in made.runs),
+         Column("text")],
+        [(q.query_id, *q.values, " ".join(q.question.split())[:40]) for q in made.worst(10)],
+    )  # fmt: skip

@@ -1,0 +1,228 @@
+"""`rag-pg eval run`, `show`, `runs`, `judge`: runs of a set, and how good they were."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rag_pg.cli.console import count_of
+from rag_pg.cli.eval.arguments import Chosen, K, RunId, SetName
+from rag_pg.cli.options import (
+    Dsn,
+    Filter,
+    Json,
+    Rerank,
+    Rewrites,
+    open_client,
+    open_collection,
+    parsed_filter,
+    print_json,
+    write_result,
+)
+from rag_pg.cli.terminal import Column, failed, is_terminal, note, write_message, write_table
+from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.client import AskOptions
+    from rag_pg.types import EvalMetric, EvalRun
+
+MODES = {"hybrid": {}, "keyword": {"vector_weight": 0.0}, "vector": {"keyword_weight": 0.0}}
+
+
+def run(
+    set_name: SetName,
+    collection: Chosen,
+    kind: Annotated[str, typer.Option(help="search, or ask (answers).")] = "search",
+    name: Annotated[str, typer.Option(help="A label for the run.")] = "",
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Hits of a question.")] = 10,
+    mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    fusion: Annotated[str | None, typer.Option(help="auto, weighted or rrf.")] = None,
+    filter: Filter = None,
+    rewrite: Rewrites = None,
+    rerank: Rerank = None,
+    strategy: Annotated[str | None, typer.Option(help="Of ask; see rag-pg ask.")] = None,
+    llm: Annotated[str | None, typer.Option(help="Of ask; see rag-pg ask.")] = None,
+    at_once: Annotated[int, typer.Option(help="Questions side by side, 1 to 64.")] = 1,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Others are compared with this run.")
+    ] = False,
+    keep_vectors: Annotated[
+        bool,
+        typer.Option("--keep-vectors", help="So that rag.evaluate_search needs no model."),
+    ] = False,
+    k: K = 10,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Ask a collection the questions of a set, and measure what it gives."""
+    if mode not in MODES:
+        raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
+    if kind != "ask" and (strategy is not None or llm is not None):
+        raise InvalidInput("--strategy and --llm are for --kind ask")
+    options: AskOptions = {"limit": limit, **MODES[mode]}  # type: ignore[typeddict-item]
+    given = {
+        "filter": parsed_filter(filter),
+        "fusion": fusion,
+        "rewrite": rewrite,
+        "rerank": rerank,
+        "strategy": strategy,
+        "llm": llm,
+    }
+    options.update({key: one for key, one in given.items() if one is not None})  # type: ignore[typeddict-item]
+    with open_client(dsn) as rag:
+        target = open_collection(rag, collection)
+        if keep_vectors:
+            target.embed_eval_queries(set_name)
+        with show_progress() as progress:
+            done = target.evaluate(
+                set_name, kind=kind, name=name, at_once=at_once, progress=progress, **options
+            )
+        if baseline:
+            rag.set_eval_baseline(done.run_id)
+        metrics = rag.eval_metrics(done.run_id, k=k)
+    _print_run(done, metrics, k, json_)
+
+
+@contextmanager
+def show_progress() -> Iterator[Callable[[int, int], None]]:
+    """Tell on a terminal how many questions were asked."""
+    if not is_terminal(sys.stderr):
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("questions", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def show(
+    run_id: RunId,
+    k: K = 10,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the run.")] = False,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Others are compared with this run.")
+    ] = False,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """The metrics of a run, for all questions and by category."""
+    from rag_pg.evaluation import find_run
+
+    with open_client(dsn) as rag:
+        found = find_run(rag.database, run_id)
+        if drop:
+            rag.drop_eval_run(run_id)
+            write_message(f"run {run_id} is gone")
+            return
+        if baseline:
+            rag.set_eval_baseline(run_id)
+        metrics = rag.eval_metrics(run_id, k=k)
+    _print_run(found, metrics, k, json_)
+
+
+def _print_run(done: EvalRun, metrics: Sequence[EvalMetric], k: int, as_json: bool) -> None:
+    if as_json:
+        for one in metrics:
+            print_json({"run_id": done.run_id, "k": k, **asdict(one)})
+        return
+    label = f" ({done.name})" if done.name else ""
+    write_message(
+        f"run {done.run_id}{label}: {done.kind} of set {done.eval_set} in {done.collection},"
+        f" {count_of(done.queries, 'question')}, k = {k}"
+    )
+    for remark in done.notes:
+        note(remark)
+    columns = [
+        Column("category", lambda name: name or "all"),
+        Column("metric"),
+        Column("value", _number),
+        Column("low", _number),
+        Column("high", _number),
+        Column("questions"),
+        Column("", optional=True),
+    ]
+    write_table(
+        columns,
+        [
+            (m.category, m.metric, m.value, m.low, m.high, m.queries,
+             "advisory" if m.advisory else None)
+            for m in metrics
+        ],
+    )  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4f}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def runs(
+    set_name: Annotated[str | None, typer.Argument(metavar="SET", help="Only of this set.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many.")] = 20,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """The latest runs."""
+    with open_client(dsn) as rag:
+        found = rag.eval_runs(set_name, limit=limit)
+    if json_:
+        for one in found:
+            print_json(one)
+        return
+    columns = [Column(name) for name in ("run", "set", "collection", "kind", "questions")]
+    columns += [
+        Column("errors", optional=True),
+        Column("began", lambda when: f"{when:%Y-%m-%d %H:%M}"),
+        Column("name"),
+    ]
+    rows = []
+    for r in found:
+        label = " ".join(filter(None, (r.name, "(baseline)" if r.baseline else "",
+                                       "" if r.finished_at else "(not finished)")))  # fmt: skip
+        rows.append(
+            (r.run_id, r.eval_set, r.collection, r.kind, r.queries, r.errors or None, r.started_at,
+             label)
+        )  # fmt: skip
+    write_table(columns, rows)
+
+
+def judge(
+    run_id: RunId,
+    judges: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="JUDGE…",
+            help="faithfulness, answer_relevance, context_relevance, correctness,"
+            " module:function or sql:schema.function.",
+        ),
+    ],
+    llm: Annotated[str | None, typer.Option(help="The judging model.")] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Have judges score the results of a run; advisory until they are compared with people."""
+    with open_client(dsn) as rag:
+        for name in judges:
+            report = rag.judge_run(run_id, name, llm=llm)
+            tokens = report.usage.prompt_tokens + report.usage.answer_tokens
+            for failure in report.failures[:10]:
+                failed(failure)
+            failures = len(report.failures)
+            write_result(
+                f"{report.judge} (version {report.judge_version}):"
+                f" {count_of(report.scored, 'result')} scored, {failures} failed, {tokens} tokens",
+                json_,
+                judge=report.judge,
+                judge_version=report.judge_version,
+                scored=report.scored,
+                failures=failures,
+                tokens=tokens,
+            )
