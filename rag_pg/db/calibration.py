@@ -38,8 +38,8 @@ class Calibrations(Statements):
             float(row["lower_bound"])
             for row in self._dicts(
                 """SELECT i.lower_bound
-                   FROM pg_catalog.unnest(%(successes)s::pg_catalog.int8[],
-                                          %(trials)s::pg_catalog.int8[])
+                   FROM ROWS FROM (pg_catalog.unnest(%(successes)s::pg_catalog.int8[]),
+                                   pg_catalog.unnest(%(trials)s::pg_catalog.int8[]))
                        WITH ORDINALITY AS s (successes, trials, n)
                    CROSS JOIN LATERAL rag.clopper_pearson(s.successes, s.trials) AS i
                    ORDER BY s.n""",
