@@ -124,7 +124,8 @@ def search_result(hits: Hits, *, cosine: bool) -> tuple[Result, Sequence[str]]:
 
 
 def answer_result(answer: Answer) -> tuple[Result, Sequence[str]]:
-    """What a run records of an answer: its hits are those of its searches, in order."""
+    """What a run records of an answer: its hits are those of its searches, in order; the confidence
+    is the probability that it is right."""
     hits: dict[int, Mapping[str, Any]] = {}
     for step in answer.steps:
         for hit in step.detail.get("hits", ()) if step.kind == "search" else ():
@@ -132,6 +133,7 @@ def answer_result(answer: Answer) -> tuple[Result, Sequence[str]]:
     return {
         "hits": list(hits.values()),
         **_support(answer),
+        "confidence": answer.support,
         "answer": answer.text,
         "answered": answer.found,
         "seconds": answer.seconds,

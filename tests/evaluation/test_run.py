@@ -64,6 +64,16 @@ def test_answers_are_measured_too(rag: Rag, docs: Collection) -> None:
     assert found["context_recall"].value == 1
 
 
+def test_the_support_of_answers_is_their_confidence(rag: Rag, docs: Collection) -> None:
+    def strategy(question: str, context: Any) -> Answer:
+        return Answer(text="cold river", found=True, support=0.2 if "gold" in question else 0.9)
+
+    run = docs.evaluate("set", kind="ask", strategy=strategy)
+    found = figures(rag, run.run_id)
+    assert (found["auroc"].value, found["auroc"].queries) == (1, 3)
+    assert found["aurc"].queries == 3 and found["aurc"].value > 0
+
+
 def test_citations_count_as_they_are_proven(rag: Rag) -> None:
     from rag_pg.evaluation import answer_result
 
