@@ -39,40 +39,65 @@ before, after: the characters beside it, 12 are enough. Scripts without spaces b
 such places but in numbers.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._skeleton_blocks(original text)
-RETURNS text[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN ARRAY(
-    SELECT rag._quote_skeleton(substr(original, b.first, 1000))
-    FROM generate_series(1, length(original), 1000) AS b (first)
-    ORDER BY b.first
-);
+CREATE OR REPLACE FUNCTION rag._skeleton_blocks(
+    original text, OUT skeletons text[], OUT starts integer[])
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    block_bytes CONSTANT integer := 1000;
+    _bytes CONSTANT bytea := convert_to(original, 'UTF8');  -- a character is found by counting
+    _size CONSTANT integer := octet_length(_bytes);
+    _first integer := 0;
+    _next integer;
+    _block text;
+    _start integer := 0;
+BEGIN
+    skeletons := '{}';
+    starts := '{0}';
+    WHILE _first < _size LOOP
+        _next := least(_first + block_bytes, _size);
+        WHILE _next < _size AND get_byte(_bytes, _next) & 192 = 128 LOOP  -- inside a character
+            _next := _next + 1;
+        END LOOP;
+        _block := convert_from(substr(_bytes, _first + 1, _next - _first), 'UTF8');
+        _start := _start + length(_block);
+        skeletons := array_append(skeletons, rag._quote_skeleton(_block));
+        starts := array_append(starts, _start);
+        _first := _next;
+    END LOOP;
+END
+$$;
 
 COMMENT ON FUNCTION rag._skeleton_blocks(text) IS
-$$The skeletons of a text's blocks of 1,000 characters, in order.$$;
+$$A text in blocks of about 1,000 bytes: the skeleton of each, in order, and the offset, from 0, of
+the character that each begins with; the last one is the length of the text.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._skeleton_offset(
-    original text, blocks text[], skeleton_offset integer)
+    original text, skeletons text[], starts integer[], skeleton_offset integer)
 RETURNS integer
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _left integer := skeleton_offset;
-    _start integer := 0;
+    _number integer := 1;
+    _skeleton text;
+    _start integer;
     _first integer;
     _size integer;
     _half integer;
     _count integer;
     _block text;
 BEGIN
-    FOREACH _block IN ARRAY blocks LOOP
-        EXIT WHEN length(_block) > _left;
-        _left := _left - length(_block);
-        _start := _start + 1000;
+    FOREACH _skeleton IN ARRAY skeletons LOOP
+        EXIT WHEN length(_skeleton) > _left;
+        _left := _left - length(_skeleton);
+        _number := _number + 1;
     END LOOP;
-    _size := 1000;
+    _start := starts[_number];
+    _size := starts[_number + 1] - _start;
     _block := substr(original, _start + 1, _size);
     _first := _start;
     WHILE _size > 1 LOOP
@@ -90,9 +115,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._skeleton_offset(text, text[], integer) IS
-$$The offset, from 0, of the character of a text that stands at an offset of its skeleton. blocks:
-rag._skeleton_blocks of the text.$$;
+COMMENT ON FUNCTION rag._skeleton_offset(text, text[], integer[], integer) IS
+$$The offset, from 0, of the character of a text that stands at an offset of its skeleton.
+skeletons, starts: rag._skeleton_blocks of the text.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._same_start(one text, other text)
@@ -191,7 +216,7 @@ DECLARE
     _original CONSTANT text := original || '';  -- taken out of its storage once
     _quote text;
     _quoted text;
-    _blocks text[];
+    _blocks record;
     _skeleton text;
     _slice text;
     _form text;
@@ -235,14 +260,15 @@ BEGIN
         RETURN;
     END IF;
     _blocks := rag._skeleton_blocks(_original);
-    _skeleton := array_to_string(_blocks, '');
+    _skeleton := array_to_string(_blocks.skeletons, '');
     _from := 0;
     FOR _try IN 1..4 LOOP
         _at := strpos(substr(_skeleton, _from + 1), _quoted);
         EXIT WHEN _at = 0;
         _at := _from + _at - 1;
-        start := rag._skeleton_offset(_original, _blocks, _at);
-        stop := rag._skeleton_offset(_original, _blocks, _at + length(_quoted) - 1) + 1;
+        start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _at);
+        stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,
+            _at + length(_quoted) - 1) + 1;
         _slice := substr(_original, start + 1, stop - start);
         _form := coalesce(_form, rag._quote_form(_quote));
         _other := rag._quote_form(_slice);
@@ -265,8 +291,9 @@ BEGIN
     similarity := _run.run_length::double precision / length(_quoted);
     IF similarity >= 0.85 AND _run.run_length > 0 THEN
         status := 'partial';
-        start := rag._skeleton_offset(_original, _blocks, _run.run_start);
-        stop := rag._skeleton_offset(_original, _blocks, _run.run_start + _run.run_length - 1) + 1;
+        start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _run.run_start);
+        stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,
+            _run.run_start + _run.run_length - 1) + 1;
     END IF;
 END
 $$;

@@ -59,6 +59,7 @@ DECLARE
     _before rag.documents;
     _given jsonb;
     _version integer := 1;
+    _since timestamptz;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
@@ -124,16 +125,17 @@ BEGIN
         PERFORM rag._delete_originals(_collection_id, ARRAY[saved_id]);
     END IF;
     _version := _before.version + text_changed::integer;
-    IF text_changed AND into_collection.keep_versions > interval '0' THEN
-        PERFORM rag._keep_version(_before, by_deletion => false);
-    END IF;
+    _since := CASE WHEN NOT text_changed THEN _before.text_since
+        WHEN into_collection.keep_versions > interval '0'
+        THEN rag._keep_version(_before, by_deletion => false)
+        ELSE clock_timestamp() END;
     UPDATE rag.documents AS d
     SET title = _title, content = document_content, media_type = _media_type, language = _language,
         metadata = _metadata, content_hash = _hash, updated_at = now(),
         given_metadata = CASE WHEN _before.enriched <> '{}' THEN _given END,
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
             ELSE d.indexed_version END,
-        text_since = CASE WHEN text_changed THEN clock_timestamp() ELSE d.text_since END
+        text_since = _since
     WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
         UPDATE rag.chunks AS c

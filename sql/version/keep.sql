@@ -1,25 +1,30 @@
 -- Earlier versions of documents: kept when a text is replaced or deleted, for as long as is said.
 
 CREATE OR REPLACE FUNCTION rag._keep_version(document rag.documents, by_deletion boolean)
-RETURNS void
+RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET row_security TO on
 AS $$
+DECLARE
+    -- A clock that was set back makes no version that ends before it begins.
+    _moment CONSTANT timestamptz := greatest(clock_timestamp(), document.text_since);
 BEGIN
     INSERT INTO rag.document_versions (collection_id, document_id, version, uri, title, content,
-        media_type, language, metadata, tenant, created_at, updated_at, valid_from, deleted)
+        media_type, language, metadata, tenant, created_at, updated_at, valid_from, valid_until,
+        deleted)
     VALUES (document.collection_id, document.document_id, document.version, document.uri,
         document.title, document.content, document.media_type, document.language,
         document.metadata, document.tenant, document.created_at, document.updated_at,
-        document.text_since, by_deletion)
+        document.text_since, _moment, by_deletion)
     ON CONFLICT ON CONSTRAINT document_versions_pkey DO NOTHING;
+    RETURN _moment;
 END
 $$;
 
 COMMENT ON FUNCTION rag._keep_version(rag.documents, boolean) IS
 $$Keep the text of a document. Called by whoever replaces or deletes it, before it does, where the
-collection keeps versions.$$;
+collection keeps versions. Returns the moment at which it ends: the next one begins there.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._first_version(of_collection integer, of_document uuid)

@@ -104,6 +104,17 @@ def test_offsets_of_a_normalised_quote_are_those_of_the_source(
         assert inner in places
 
 
+def test_a_place_far_into_a_long_text_of_any_script_is_led_back(connection: Connection) -> None:
+    words = ["Straße", "Привет", "ação", "中文", "🙂🙂", "plain", "naïve", "日本"]
+    source = " ".join(f"{words[n % 8] * (1 + n % 3)}{n}" for n in range(900))
+    assert len(source.encode()) > 10_000
+    for first in range(0, 890, 89):
+        place = source.index(f"{first} ")
+        wanted = source[place + len(f"{first} ") : place + 60].rsplit(" ", 1)[0]
+        status, start, stop, _ = locate(connection, source, wanted.replace(" ", "\n "))
+        assert status == "normalised" and source[start:stop] == wanted
+
+
 @pytest.mark.parametrize(
     "quote",
     [

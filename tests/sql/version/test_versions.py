@@ -6,12 +6,13 @@ import difflib
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_pg import NotFound, Rag
@@ -73,6 +74,42 @@ def test_a_document_says_at_each_moment_what_it_said_then(docs: Connection) -> N
         (2, "deleted", 11),
         (1, "replaced", 10),
     ]
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.sampled_from(["put", "put again", "delete"]), max_size=8))
+def test_a_version_begins_where_the_one_before_it_ends(docs: Connection, steps: list[str]) -> None:
+    docs.execute("DELETE FROM rag.document_versions")
+    docs.execute("SELECT rag.delete_document('c', 'b')")
+    for number, step in enumerate(["put", *steps]):
+        if step == "delete":
+            docs.execute("SELECT rag.delete_document('c', 'b')")
+        else:
+            put(docs, "b", f"text {number}")
+    rows = docs.execute(
+        """SELECT v.version, v.state, v.valid_from, v.valid_until, a.version
+           FROM rag.list_versions('c', 'b') AS v
+           LEFT JOIN LATERAL rag.document_at('c', 'b', v.valid_until) AS a ON true
+           ORDER BY v.version"""
+    ).fetchall()
+    for (_, state, start, stop, then), (version, _, following, until, _) in pairwise(rows):
+        assert start <= stop
+        assert state == "deleted" or stop == following
+        assert state == "deleted" or then >= version
+        assert state == "deleted" or then == version or until == following
+
+
+def test_a_clock_that_was_set_back_makes_no_version_that_ends_before_it_begins(
+    docs: Connection,
+) -> None:
+    put(docs, "a", "one")
+    docs.execute("UPDATE rag.documents SET text_since = clock_timestamp() + '1h'::interval")
+    put(docs, "a", "two")
+    docs.execute("SELECT rag.delete_document('c', 'a')")
+    rows = docs.execute(
+        "SELECT valid_from, valid_until FROM rag.list_versions('c', 'a') ORDER BY version"
+    ).fetchall()
+    assert len({moment for row in rows for moment in row}) == 1
 
 
 def test_an_equal_text_or_other_metadata_is_no_version(docs: Connection) -> None:
