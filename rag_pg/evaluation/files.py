@@ -17,6 +17,7 @@ from psycopg.types.json import Jsonb
 
 from rag_pg.db import Database, checked_json
 from rag_pg.errors import InvalidInput
+from rag_pg.text import separated_rows
 from rag_pg.types import EvalImport, EvalQuery, Rejected
 
 BATCH = 500
@@ -160,31 +161,32 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
     """Rows of one id are one question: each brings a judgement."""
     judged = _read_qrels(qrels, read) if qrels else {}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-            heads = [str(head) for head in rows.fieldnames or ()]
-            names = {_OTHER_NAMES.get(head, head): head for head in heads}
-            unknown = names.keys() - set(FIELDS)
-            if unknown or "question" not in names:
-                raise InvalidInput(
-                    f"{path.name} has the columns {', '.join(names)}; it needs question, and may"
-                    f" have {', '.join(FIELDS)}"
+        text = path.read_bytes().decode("utf-8-sig")
+        separator = "\t" if path.suffix.lower() == ".tsv" else ","
+        rows = separated_rows(text, "excel", delimiter=separator)
+        heads = next(rows, (0, []))[1]
+        names = [_OTHER_NAMES.get(head, head) for head in heads]
+        if set(names) - set(FIELDS) or "question" not in names:
+            raise InvalidInput(
+                f"{path.name} has the columns {', '.join(names)}; it needs question, and may"
+                f" have {', '.join(FIELDS)}"
+            )
+        for number, row in rows:
+            if not row:
+                continue
+            try:
+                entry = _entry_of_cells(
+                    {key: cell for key, cell in zip(names, row, strict=False) if cell}
                 )
-            for row in rows:
-                cells = {key: row[name] for key, name in names.items() if row[name]}
-                try:
-                    entry = _entry_of_cells(cells)
-                except ValueError as exc:
-                    read.reject(path.name, rows.line_num, str(exc))
-                    continue
-                known = read.entries.get(entry.get("id", ""))
-                if known is not None and known[0]["question"] == entry["question"]:
-                    known[0].setdefault("relevant", []).extend(entry.get("relevant", []))
-                    continue
-                found = judged.pop(entry.get("id", ""), None)
-                read.add(
-                    entry | ({"relevant": found[0]} if found else {}), path.name, rows.line_num
-                )
+            except ValueError as exc:
+                read.reject(path.name, number, str(exc))
+                continue
+            known = read.entries.get(entry.get("id", ""))
+            if known is not None and known[0]["question"] == entry["question"]:
+                known[0].setdefault("relevant", []).extend(entry.get("relevant", []))
+                continue
+            found = judged.pop(entry.get("id", ""), None)
+            read.add(entry | ({"relevant": found[0]} if found else {}), path.name, number)
     except (OSError, UnicodeDecodeError, csv.Error) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     _report_unasked(judged, qrels, read)

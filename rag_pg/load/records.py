@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rag_pg.errors import InvalidInput
-from rag_pg.text import clean_text
+from rag_pg.text import clean_text, separated_rows
 from rag_pg.types import Loaded
 
 _SNIFFED = 20_000  # characters in which the separator of a table is looked for
@@ -59,23 +58,28 @@ def table_documents(text: str, suffix: str, keys: Mapping[str, str]) -> Iterator
 
     Raises: InvalidInput (it cannot be read as a table, or lacks the columns).
     """
-    table = csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix), strict=True)
-    names = next(table, [])
+    table = separated_rows(text, _dialect(text, suffix), strict=True)
+    try:
+        names = next(table, (0, []))[1]
+    except csv.Error as exc:
+        raise InvalidInput(f"cannot be read: {exc}; check its quotes") from exc
     _check_keys(dict.fromkeys(names), keys)
     return _rows(table, names, keys)
 
 
-def _rows(table: Any, names: list[str], keys: Mapping[str, str]) -> Iterator[Loaded | str]:
+def _rows(
+    table: Iterator[tuple[int, list[str]]], names: list[str], keys: Mapping[str, str]
+) -> Iterator[Loaded | str]:
     try:
-        for row in table:
-            location = f"line {table.line_num}"
+        for number, row in table:
+            location = f"line {number}"
             if len(row) > len(names):
                 yield f"{location} has {len(row)} fields for {len(names)} columns; mend it"
             elif row:
                 record = {name: cell for name, cell in zip(names, row, strict=False) if cell}
                 yield _document(location, _renamed(record, keys))
     except csv.Error as exc:
-        yield f"line {table.line_num} is no row of a table: {exc}; check its quotes"
+        yield f"{exc}; check its quotes"
 
 
 def _check_keys(first: Mapping[str, Any], keys: Mapping[str, str]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 
-from rag_pg.errors import InvalidInput
 from rag_pg.load.records import _dialect
+from rag_pg.text import separated_rows
 
 
 def rows_as_list(rows: Iterable[Sequence[object]]) -> str:
@@ -45,11 +43,5 @@ def _line(value: object) -> str:
 
 
 def table_as_list(text: str, suffix: str) -> str:
-    """Return a CSV or TSV file as a list of its rows, each with the names of its columns.
-
-    Raises: InvalidInput (it cannot be read as a table).
-    """
-    try:
-        return rows_as_list(csv.reader(io.StringIO(text, newline=""), _dialect(text, suffix)))
-    except csv.Error as exc:
-        raise InvalidInput(f"is no table that can be read: {exc}; check its quotes") from exc
+    """Return a CSV or TSV file as a list of its rows, each with the names of its columns."""
+    return rows_as_list(row for _, row in separated_rows(text, _dialect(text, suffix)))

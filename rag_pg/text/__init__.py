@@ -11,6 +11,7 @@ from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown
 from rag_pg.text.near import drop_near_duplicates
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
+from rag_pg.text.separated import separated_rows
 from rag_pg.text.tokens import (
     FUNCTION_WORDS,
     content_words,
@@ -45,6 +46,7 @@ __all__ = [
     "plain",
     "plain_heading",
     "same_word",
+    "separated_rows",
     "split_sentences",
     "words",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import sys
 import zipfile
@@ -20,6 +21,7 @@ from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.ingest.add import as_document
 from rag_pg.load.files import load_documents, load_file, read_documents
 from rag_pg.load.formats import CODE, SUPPORTED
+from rag_pg.text import separated_rows
 from rag_pg.types import Loaded, LoadFailure, Skipped
 
 
@@ -234,9 +236,28 @@ def test_rows_say_their_columns_names(name: str, text: str, content: str) -> Non
     assert (loaded.content, loaded.media_type) == (content, "text/markdown")
 
 
-def test_a_table_that_cannot_be_read_says_so() -> None:
-    text = 'a,b\n"' + "x" * 200_000 + '",1\n'
-    assert "a.csv is no table that can be read: field larger" in refused("a.csv", text.encode())
+def test_a_long_cell_is_read_and_the_limit_of_the_process_is_as_before() -> None:
+    before = csv.field_size_limit()
+    long = "x" * 200_000
+    text = f'uri,content\na,"{long}"\nb,short\n'
+    assert read("a.csv", text).content == f"- uri: a; content: {long}\n- uri: b; content: short"
+    rows = separated_rows(text, "excel")
+    assert next(rows) == (1, ["uri", "content"]) and csv.field_size_limit() == before
+    assert [len(row[1]) for _, row in rows] == [200_000, 5]
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('"id,text', "a.csv cannot be read: line 1 is no row of a table: unexpected end of data"),
+        ('id,text\n1,"open\n', "a.csv, line 2 is no row of a table: unexpected end of data"),
+    ],
+)
+def test_records_of_a_table_with_an_open_quote_are_refused(text: str, message: str) -> None:
+    keys = {"id": "uri", "text": "content"}
+    (found,) = read_documents(Path("a.csv"), "a.csv", text.encode(), keys=keys)
+    assert isinstance(found, LoadFailure) and message in found.error
 
 
 # --- JSON ----------------------------------------------------------------------------------------
