@@ -42,6 +42,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of_sqlstate
 
 API_VERSION = 1
+LONGEST_MESSAGE = 1000  # characters
 PING_SECONDS = 2
 POOL_SIZE = 4
 # Settings of one transaction: a pooler's next client does not see them.
@@ -294,6 +295,8 @@ def database_errors() -> Iterator[None]:
 
 def _translated(exc: psycopg.Error) -> RagError:
     message = exc.diag.message_primary or (str(exc).strip().splitlines() or ["no message"])[0]
+    if len(message) > LONGEST_MESSAGE:  # it repeats what was given
+        message = message[:LONGEST_MESSAGE] + "…"
     hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
     if exc.sqlstate in SQLSTATES:
         return SQLSTATES[exc.sqlstate](f"{message}{hint}")

@@ -65,8 +65,9 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF step IS NULL OR subject IS NULL THEN
-        RAISE EXCEPTION 'a failure has a step and a subject, not % and %', quote_nullable(step),
+    IF step IS NULL OR length(step) > 100 OR subject IS NULL THEN
+        RAISE EXCEPTION 'a failure has a step and a subject, not % and %',
+            quote_nullable(left(step, 100)),
             coalesce(subject::text, 'NULL')
         USING ERRCODE = 'RG001', HINT = 'pass a row of rag.maintenance_steps()';
     END IF;

@@ -10,7 +10,8 @@ DECLARE
 BEGIN
     SELECT c.* INTO _found FROM rag.collections AS c WHERE c.name = wanted AND c.dropped_at IS NULL;
     IF _found.collection_id IS NULL THEN
-        RAISE EXCEPTION 'there is no collection %', coalesce(quote_literal(wanted), 'NULL')
+        RAISE EXCEPTION 'there is no collection %',
+            coalesce(quote_literal(left(wanted, 200)), 'NULL')
         USING ERRCODE = 'RG002', HINT = coalesce(
             (SELECT 'collections here: ' || string_agg(n.name, ', ' ORDER BY n.name)
              FROM (SELECT c.name FROM rag.collections AS c
@@ -49,7 +50,7 @@ DECLARE
 BEGIN
     IF coalesce(create_collection.name, '') !~ '^[^[:space:]/]{1,100}$' THEN
         RAISE EXCEPTION 'collection name % is not usable',
-            coalesce(quote_literal(create_collection.name), 'NULL')
+            coalesce(quote_literal(left(create_collection.name, 200)), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use 1 to 100 characters without spaces or slashes';
     END IF;
     IF _language IS NULL THEN

@@ -11,11 +11,13 @@ DECLARE
     _set integer := (rag._require_eval_set(set_name)).set_id;
     _count integer;
 BEGIN
-    IF put_eval_embeddings.fingerprint IS NULL OR cardinality(query_ids) IS DISTINCT FROM
+    IF coalesce(length(put_eval_embeddings.fingerprint), 1000) > 500
+        OR cardinality(query_ids) IS DISTINCT FROM
         cardinality(embeddings) OR array_ndims(query_ids) > 1 OR array_ndims(embeddings) > 1 THEN
         RAISE EXCEPTION '% ids with % embeddings of fingerprint %', cardinality(query_ids),
-            cardinality(embeddings), coalesce(put_eval_embeddings.fingerprint, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'pass a fingerprint and two arrays in parallel';
+            cardinality(embeddings), coalesce(left(put_eval_embeddings.fingerprint, 500), 'NULL')
+        USING ERRCODE = 'RG001',
+            HINT = 'pass a fingerprint of at most 500 characters and two arrays in parallel';
     END IF;
     INSERT INTO rag.eval_embeddings AS e (set_id, query_id, fingerprint, question_hash, embedding)
     SELECT DISTINCT ON (q.query_id) _set, q.query_id, put_eval_embeddings.fingerprint,

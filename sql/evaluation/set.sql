@@ -10,7 +10,8 @@ DECLARE
 BEGIN
     SELECT s.* INTO _found FROM rag.eval_sets AS s WHERE s.name = wanted;
     IF _found.set_id IS NULL THEN
-        RAISE EXCEPTION 'there is no evaluation set %', coalesce(quote_literal(wanted), 'NULL')
+        RAISE EXCEPTION 'there is no evaluation set %',
+            coalesce(quote_literal(left(wanted, 200)), 'NULL')
         USING ERRCODE = 'RG002', HINT = coalesce(
             (SELECT 'sets here: ' || string_agg(n.name, ', ' ORDER BY n.name)
              FROM (SELECT s.name FROM rag.eval_sets AS s ORDER BY s.name LIMIT 10) AS n),
@@ -89,6 +90,10 @@ BEGIN
             USING ERRCODE = 'RG001',
             HINT = 'a judgement is a uri, or an object of uri and perhaps quote, start and stop, '
                 'grade';
+        END IF;
+        IF octet_length(_entry ->> 'uri') > 2000 THEN
+            RAISE EXCEPTION 'the uri of a judgement has % bytes', octet_length(_entry ->> 'uri')
+            USING ERRCODE = 'RG001', HINT = 'no document has one of more than 2000';
         END IF;
         IF jsonb_typeof(_grade) <> 'number' OR NOT _grade::text::numeric BETWEEN -1000000
             AND 1000000 THEN
@@ -188,11 +193,16 @@ BEGIN
         RAISE EXCEPTION 'a question has no text' USING ERRCODE = 'RG001',
         HINT = 'set its field question';
     END IF;
-    IF octet_length(entry ->> 'question') > 100000 OR length(entry ->> 'id') NOT BETWEEN 1 AND 500
-    THEN
-        RAISE EXCEPTION 'a question of % bytes has an id of % characters',
-            octet_length(entry ->> 'question'), length(entry ->> 'id')
-        USING ERRCODE = 'RG001', HINT = 'use at most 100000 bytes, and 1 to 500 characters';
+    IF octet_length(entry ->> 'question') > 100000 THEN
+        RAISE EXCEPTION 'the question has % bytes', octet_length(entry ->> 'question')
+        USING ERRCODE = 'RG001', HINT = 'use at most 100000';
+    ELSIF octet_length(entry ->> 'id') NOT BETWEEN 1 AND 2000 THEN
+        RAISE EXCEPTION 'the id of the question has % bytes', octet_length(entry ->> 'id')
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 2000, or leave the id out';
+    ELSIF octet_length(entry ->> 'category') > 2000 THEN
+        RAISE EXCEPTION 'the category of the question has % bytes',
+            octet_length(entry ->> 'category')
+        USING ERRCODE = 'RG001', HINT = 'use at most 2000';
     END IF;
     _row.set_id := of_set;
     _row.question := entry ->> 'question';

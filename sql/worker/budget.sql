@@ -82,9 +82,9 @@ AS $$
 DECLARE
     _wrong text;
 BEGIN
-    IF coalesce(set_budget.provider, '') !~ '^[^[:space:]:]+$' THEN
+    IF coalesce(set_budget.provider, '') !~ '^[^[:space:]:]{1,200}$' THEN
         RAISE EXCEPTION 'provider % is not usable',
-            coalesce(quote_literal(set_budget.provider), 'NULL')
+            coalesce(quote_literal(left(set_budget.provider, 200)), 'NULL')
         USING ERRCODE = 'RG001',
             HINT = 'use the name of a model up to its first colon, e.g. gemini';
     END IF;
@@ -185,9 +185,10 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF coalesce(block_provider.provider, '') = '' THEN
-        RAISE EXCEPTION 'the provider is missing'
-        USING ERRCODE = 'RG001', HINT = 'name it, e.g. gemini';
+    IF coalesce(length(block_provider.provider), 0) NOT BETWEEN 1 AND 200 THEN
+        RAISE EXCEPTION 'the name of the provider has % characters',
+            coalesce(length(block_provider.provider), 0)
+        USING ERRCODE = 'RG001', HINT = 'use 1 to 200, e.g. gemini';
     END IF;
     IF block_provider.seconds IS NULL OR block_provider.seconds NOT BETWEEN 0 AND 86400 THEN
         RAISE EXCEPTION 'seconds % is out of range', coalesce(block_provider.seconds::text, 'NULL')

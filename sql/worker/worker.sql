@@ -19,6 +19,10 @@ BEGIN
         USING ERRCODE = 'RG001',
         HINT = 'none may be NULL, and the rates are a JSON object; collections NULL: all';
     END IF;
+    IF length(worker_name) > 500 THEN
+        RAISE EXCEPTION 'the name of a worker has % characters', length(worker_name)
+        USING ERRCODE = 'RG001', HINT = 'use at most 500';
+    END IF;
     INSERT INTO rag.workers AS w (worker, version, collections, concurrency, leased_jobs, rates)
     VALUES (worker_name, worker_version, worker_collections, worker_concurrency, worker_jobs,
         job_rates)

@@ -287,3 +287,8 @@ def test_more_than_one_statement_holds_is_told(
     monkeypatch.setattr("rag_pg.db.job.STATEMENT_BYTES", 2000)
     with pytest.raises(InvalidInput, match="divide it"):
         database.store_chunks(job, work, [{"content": "x"}], {0: np.zeros(1000, np.float32)})
+
+
+def test_an_error_that_repeats_a_long_argument_is_cut(connection: Connection) -> None:
+    error = met(lambda: connection.execute(b"DO $$BEGIN RAISE '%', repeat('x', 100000); END$$"))
+    assert str(error) == "x" * 1000 + "…"

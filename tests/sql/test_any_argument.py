@@ -7,6 +7,7 @@ The calls are made from the catalogue: a new function or argument takes part by 
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -136,10 +137,12 @@ WORKS = {
     "texts": "ARRAY['a fish']",
 }
 
+# More than a row of an index takes, however it is compressed.
+LONG = "".join(random.Random(7).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
 TEXTS = [
     "''",
     "' '",
-    "repeat('x', 3000)",
+    f"'{LONG}'",
     "E'\\n'",
     "'%s {vector} $1 \\'",
     "E'a\\u0301'",
@@ -157,6 +160,7 @@ RECORDS = [
         '"uri": 5', '"content": 5', '"content": null', '"content": ""', '"metadata": 5',
         '"metadata": [1]', '"metadata": null', '"language": "nope"', '"language": 5',
         '"language": ""', '"title": {}', '"heading": 5', '"media_type": null', '"media_type": []',
+        f'"title": "{LONG}"', f'"language": "{LONG}"', f'"heading": "{LONG}"',
         '"embedding": 5', '"embedding": []', '"embedding": ["x"]', '"embedding": [1]',
         '"embedding": [1e400, 0, 0]', '"embedding": [[1, 0, 0]]', '"embedding": "x"',
         '"ordinal": "x"', '"ordinal": -1', '"ordinal": 1e9', '"ordinal": 1e400', '"start": -1',
@@ -181,6 +185,13 @@ HOSTILE: dict[str, list[str]] = {
     "jsonb": JSONS,
     "put_documents.documents": [*JSONS, *RECORDS],
     "put_chunks.chunks": [*JSONS, *RECORDS],
+    "put_eval_queries.queries": [
+        *JSONS,
+        *(
+            f"""'[{{"question": "q", "{key}": "{LONG}"}}]'"""
+            for key in ("id", "category", "source", "relevant", "answers", "expected_terms")
+        ),
+    ],
     "store_chunks.chunks": [*JSONS, *RECORDS],
     "interval": ["'0'", "'-1 day'", "'1 year'"],
     "date": ["'-infinity'", "'infinity'", "'2026-01-01'"],
