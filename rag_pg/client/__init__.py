@@ -4,7 +4,7 @@
 """
 
 from rag_pg.client.aio import AsyncCollection, AsyncRag
-from rag_pg.client.ask import AskOptions
+from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 

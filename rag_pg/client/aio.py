@@ -13,14 +13,16 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, update_wrapper
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack
 
-from rag_pg.client.ask import AskOptions
+from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 from rag_pg.protocols import Embedder
 from rag_pg.types import CollectionInfo, Document, Event
-from rag_pg.worker import Worker
+
+if TYPE_CHECKING:
+    from rag_pg.worker import Worker
 
 P = ParamSpec("P")
 T = TypeVar("T")

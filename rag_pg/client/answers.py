@@ -6,9 +6,7 @@ import logging
 from collections.abc import Callable, Generator, Sequence
 from typing import Unpack
 
-from rag_pg.answer import stream_events
-from rag_pg.client.answer_log import keep_answer
-from rag_pg.client.ask import AskOptions, ask
+from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import RagError
 from rag_pg.fault import Fault, fault_of
@@ -73,6 +71,8 @@ class Answers(OpenCollection):
 
         Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
         """
+        from rag_pg.answer import stream_events  # not before there is a question
+
         return stream_events(lambda listener: self._answer(question, options, listener=listener))
 
     def _answer(
@@ -87,6 +87,9 @@ class Answers(OpenCollection):
         """As `ask`, for programs that pass it on: listener is called with every event but the
         answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
         it may be kept in the log of answers."""
+        from rag_pg.client.answer_log import keep_answer
+        from rag_pg.client.ask import ask
+
         answer = ask(
             question,
             options,

@@ -12,15 +12,14 @@ from typing import cast
 from rag_pg.answer import (
     BUDGET_TOKENS,
     AnswerContext,
-    GivenTool,
     GivenTools,
-    Strategy,
     answer_question,
     check_unsupported,
     find_strategy,
     least_prompt,
     strategy_with_tools,
 )
+from rag_pg.client.ask_options import PASSAGES, AskOptions
 from rag_pg.client.kept import answer_scope, ask_kept
 from rag_pg.client.support import check_support, read_calibration
 from rag_pg.client.tools import make_toolset, reader_within
@@ -51,40 +50,10 @@ from rag_pg.types import (
     Vectors,
 )
 
-PASSAGES = 8
 EXPANDED_TOKENS = 6000  # of the sources, where more is shown than the hits
 LONGEST_PASSAGE = 6000  # characters
 WHOLE_SHARE = 0.75  # of what a model reads, for sources
 AROUND = {"before": 1, "after": 4}  # chunks beside one, which an answer may show with it
-
-
-class AskOptions(SearchOptions, total=False):
-    """Every option of `Collection.ask`, which says what they do."""
-
-    strategy: str | Strategy
-    verify: str | None
-    unsupported: str | None  # drop, mark or keep
-    llm: str | LLM | None
-    expand: str | None  # window or section
-    max_steps: int
-    max_tokens: int | None
-    max_cost: float | None
-    tools: Sequence[GivenTool]
-    views: bool
-    min_support: float | None
-    timeout: float | None
-
-
-# What a caller of rag.ask may set: a role that may write rag.worker_calls passes by its checks.
-CALLERS_OPTIONS = AskOptions.__optional_keys__ - {
-    "llm",
-    "helper_llm",
-    "rerank",
-    "rerank_timeout",
-    "now",
-    "tools",  # with the worker's rights, as the views
-    "views",
-}
 
 
 def ask(

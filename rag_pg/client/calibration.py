@@ -6,19 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rag_pg.answer import examine
 from rag_pg.client.answers import Answers
-from rag_pg.client.ask import PASSAGES
+from rag_pg.client.ask_options import PASSAGES
 from rag_pg.client.search import Searching
 from rag_pg.errors import InvalidInput
-from rag_pg.evaluation import Observation, calibrate, observe
 from rag_pg.protocols import Embedder
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__
+
+if TYPE_CHECKING:
+    from rag_pg.evaluation import Observation
 
 STORED = ("set_name", "settings", "features", "answerable_weights", "right_weights",
     "evidence_floor", "thresholds", "answered", "correct", "question_count", "answerable_count",
@@ -50,6 +52,8 @@ class Calibrating(Searching, Answers):
             progress: called with how many were asked, of how many.
         Raises: NotFound, InvalidInput (too few questions), and as `search`.
         """
+        from rag_pg.evaluation import calibrate
+
         if not 0 < accuracy < 1:
             raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
         database = self.rag.database
@@ -115,6 +119,9 @@ def observe_questions(
         off_corpus: the questions are about other matters than the documents.
     Raises: InvalidInput (the embedder does not answer), and as `search`.
     """
+    from rag_pg.answer import examine
+    from rag_pg.evaluation import observe
+
     terms = partial(collection.rag.database.match_terms, collection.name)
     embedder: Embedder | None = None
     for query in queries:

@@ -8,7 +8,6 @@ from typing import Any
 
 from rag_pg.chunk import Chunking
 from rag_pg.client.opened import OpenCollection
-from rag_pg.enrich import estimate_contexts, estimate_extraction
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import work_backlog, work_enrichment
 from rag_pg.types import Enrichment, EnrichmentEstimate, RulePreview
@@ -58,6 +57,8 @@ class Enriching(OpenCollection):
 
         Raises: ModelUnavailable (no model is named or set), InvalidInput.
         """
+        from rag_pg.enrich import estimate_extraction
+
         llm = self.rag.models.writing_llm(model)
         return estimate_extraction(llm, self.rag.database.enrichment_size(self.name), len(fields))
 
@@ -87,6 +88,8 @@ class Enriching(OpenCollection):
 
         Raises: as `set_contexts`.
         """
+        from rag_pg.enrich import estimate_contexts
+
         self._check_chunk_size()
         llm = self.rag.models.writing_llm(model)
         return estimate_contexts(llm, self.rag.database.enrichment_size(self.name))

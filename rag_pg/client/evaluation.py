@@ -4,31 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rag_pg.client.answers import Answers
-from rag_pg.client.ask import AskOptions
+from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.resources import Resources
 from rag_pg.client.search import Searching
 from rag_pg.errors import InvalidInput
-from rag_pg.evaluation import (
-    Estimate,
-    Judge,
-    Report,
-    answer_result,
-    embed_queries,
-    estimate_questions,
-    export_run,
-    export_set,
-    find_judge,
-    generate_questions,
-    import_set,
-    judge_run,
-    put_queries,
-    report_runs,
-    run_set,
-    search_result,
-)
 from rag_pg.protocols import LLM
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import (
@@ -44,6 +26,9 @@ from rag_pg.types import (
     RunComparison,
     Usage,
 )
+
+if TYPE_CHECKING:
+    from rag_pg.evaluation import Estimate, Judge, Report
 
 METRICS = ("ndcg", "recall", "mrr")
 
@@ -72,6 +57,8 @@ class Evaluation(Searching, Answers):
         Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
             question. Another failure is recorded with its question.
         """
+        from rag_pg.evaluation import answer_result, run_set, search_result
+
         if kind not in ("search", "ask"):
             raise InvalidInput(f"a run is of kind {kind!r:.100}; use search or ask")
         if not 1 <= at_once <= 64:
@@ -109,6 +96,8 @@ class Evaluation(Searching, Answers):
             space_id: by the model of that space, None: of the active one.
         Raises: NotFound, ModelUnavailable, ProviderError.
         """
+        from rag_pg.evaluation import embed_queries
+
         return embed_queries(self.rag.database, self.rag.models, set_name, self.name, space_id)
 
     def eval_drift(self, set_name: str) -> list[EvalDrift]:
@@ -119,6 +108,8 @@ class Evaluation(Searching, Answers):
         self, *, count: int, llm: str | LLM | None = None, seed: int = 0
     ) -> Estimate:
         """What `generate_eval_queries` will take: calls, tokens, US dollars. Asks no model."""
+        from rag_pg.evaluation import estimate_questions
+
         model = _helper(self.rag, llm)
         return estimate_questions(self.rag.database, self.name, model, count=count, seed=seed)
 
@@ -137,6 +128,8 @@ class Evaluation(Searching, Answers):
         Returns: what became of the chunks, by reason, and the tokens.
         Raises: InvalidInput (no language model), ProviderAuth, ModelUnavailable.
         """
+        from rag_pg.evaluation import generate_questions
+
         return generate_questions(
             self.rag.database,
             self.name,
@@ -168,6 +161,8 @@ class Evaluations:
 
         A line that cannot be read is reported, and the rest is stored.
         """
+        from rag_pg.evaluation import import_set
+
         return import_set(
             self._resources.database,
             set_name,
@@ -180,16 +175,22 @@ class Evaluations:
     def export_eval_set(self, set_name: str, path: str | Path, *, form: str) -> list[str]:
         """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
         form cannot hold."""
+        from rag_pg.evaluation import export_set
+
         return export_set(self._resources.database, set_name, Path(path), form=form)
 
     def export_eval_run(self, run_id: int, path: str | Path) -> int:
         """Write what a run found in TREC's form; return how many lines."""
+        from rag_pg.evaluation import export_run
+
         return export_run(self._resources.database, run_id, Path(path))
 
     def put_eval_queries(
         self, set_name: str, queries: Sequence[Mapping[str, Any]], *, source: str = "human"
     ) -> EvalImport:
         """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
+        from rag_pg.evaluation import put_queries
+
         return put_queries(self._resources.database, set_name, queries, source)
 
     def eval_sets(self) -> list[EvalSet]:
@@ -251,6 +252,8 @@ class Evaluations:
     def eval_report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
         """One or two runs of a set beside each other: metrics and every question, as HTML by
         `Report.html`. Raises: NotFound, InvalidInput."""
+        from rag_pg.evaluation import report_runs
+
         return report_runs(self._resources.database, run_ids, k)
 
     def judge_run(
@@ -270,6 +273,8 @@ class Evaluations:
             llm: the judging model; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM.
         Its metrics are advisory until `measure_judge` has compared it with people.
         """
+        from rag_pg.evaluation import find_judge, judge_run
+
         database = self._resources.database
         if isinstance(judge, str) and judge.startswith("sql:"):
             return database.score_answers(run_id, judge.removeprefix("sql:"))

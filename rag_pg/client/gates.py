@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from rag_pg.client.opened import OpenCollection
-from rag_pg.evaluation import embed_queries
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
 
@@ -56,6 +55,8 @@ class Gates(OpenCollection):
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
             questions: it has to be measured anew).
         """
+        from rag_pg.evaluation import embed_queries
+
         database = self.rag.database
         if run_id is not None:
             return [(run_id, database.check_gates(run_id, baseline))]

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date
 from types import TracebackType
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
-from rag_pg.client.ask import CALLERS_OPTIONS, AskOptions
+from rag_pg.client.ask_options import CALLERS_OPTIONS, AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.evaluation import Evaluations
 from rag_pg.client.views import Views
@@ -29,7 +29,9 @@ from rag_pg.types import (
     StatusLine,
     UsageLine,
 )
-from rag_pg.worker import Worker, take_budgets
+
+if TYPE_CHECKING:
+    from rag_pg.worker import Worker
 
 COLLECTIONS_CACHED = 100
 WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
@@ -80,11 +82,11 @@ class Rag(Views, Evaluations):
 
         Raises DatabaseUnavailable or SchemaMismatch.
         """
+        embedded = self.dsn is None
         if self.dsn is None:
             self.dsn = EmbeddedServer(self.settings.home / "postgres").start()
-            schema.ensure(self.dsn)
         database = Database(self.dsn, pool_size=self.settings.pool_size)
-        database.open()
+        database.open(upgrade=embedded)
         self._database = database
 
     def close(self) -> None:
@@ -285,6 +287,8 @@ class Rag(Views, Evaluations):
 
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
+        from rag_pg.worker import Worker  # a search needs none
+
         for name in collections or ():
             self.database.get_collection(name)
         answerers = {"embed_query": self._answer_embed_query, "ask": self._answer_ask}
@@ -305,6 +309,8 @@ class Rag(Views, Evaluations):
 
         Raises: InvalidInput (an option that names a model), and what `Collection.ask` raises.
         """
+        from rag_pg.worker import take_budgets
+
         given = {k: v for k, v in asked["options"].items() if v is not None}
         if "result_offset" in given:
             given["offset"] = given.pop("result_offset")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_pg.cache import Entries
 from rag_pg.config import Settings
 from rag_pg.db import Database
 from rag_pg.providers import Models
-from rag_pg.worker import Worker
+
+if TYPE_CHECKING:
+    from rag_pg.worker import Worker
 
 
 class Resources(Protocol):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.client.opened import OpenCollection
-from rag_pg.evaluation import embed_gated_queries
 from rag_pg.ingest import (
     Query,
     Report,
@@ -107,6 +106,8 @@ class Spaces(OpenCollection):
         Raises: NotReady while chunks lack vectors, GateFailed where it is worse than the active
             one, both unless `forced`, which is recorded; NotFound.
         """
+        from rag_pg.evaluation import embed_gated_queries
+
         if not forced:
             embed_gated_queries(self.rag.database, self.rag.models, self.name, space_id)
         missing = self.rag.database.activate_space(space_id, forced=forced)

@@ -22,6 +22,7 @@ from psycopg.rows import BaseRowFactory, class_row, dict_row, scalar_row, tuple_
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from rag_pg.db import schema
 from rag_pg.db.arguments import plain_arguments
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
@@ -93,15 +94,19 @@ class Statements:
             {**limits, "transaction_read_only": "on"} if read_only else limits
         )
 
-    def open(self) -> None:
+    def open(self, *, upgrade: bool = False) -> None:
         """Connect and compare versions.
 
+        Args:
+            upgrade: bring schema rag in step with this program first; see `schema.ensure`.
         Raises DatabaseUnavailable, or SchemaMismatch when the schema is missing, older or newer.
         """
         if self._opened:
             return
         with database_errors(), connect(self.dsn, autocommit=True) as connection:
             check_encoding(connection)
+            if upgrade:
+                schema.ensure(self.dsn, connection)
             found = _api_version(connection)
             vector_schema(connection)
         check_api_version(found)
@@ -230,11 +235,13 @@ def vector_schema(connection: psycopg.Connection[Any]) -> str:
 def halfvec_type(connection: psycopg.Connection[Any]) -> TypeInfo:
     """In one statement: TypeInfo.fetch would open a transaction, however short."""
     row = connection.execute(
-        "SELECT y.oid, y.typarray FROM pg_catalog.pg_type AS y "
-        "WHERE y.oid OPERATOR(pg_catalog.=) pg_catalog.to_regtype(%s)",
-        [sql.Identifier(vector_schema(connection), "halfvec").as_string(connection)],
+        "SELECT y.oid, y.typarray FROM pg_catalog.pg_extension AS e "
+        "JOIN pg_catalog.pg_type AS y ON y.typnamespace OPERATOR(pg_catalog.=) e.extnamespace "
+        "WHERE e.extname OPERATOR(pg_catalog.=) 'vector' "
+        "AND y.typname OPERATOR(pg_catalog.=) 'halfvec'"
     ).fetchone()
-    assert row is not None
+    if row is None:
+        raise SchemaMismatch('this database has no pgvector: run "rag-pg db upgrade"')
     return TypeInfo("halfvec", row[0], row[1])
 
 

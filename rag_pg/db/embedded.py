@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from psycopg.pq import PGconn, Ping
 
 from rag_pg.db.connect import connect
 from rag_pg.errors import DatabaseUnavailable
@@ -38,6 +39,8 @@ class EmbeddedServer:
 
         Raises DatabaseUnavailable when the wheel is missing or the server does not come up.
         """
+        if (running := self._running_dsn()) is not None:
+            return running
         library = _library()
         try:
             _make(self.folder.parent)
@@ -68,6 +71,19 @@ class EmbeddedServer:
                 time.sleep(0.5)
             finally:
                 self._forget(library)
+
+    def _running_dsn(self) -> str | None:
+        """The DSN of the server where its own file says that it runs and it answers; the library,
+        which takes longer to import than the rest to open, is not needed then."""
+        try:
+            lines = (self.folder / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+            folder, socket, status = lines[1], lines[4], lines[7].strip()
+        except (OSError, ValueError, IndexError):
+            return None
+        if folder != str(self.folder.resolve()) or not socket or status != "ready":
+            return None
+        dsn = f"postgresql://postgres:@/postgres?host={socket}"
+        return dsn if PGconn.ping(dsn.encode()) == Ping.OK else None
 
     def _forget(self, library: Any) -> None:
         """Drop the library's handle: it would neither notice a crash nor end cleanly without its

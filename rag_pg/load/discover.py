@@ -12,8 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from rag_pg.errors import InvalidInput, UnsupportedFile
 from rag_pg.load.formats import (
@@ -25,6 +24,9 @@ from rag_pg.load.formats import (
 )
 from rag_pg.text import clean_text
 from rag_pg.types import LoadFailure
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,7 +50,7 @@ def find_files(paths: Sequence[Path], *, exclude: Sequence[str] = ()) -> Found:
 
     exclude: patterns as in .gitignore of what else to leave out of folders and patterns.
     """
-    without = GitIgnoreSpec.from_lines(exclude)
+    without = _ignore_spec(exclude)
     files: dict[str, Path] = {}
     failures: list[LoadFailure] = []
     skipped: Counter[str] = Counter()
@@ -170,6 +172,12 @@ def _walk(
     return files, others
 
 
+def _ignore_spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # a search needs none
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
 class _Ignore:
     """The .gitignore files that hold for a folder: its own, those in it, and those above it up to
     the root of its repository, unless they ignore the folder itself, which was asked for."""
@@ -196,7 +204,7 @@ class _Ignore:
             lines = (folder / ".gitignore").read_text("utf-8", "replace").splitlines()
         except OSError:
             return
-        self._specs[folder.absolute()] = GitIgnoreSpec.from_lines(lines)
+        self._specs[folder.absolute()] = _ignore_spec(lines)
 
     def matches(self, path: Path, end: str = "") -> bool:
         """Whether the last rule that names `path` ignores it; `end` is "/" for a folder."""

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-import yaml
-
 from rag_pg.text import clean_text
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -39,6 +37,8 @@ def split_front_matter(text: str) -> FrontMatter:
     block = _BLOCK.match(text[:_LENGTH])
     if block is None:
         return FrontMatter(body=text)
+    import yaml  # not before there is a block to read
+
     try:
         values = yaml.safe_load(block[1])
         texts = yaml.load(block[1], yaml.BaseLoader)

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 Kind = Literal["heading", "prose", "rigid", "group"]
 
@@ -85,6 +86,8 @@ def _tree(tokens: Sequence[Token]) -> list[MarkdownNode]:
 @cache
 def _parser() -> MarkdownIt:
     """A parser of blocks only: what is inside paragraphs does not matter here, and costs most."""
+    from markdown_it import MarkdownIt  # takes longer than a search
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
@@ -92,6 +95,8 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _inline_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark")
 
 

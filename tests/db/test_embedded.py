@@ -39,9 +39,10 @@ def test_without_a_dsn_a_server_is_started_and_the_schema_installed(home: Path) 
         assert other.execute("SELECT uri FROM rag.search('docs', 'fish')").fetchall() == [("a",)]
     assert schema.check(dsn) == []
     server = EmbeddedServer(home / "postgres")
-    assert server.start() == dsn
+    assert server.start() == server._running_dsn() == dsn
     assert server.stop()
     assert not server.stop()
+    assert server._running_dsn() is None
     with Rag(settings=settings, embedders={"hash": HashEmbedder}) as rag:
         assert rag.collection("docs").search("fish")[0].uri == "a"
 

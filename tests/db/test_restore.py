@@ -308,8 +308,11 @@ def test_an_upgrade_mends_no_missing_columns(dsn: str) -> None:
     assert "\n" not in str(caught.value) and "restore it from a backup" in str(caught.value)
     with pytest.raises(SchemaMismatch, match="this database has no pgvector"):
         Database(dsn).open()
-    with pytest.raises(SchemaMismatch, match="is missing: schema rag is damaged"):
-        schema.ensure(dsn)
+    with (
+        psycopg.connect(dsn, autocommit=True) as looking,
+        pytest.raises(SchemaMismatch, match="is missing: schema rag is damaged"),
+    ):
+        schema.ensure(dsn, looking)
     assert run(dsn, "SELECT count(*) FROM pg_extension WHERE extname = 'vector'") == [(0,)]
 
 

@@ -42,7 +42,8 @@ def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
     hostile_dsn: str, tmp_path: Path
 ) -> None:
     schema.upgrade(hostile_dsn)
-    schema.ensure(hostile_dsn)
+    with psycopg.connect(hostile_dsn, autocommit=True) as looking:
+        schema.ensure(hostile_dsn, looking)
     assert schema.check(hostile_dsn) == []
     (tmp_path / "page.md").write_text("# Page\n\nA page about fish.\n", encoding="utf-8")
     embedders = {"hash": HashEmbedder, "other": lambda name: HashEmbedder(name)}

@@ -54,7 +54,8 @@ def test_opening_an_installed_database_changes_nothing_in_it(
         "SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'rag'::regnamespace ORDER BY oid"
     )
     before = run(dsn, functions)
-    schema.ensure(dsn)
+    with psycopg.connect(dsn, autocommit=True) as looking:
+        schema.ensure(dsn, looking)
     assert run(dsn, functions) == before
     newest = newest_revision()
     assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
@@ -64,7 +65,8 @@ def test_opening_an_installed_database_changes_nothing_in_it(
         "ALTER EXTENSION vector SET SCHEMA pg_catalog",
     ):
         run(dsn, outdated)
-        schema.ensure(dsn)
+        with psycopg.connect(dsn, autocommit=True) as looking:
+            schema.ensure(dsn, looking)
         assert schema.check(dsn) == [], outdated
         assert run(dsn, functions) != before
         before = run(dsn, functions)

@@ -87,7 +87,7 @@ def test_files_are_read_and_written_as_utf8() -> None:
                 continue
             given: set[object] = {k.arg for k in node.keywords}
             given |= {a.value for a in node.args if isinstance(a, ast.Constant)}
-            assert given & {"encoding", "utf-8", "rb", "wb", "xb", "wait"}, (
+            assert given & {"encoding", "utf-8", "rb", "wb", "xb", "wait", "upgrade"}, (
                 f"{path.name}:{node.lineno}"
             )
 

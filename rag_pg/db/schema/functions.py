@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from rag_pg.db.schema import inventory
-from rag_pg.db.schema.packaged import digest, file_name, read_sql, sql_files
+from rag_pg.db.schema.packaged import file_name, packaged_files, read_sql, sql_files
 from rag_pg.db.schema.transaction import psycopg_connection
 from rag_pg.errors import SchemaMismatch
 
@@ -46,9 +46,7 @@ def apply_functions(connection: Connection, vector_schema: str) -> None:
 def record_installed(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
     """Write down what is installed, for `check`."""
     raw = psycopg_connection(connection)
-    rows = [
-        ("file", file_name(path), digest(path.read_text(encoding="utf-8"))) for path in sql_files()
-    ]
+    rows = [("file", name, digest) for name, digest in packaged_files().items()]
     functions = [("function", name, digest) for name, digest in inventory.functions(raw).items()]
     before = raw.execute("SELECT kind, name, digest FROM rag.installed WHERE kind = 'function'")
     if set(before) != set(functions):  # other functions may find something else

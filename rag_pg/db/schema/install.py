@@ -11,14 +11,15 @@ types, functions and operators.
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 
-from rag_pg.db.connect import connect
 from rag_pg.db.schema import inventory
 from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
-from rag_pg.db.schema.packaged import digest, file_name, sql_files
+from rag_pg.db.schema.packaged import packaged_files
 from rag_pg.db.schema.requirements import check_schema, check_server, ensure_vector, moved_vector
 from rag_pg.db.schema.revisions import (
     check_revision,
@@ -29,7 +30,6 @@ from rag_pg.db.schema.revisions import (
     run_revisions,
 )
 from rag_pg.db.schema.transaction import (
-    SET_PATH,
     explain,
     prepare_session,
     psycopg_connection,
@@ -68,36 +68,34 @@ def upgrade(dsn: str) -> str:
         raise DatabaseUnavailable(f"cannot upgrade schema rag: {explain(exc)}") from exc
 
 
-def ensure(dsn: str) -> None:
+def ensure(dsn: str, connection: psycopg.Connection[Any]) -> None:
     """Upgrade where the revision or a file of sql/ is another than this program's,
     and else do nothing.
 
     Functions changed by hand are not looked for, as `check` does. Raises: as `upgrade`.
+
+    Args:
+        connection: one to the database of `dsn`, in autocommit mode, to look with.
     """
-    files = {file_name(path): digest(path.read_text(encoding="utf-8")) for path in sql_files()}
+    wanted = {("file", name, digest) for name, digest in packaged_files().items()}
     try:
-        with connect(dsn) as connection:
-            connection.execute(SET_PATH)
-            (installed,) = connection.execute(
-                "SELECT to_regclass('rag.installed') IS NOT NULL"
-            ).fetchone() or (False,)
-            if installed:
-                rows = connection.execute(
-                    """
-                    SELECT 'revision', v.version_num, '' FROM rag.alembic_version AS v
-                    UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i
-                    WHERE i.kind = 'file'
-                    UNION ALL
-                    SELECT 'moved', i.name, '' FROM rag.installed AS i
-                    WHERE i.kind = 'pgvector' AND NOT EXISTS (
-                        SELECT FROM pg_extension AS e
-                        WHERE e.extname = 'vector'
-                            AND e.extnamespace::regnamespace::text = quote_ident(i.name))
-                    """
-                ).fetchall()
-                wanted = {("file", name, digest) for name, digest in files.items()}
-                if set(rows) == wanted | {("revision", newest_revision(), "")}:
-                    return
+        rows = connection.execute(
+            """
+            SELECT 'revision', v.version_num, '' FROM rag.alembic_version AS v
+            UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i
+            WHERE i.kind OPERATOR(pg_catalog.=) 'file'
+            UNION ALL
+            SELECT 'moved', i.name, '' FROM rag.installed AS i
+            WHERE i.kind OPERATOR(pg_catalog.=) 'pgvector' AND NOT EXISTS (
+                SELECT FROM pg_catalog.pg_extension AS e
+                JOIN pg_catalog.pg_namespace AS n
+                    ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
+                WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
+                    AND n.nspname OPERATOR(pg_catalog.=) i.name)
+            """
+        ).fetchall()
+        if set(rows) == wanted | {("revision", newest_revision(), "")}:
+            return
     except psycopg.Error:
         pass  # upgrade says what is wrong
     upgrade(dsn)
@@ -118,9 +116,7 @@ def check(dsn: str) -> list[str]:
             installed.setdefault(kind, {})[name] = definition
         if moved := moved_vector(connection):
             return [*problems, moved]
-        packaged = {
-            file_name(path): digest(path.read_text(encoding="utf-8")) for path in sql_files()
-        }
+        packaged = packaged_files()
         files = installed.get("file", {})
         for name in sorted(packaged.keys() | files.keys()):
             if packaged.get(name) != files.get(name):

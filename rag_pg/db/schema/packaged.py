@@ -26,6 +26,15 @@ def file_name(path: Path) -> str:
     return path.relative_to(share("sql")).as_posix()
 
 
+def packaged_files() -> dict[str, str]:
+    """Return the digest of each file of sql/ by its name in rag.installed."""
+    root = share("sql")
+    return {
+        path.relative_to(root).as_posix(): digest(path.read_text(encoding="utf-8"))
+        for path in root.rglob("*.sql")
+    }
+
+
 def quoted(name: str) -> str:
     """Return an identifier of letters, digits, spaces, `_`, `-`, `"` and escapes:
     it may stand in a literal or a format."""

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from rag_pg.providers.e5.data_file import BLOCK, DataFile
 from rag_pg.providers.onnx.graph import FUSED, Graph
 
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 """Part of the file's name: raise it whenever this module would write another graph."""
 
 _INT8_ACTIVATIONS = 4  # MatMulNBits: accuracy_level
 
 
-def build(data: DataFile) -> bytes:
-    """Return the ONNX file, 68 MB. The same data give the same bytes. Raises: KeyError (a tensor is
+def build(data: DataFile) -> Graph:
+    """Return the graph, 68 MB. The same data give the same bytes. Raises: KeyError (a tensor is
     missing)."""
     graph = Graph(opset=21, ir_version=10, version=GRAPH_VERSION)
     axis = graph.constant("last", np.array([1], dtype=np.int64))
@@ -30,7 +30,7 @@ def build(data: DataFile) -> bytes:
     for index in range(data.layers):
         states = _layer(graph, data, f"l{index}.", states, lengths)
     graph.pool(states, data.hidden)
-    return graph.serialise()
+    return graph
 
 
 def _embeddings(graph: Graph, data: DataFile) -> str:

@@ -61,7 +61,7 @@ def repacked(cache_dir: Path, weights: Path | None) -> tuple[Path, Path]:
         if not ready:
             data = DataFile(path.read_bytes())
             write_whole(tokenizer, _tokenizer(data))
-            write_whole(model, graph.build(data))
+            graph.build(data).write(model)
         with suppress(OSError):  # a read-only cache that is complete will do
             seen.touch()
     except OSError as exc:

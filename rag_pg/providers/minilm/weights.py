@@ -39,7 +39,7 @@ def converted(cache_dir: Path, weights: Path | None) -> tuple[Path, Path]:
         cache_dir.mkdir(parents=True, exist_ok=True)
         if not ready:
             write_whole(tokenizer, (folder / "tokenizer.json").read_bytes())
-            write_whole(graph, bert.build(folder))
+            bert.build(folder).write(graph)
         with suppress(OSError):  # a read-only cache that is complete will do
             seen.touch()
     except OSError as exc:

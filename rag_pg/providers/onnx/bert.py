@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rag_pg.errors import ModelUnavailable
 from rag_pg.providers.onnx.graph import FUSED, Graph
 
-CONVERTER_VERSION = 1
+CONVERTER_VERSION = 2
 """Part of a converted file's name: raise it whenever this module would write another graph."""
 
 Weights = dict[str, NDArray[np.float32]]  # emptied tensor by tensor, so that memory peaks lower
@@ -59,8 +59,8 @@ class BertConfig:
         )
 
 
-def build(model_dir: Path) -> bytes:
-    """Return the ONNX file for `model_dir`/model.safetensors and config.json.
+def build(model_dir: Path) -> Graph:
+    """Return the graph for `model_dir`/model.safetensors and config.json.
 
     The same input gives the same bytes, about as many as the weights; memory peaks at about
     five times that.
@@ -78,7 +78,7 @@ def build(model_dir: Path) -> bytes:
             f"{model_dir / 'model.safetensors'} has no tensor {missing}: not a BERT encoder"
         ) from None
     graph.pool(states, config.hidden)
-    return graph.serialise()
+    return graph
 
 
 def _read_weights(path: Path) -> Weights:
