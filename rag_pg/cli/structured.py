@@ -50,13 +50,17 @@ def fields(
     collection: Name = "docs",
     filter: Filter = None,
     examples: Annotated[int, typer.Option(help="0 to 100 values of each field.")] = 5,
+    exact: Annotated[bool, typer.Option("--exact", help="Read every document.")] = False,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
     """The metadata fields of a collection's documents: types, ranges, examples."""
     where = parsed_filter(filter)
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).describe_metadata(filter=where, examples=examples)
+        opened = open_collection(rag, collection)
+        found = opened.describe_metadata(
+            filter=where, examples=examples, sample_size=None if exact else 20_000
+        )
     if json_:
         for one in found:
             print_json(one)
@@ -64,6 +68,11 @@ def fields(
     if not found:
         write_message("no document has metadata")
         return
+    if found[0].sampled_documents:
+        note(
+            f"estimates from {found[0].sampled_documents:,} documents: rare fields and values may"
+            " be missing; --exact reads all"
+        )
     columns = ("field", "type", "documents", "values", "from", "to", "examples")
     write_table(
         [Column(name, optional=name in ("from", "to")) for name in columns],

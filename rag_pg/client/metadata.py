@@ -75,16 +75,25 @@ class Metadata(OpenCollection):
         )
 
     def describe_metadata(
-        self, *, filter: Mapping[str, Any] | None = None, examples: int = 5
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        examples: int = 5,
+        sample_size: int | None = 20_000,
     ) -> list[MetadataField]:
         """The metadata fields of the documents: types, ranges, examples; the most frequent first.
 
         Args:
             examples: 0 to 100 values of each field.
+            sample_size: of more documents so many are read, always the same, and counts are
+                estimates (`MetadataField.sampled_documents`); None: every document is read.
         Returns: at most 500 fields.
         """
         return self.rag.database.describe_metadata(
-            self.name, metadata_filter=filter or {}, examples=examples
+            self.name,
+            metadata_filter=filter or {},
+            examples=examples,
+            sample_size=sample_size,
         )
 
     def aggregate_documents(

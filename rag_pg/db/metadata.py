@@ -60,14 +60,21 @@ class Metadata(Statements):
         )
 
     def describe_metadata(
-        self, collection: str, *, metadata_filter: Mapping[str, Any], examples: int
+        self,
+        collection: str,
+        *,
+        metadata_filter: Mapping[str, Any],
+        examples: int,
+        sample_size: int | None = 20_000,
     ) -> list[MetadataField]:
         return self._rows(
             MetadataField,
-            "SELECT * FROM rag.describe_metadata(%(collection)s, %(filter)s, %(examples)s)",
+            """SELECT * FROM rag.describe_metadata(%(collection)s, %(filter)s, %(examples)s,
+               %(sample_size)s)""",
             collection=collection,
             filter=Jsonb(plain_filter(metadata_filter)),
             examples=examples,
+            sample_size=sample_size,
         )
 
     def aggregate_documents(

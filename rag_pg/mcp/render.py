@@ -127,20 +127,21 @@ def render_page(
     cursor: Callable[[int], str],
     more: bool = False,
     all_keys: bool = True,
+    notes: Sequence[str] = (),
 ) -> CallToolResult:
     """Return a result that is a list: as many of the rows as stay below the cap, at least one.
 
     Args:
         kind: the key of the list, and what its text calls it. rows: those from position `start`.
         cursor: makes that of a position. more: whether others follow the rows. all_keys: whether
-            rows need all their keys; those of a view or of groups do not.
+            rows need all their keys; those of a view or of groups do not. notes: about the rows.
     """
     fence = Fence()
 
     def build(shown: Sequence[Mapping[str, Any]], shortened: bool = False) -> CallToolResult:
         data: dict[str, Any] = {kind: list(shown)}
-        if shortened:
-            data["notes"] = [SHORTENED]
+        if told := [*notes, *([SHORTENED] if shortened else [])]:
+            data["notes"] = told
         if len(shown) < len(rows) or more:
             data["next_cursor"] = cursor(start + len(shown))
         return build_result(fence, kind, data)

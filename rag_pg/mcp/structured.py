@@ -14,6 +14,9 @@ from rag_pg.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
 from rag_pg.types import Document
 
 MOST_ROWS = 1000  # facets, groups
+SAMPLED = (
+    "estimates from {:,} documents: others may have more; count, facets and aggregate are exact"
+)
 UNORDERED = ("json", "xml", "point", "box", "path", "polygon", "circle", "line", "lseg")
 Aggregates = Annotated[
     dict[str, dict[str, str]],
@@ -48,14 +51,17 @@ class StructuredTools(ToolBase):
             "describe_metadata", cursor, opened, filter=filter, detail=detail
         )
         rows: list[dict[str, Any]] = []
-        for one in opened.describe_metadata(filter=filter):
+        fields = opened.describe_metadata(filter=filter)
+        for one in fields:
             row = {"field": one.field, "type": one.type, "documents": one.documents}
             if detail == "full":
                 row |= {"distinct_values": one.distinct_values, "examples": list(one.examples)}
                 if one.minimum is not None:
                     row |= {"minimum": one.minimum, "maximum": one.maximum}
             rows.append(row)
-        return self._page("fields", rows[start:], len(rows), start, after)
+        sampled = fields[0].sampled_documents if fields else None
+        notes = [SAMPLED.format(sampled)] if sampled else []
+        return self._page("fields", rows[start:], len(rows), start, after, notes)
 
     def count(
         self, collection: Name = None, filter: Filter = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
@@ -52,6 +52,7 @@ class ToolBase:
         limit: int,
         start: int,
         after: Callable[[int], str],
+        notes: Sequence[str] = (),
     ) -> CallToolResult:
         """Return the first `limit` of the rows; there is one more where others follow."""
         return render_page(
@@ -62,4 +63,5 @@ class ToolBase:
             cursor=after,
             more=len(rows) > limit,
             all_keys=kind not in ("rows", "groups"),
+            notes=notes,
         )

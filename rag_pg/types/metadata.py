@@ -14,7 +14,9 @@ class MetadataField:
     field: a dotted path as in filters. type: text, numeric, timestamptz (ISO dates), boolean,
     object, array, null or mixed; with [] behind it where some documents have an array. documents:
     that have it. distinct_values: without null, of an array each element. minimum, maximum: of
-    numbers and dates. examples: the most frequent values.
+    numbers and dates. examples: the most frequent values. sampled_documents: how many documents
+    were read, where there are more: then documents and distinct_values are estimates, and the rest
+    is of those that were read; None: all were read.
     """
 
     field: str
@@ -25,6 +27,7 @@ class MetadataField:
     minimum: Any
     maximum: Any
     examples: Sequence[Any]
+    sampled_documents: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

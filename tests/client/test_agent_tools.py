@@ -109,7 +109,8 @@ def test_a_role_that_may_only_search_is_answered(
         "GRANT SELECT ON ALL TABLES IN SCHEMA rag TO only_searches",
         "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO only_searches",
         "REVOKE EXECUTE ON FUNCTION rag.list_views() FROM only_searches",
-        "REVOKE EXECUTE ON FUNCTION rag.describe_metadata(text, jsonb, integer) FROM only_searches",
+        "REVOKE EXECUTE ON FUNCTION rag.describe_metadata(text, jsonb, integer, integer)"
+        " FROM only_searches",
     ):
         connection.execute(statement.encode())
     embedders = {"hash": lambda name: shop.collection("docs").embedder}

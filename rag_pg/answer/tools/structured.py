@@ -21,6 +21,10 @@ _MOST_LISTED = 15  # fields in a schema's enumeration; more are texts
 _MOST_ROWS = 100
 _EXAMPLES = 5
 _EXAMPLE_LENGTH = 40  # characters
+_SAMPLED = (
+    "Estimates from {:,} of the documents: others may have more fields, values and wider ranges;"
+    " count and aggregate are exact."
+)
 _PLAIN = re.compile(r"[A-Za-z_][\w.-]{0,62}")
 _Filter = Mapping[str, Any] | None
 RULES = """\
@@ -63,7 +67,8 @@ def structured_tools(
     """
     shown = sorted(fields, key=lambda f: (not f.declared, -f.documents, f.field))[:MOST_FIELDS]
     more = len(fields) - len(shown)
-    field = _field_schema([f.field for f in shown], complete=not more)
+    sampled = fields[0].sampled_documents if fields else None
+    field = _field_schema([f.field for f in shown], complete=not more and not sampled)
     names = [f.field for f in shown]
 
     def count(filter: _Filter = None) -> dict[str, int]:
@@ -168,7 +173,8 @@ def structured_tools(
                 text={"type": "string", "minLength": 1},
             )
         )
-    lines = [_line(f) for f in shown] + ([f"… {more} more; see find_fields"] if more else [])
+    lines = [_SAMPLED.format(sampled)] if sampled else []
+    lines += [_line(f) for f in shown] + ([f"… {more} more; see find_fields"] if more else [])
     return Toolset(tools=tools, fields="\n".join(lines), rules=RULES)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -75,6 +76,12 @@ def test_a_schema_names_the_fields_that_there_are() -> None:
     assert made.fields == (
         "author.name (text, 10 documents): Ada\nkind (text, 10 documents): contract"
     )
+
+
+def test_fields_of_a_sample_are_told_as_such_and_no_schema_excludes_others() -> None:
+    made = toolset(replace(field("kind", "contract"), sampled_documents=20_000))
+    assert made.fields.startswith("Estimates from 20,000 of the documents: ")
+    assert "enum" not in tool_of(made, "facets").parameters["properties"]["field"]
 
 
 def test_five_hundred_fields_stay_small_and_can_be_found() -> None:

@@ -285,15 +285,15 @@ def test_fields_are_described(prepared: Connection) -> None:
     )
     found = prepared.execute("SELECT * FROM rag.describe_metadata('plain')").fetchall()
     assert found == [
-        ("num", "numeric", False, 3, 2, 1, 2.5, [1, 2.5]),
-        ("txt", "text", False, 3, 2, None, None, ["a", "b"]),
+        ("num", "numeric", False, 3, 2, 1, 2.5, [1, 2.5], None),
+        ("txt", "text", False, 3, 2, None, None, ["a", "b"], None),
         ("day", "timestamptz", False, 2, 2, "2024-02-29", "2024-03-01T10:00:00Z",
-         ["2024-02-29", "2024-03-01T12:00:00+02:00"]),
-        ("odd", "mixed", False, 2, 2, None, None, ["x", 1]),
-        ("tags", "text[]", False, 2, 2, None, None, ["x", "y"]),
-        ("who.name", "text", False, 2, 2, None, None, ["Ann", "Bob"]),
-        ("none", "null", False, 1, 0, None, None, []),
-        ("who.age", "numeric", False, 1, 1, 5, 5, [5]),
+         ["2024-02-29", "2024-03-01T12:00:00+02:00"], None),
+        ("odd", "mixed", False, 2, 2, None, None, ["x", 1], None),
+        ("tags", "text[]", False, 2, 2, None, None, ["x", "y"], None),
+        ("who.name", "text", False, 2, 2, None, None, ["Ann", "Bob"], None),
+        ("none", "null", False, 1, 0, None, None, [], None),
+        ("who.age", "numeric", False, 1, 1, 5, 5, [5], None),
     ]  # fmt: skip
     declared = prepared.execute(
         """SELECT field, type, declared FROM rag.describe_metadata('declared', '{"txt": "b"}', 0)
@@ -304,6 +304,34 @@ def test_fields_are_described(prepared: Connection) -> None:
         ("num", "numeric", True),
         ("txt", "text", True),
     ]
+
+
+def test_fields_of_many_documents_are_estimated_from_a_sample(prepared: Connection) -> None:
+    fill(prepared, [{"id": i, "half": i % 2, "day": i % 100} for i in range(1000)])
+
+    def described(arguments: str) -> dict[str, tuple[Any, ...]]:
+        rows = prepared.execute(
+            f"""SELECT field, documents, distinct_values, sampled_documents, examples
+                FROM rag.describe_metadata('plain', {arguments})""".encode()
+        ).fetchall()
+        return {row[0]: row[1:] for row in rows}
+
+    found = described("sample_size => 500")
+    assert {name: row[0] for name, row in found.items()} == {"id": 1000, "half": 1000, "day": 1000}
+    assert found["id"][1] == 1000 and found["half"][1] == 2 and 95 <= found["day"][1] <= 105
+    assert {row[2] for row in found.values()} == {500}
+    assert found == described("sample_size => 500")
+    exact = described("sample_size => NULL")
+    assert [exact[name][:3] for name in ("id", "half", "day")] == [
+        (1000, 1000, None),
+        (1000, 2, None),
+        (1000, 100, None),
+    ]
+    few = described("""'{"day": 7}', sample_size => 500""")
+    assert few["id"][:3] == (10, 10, None)
+    with pytest.raises(psycopg.errors.DatabaseError, match="sample size is 0") as caught:
+        described("sample_size => 0")
+    assert caught.value.sqlstate == "RG004"
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
