@@ -291,6 +291,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "api_version",
             "doctor",
             "audit",
+            "advise",
             "audit_table",
             "set_fingerprint",
             "maintain",

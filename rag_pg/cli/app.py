@@ -11,7 +11,7 @@ from typing import Annotated, TextIO
 
 import typer
 
-from rag_pg.cli.audit import audit
+from rag_pg.cli.audit import advise, audit
 from rag_pg.cli.cache import cache
 from rag_pg.cli.calibrate import calibrate
 from rag_pg.cli.collections import adopt, describe, drop, index_field
@@ -110,6 +110,7 @@ GROUPS = {
         jobs,
         doctor,
         audit,
+        advise,
         reembed,
         rechunk,
         spaces,

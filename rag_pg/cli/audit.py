@@ -1,4 +1,4 @@
-"""`rag-pg audit`: what stands in the way of good answers."""
+"""`rag-pg audit` and `advise`: what stands in the way of good answers, and which settings suit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_pg.cli.terminal import is_terminal, visible, width, write, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.types import AuditFinding
+    from rag_pg.types import Advice, AuditFinding
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 
@@ -72,6 +72,39 @@ def write_audit(findings: Sequence[AuditFinding]) -> None:
         lines = _filled(f"{one.check_name}: {one.detail}")
         write((f"{one.status:<4}", COLOURS.get(one.status, "bold")), f"  {lines[0]}")
         for line in lines[1:] + (_filled(f"→ {one.remedy}") if one.remedy else []):
+            write(" " * 6 + line)
+
+
+def advise(
+    collection: Annotated[str, typer.Argument(help="Which collection.")],
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Which language, model, chunking, weights and index suit, and why; it changes nothing."""
+    with open_client(dsn) as rag:
+        given = open_collection(rag, collection).advise()
+    if json_:
+        for one in given:
+            print_json(one)
+    else:
+        write_advice(given)
+
+
+def write_advice(given: Sequence[Advice]) -> None:
+    """Write advice: in a pipe as a table; for people the settings, with the reasons below."""
+    if not is_terminal(sys.stdout):
+        write_table(
+            [],
+            [(a.topic, a.current, a.advised, a.reason, a.evidence, a.command) for a in given],
+        )
+        return
+    for one in given:
+        change = one.advised is not None and one.advised != one.current
+        shown = f"{one.current} → {one.advised}" if change else one.current or ""
+        lines = _filled(f"{one.topic}: {shown}")
+        write(("→" if change else " ", "yellow" if change else ""), f"     {lines[0]}")
+        below = [text for text in (one.reason, one.evidence, one.command) if text]
+        for line in [*lines[1:], *(line for text in below for line in _filled(text))]:
             write(" " * 6 + line)
 
 

@@ -210,6 +210,7 @@ class AsyncCollection:
     add_chunks = Threaded(Collection.add_chunks)
     adopt = Threaded(Collection.adopt)
     audit = Threaded(Collection.audit)
+    advise = Threaded(Collection.advise)
     delete = Threaded(Collection.delete)
     delete_many = Threaded(Collection.delete_many)
     spaces = Threaded(Collection.spaces)

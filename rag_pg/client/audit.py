@@ -1,13 +1,13 @@
-"""The audit of a collection, and of another program's table."""
+"""The audit of a collection, and advice about its settings."""
 
 from __future__ import annotations
 
 from rag_pg.client.opened import OpenCollection
-from rag_pg.types import AuditFinding
+from rag_pg.types import Advice, AuditFinding
 
 
 class Audited(OpenCollection):
-    """The method of `Collection` that audits it."""
+    """The methods of `Collection` that audit it and advise."""
 
     def audit(
         self,
@@ -27,3 +27,10 @@ class Audited(OpenCollection):
         return self.rag.database.audit(
             self.name, set_name=set_name, sample_size=sample_size, max_tokens=max_tokens
         )
+
+    def advise(self) -> list[Advice]:
+        """Return which settings suit the collection, by statistics of it alone; nothing changes.
+
+        Runs of a question set on these documents go before any rule (`Advice.evidence`).
+        """
+        return self.rag.database.advise(self.name)

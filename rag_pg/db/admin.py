@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import AuditFinding, Finding, StatusLine
+from rag_pg.types import Advice, AuditFinding, Finding, StatusLine
 
 
 class Admin(Statements):
@@ -52,6 +52,9 @@ class Admin(Statements):
             sample_size=sample_size,
             max_tokens=max_tokens,
         )
+
+    def advise(self, collection: str) -> list[Advice]:
+        return self._rows(Advice, "SELECT * FROM rag.advise(%(collection)s)", collection=collection)
 
     def audit_table(
         self,

@@ -10,7 +10,7 @@ from rag_pg.types.answer import (
     Event,
     Freshness,
 )
-from rag_pg.types.audit import AuditFinding
+from rag_pg.types.audit import Advice, AuditFinding
 from rag_pg.types.cache import CacheStats
 from rag_pg.types.calibration import Assessment, Calibration, Zone
 from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
@@ -67,6 +67,7 @@ __all__ = [
     "TOOL_SECONDS",
     "AddReport",
     "AdoptReport",
+    "Advice",
     "AgentTool",
     "Answer",
     "Assessment",

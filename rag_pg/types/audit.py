@@ -1,4 +1,4 @@
-"""What rag.audit says."""
+"""What rag.audit and rag.advise say."""
 
 from __future__ import annotations
 
@@ -17,3 +17,22 @@ class AuditFinding:
     detail: str
     remedy: str | None
     figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Advice:
+    """A row of rag.advise: whether a setting suits the collection.
+
+    topic: "statistics" comes first, with all `figures`; then language, model, chunking, weights,
+    index, memory, fields. advised: equal to current where nothing is better. reason: the figures
+    that speak for it. evidence: where that was measured, or that it was not. command: what changes
+    it, in a shell or in SQL; None where there is nothing to change.
+    """
+
+    topic: str
+    current: str | None
+    advised: str | None
+    reason: str
+    evidence: str | None
+    command: str | None
+    figures: Mapping[str, Any] | None

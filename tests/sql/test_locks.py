@@ -282,6 +282,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "drop_eval_set": ("rag.drop_gate('own', 'faq'); SELECT rag.drop_eval_set('faq')",),
     "eval_drift": ("rag.eval_drift('faq', 'own')",),
     "audit": ("rag.audit('own', 'faq')", "rag.audit('own', sample_size => 10)"),
+    "advise": ("rag.advise('own')",),
     "audit_table": ("rag.audit_table('public.followed', 'content')",),
     "corpus_fingerprint": ("rag.corpus_fingerprint('own')",),
     "evaluate_search": ("rag.evaluate_search('faq', 'own')",),

@@ -182,6 +182,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "api_version": ("reader", "SELECT rag.api_version()"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),
     "audit": ("reader", "SELECT * FROM rag.audit('docs', 'faq')"),
+    "advise": ("reader", "SELECT * FROM rag.advise('docs')"),
     "audit_table": ("reader", "SELECT * FROM rag.audit_table('rag.chunks')"),
     "pending_indexes": ("reader", "SELECT * FROM rag.pending_indexes()"),
     "remove_dropped": ("reader", "SELECT rag.remove_dropped()"),  # nothing, but for the owner
