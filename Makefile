@@ -17,10 +17,13 @@ UNIT := $(addprefix tests/,package text load chunk providers search answer clien
 # Tests of what depends on the server.
 SERVER := tests/sql tests/db
 # Bytecode is written when a module is first imported; most of what is installed never is. The largest libraries are
-# imported once at the end, for several tests do so at the same time and each would compile them.
+# imported once at the end, for several tests do so at the same time and each would compile them. Where the environment
+# forbids bytecode, each process of the tests would compile all that it imports: torch alone takes 7 s of CPU more.
 # The lock also holds for what builds this package (a newer pip reads a variable of its own for that).
 PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
+
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: eval-demo help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
 
