@@ -131,9 +131,33 @@ def keyword_dsn(new_database: Callable[..., str], template: str) -> str:
     return dsn
 
 
+@pytest.fixture(scope="module")
+def databases_of_cases(server_dsn: str) -> Iterator[dict[str, str]]:
+    """For each test of a module that is marked one_database the database of its cases."""
+    made: dict[str, str] = {}
+    yield made
+    for dsn in made.values():
+        _drop(server_dsn, str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
+
+
 @pytest.fixture
-def dsn(server_dsn: str, new_database: Callable[..., str], template: str) -> Iterator[str]:
-    """A database with schema rag, for one test; dropped after it, as hundreds take gigabytes."""
+def dsn(
+    request: pytest.FixtureRequest,
+    server_dsn: str,
+    new_database: Callable[..., str],
+    template: str,
+    databases_of_cases: dict[str, str],
+) -> Iterator[str]:
+    """A database with schema rag, for one test; dropped after it, as hundreds take gigabytes.
+
+    The cases of a test that is marked one_database share one.
+    """
+    if request.node.get_closest_marker("one_database"):
+        name = request.node.originalname
+        if name not in databases_of_cases:
+            databases_of_cases[name] = new_database(template)
+        yield databases_of_cases[name]
+        return
     made = new_database(template)
     yield made
     _drop(server_dsn, str(psycopg.conninfo.conninfo_to_dict(made)["dbname"]))

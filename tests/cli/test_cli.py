@@ -273,6 +273,7 @@ def test_sync_follows_a_folder(cli: Run, handbook: Path) -> None:
     assert done.stdout == "0 documents added or updated, 1 unchanged, 1 deleted, 0 failed\n"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -185,6 +185,7 @@ def test_help_is_grouped_and_the_version_is_told(run: Run) -> None:
     assert run("--version").stdout == "rag-pg 0.1.0\n"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "command",
     [

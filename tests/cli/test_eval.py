@@ -67,6 +67,7 @@ def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
     assert done.returncode == 1 and "uri gone" in done.stdout
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

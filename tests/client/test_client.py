@@ -284,6 +284,7 @@ def test_a_bad_chunk_is_named_and_nothing_is_loaded(rag: Rag, bad: dict[str, Any
     assert docs.stats().documents == 0
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("query", ["", "  ", "\0"])
 def test_an_empty_query_is_refused(rag: Rag, query: str) -> None:
     with pytest.raises(InvalidQuery, match="empty"):
@@ -298,6 +299,7 @@ def test_a_100_kb_query_gets_an_answer_or_one_clear_line(rag: Rag) -> None:
         docs.search("x" * 100_001)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("limit", [0, -1, 1001])
 def test_a_limit_out_of_range_is_refused(rag: Rag, limit: int) -> None:
     with pytest.raises(InvalidQuery, match="1 to 1000"):

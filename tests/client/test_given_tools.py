@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import psycopg
 import pytest
-from fakes import Call, ScriptedLLM
+from fakes import Call, HashEmbedder, ScriptedLLM
 from prompts import quoted
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from tool_calls import calling
 
-from rag_pg import AgentTool, Rag, SqlFunction, function_tool
+from rag_pg import AgentTool, Rag, Settings, SqlFunction, function_tool
 from rag_pg.answer.tools.sql_function import sql_function_tool
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
@@ -56,10 +57,23 @@ CREATE PROCEDURE shop.clear() LANGUAGE sql BEGIN ATOMIC DELETE FROM shop.orders;
 """
 
 
+@pytest.fixture(scope="module")
+def template(
+    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The name of a database with the shop and a document."""
+    dsn = new_database(template)
+    with psycopg.connect(dsn) as connection:
+        connection.execute(SHOP)
+    settings = Settings(home=tmp_path_factory.mktemp("home"))
+    with Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag:
+        docs = rag.collection("docs", model="hash:32")
+        docs.add({"uri": "a.md", "content": "Ada buys red fish."})
+    return str(conninfo_to_dict(dsn)["dbname"])
+
+
 @pytest.fixture
-def shop(connection: psycopg.Connection[Any], rag: Rag) -> Rag:
-    connection.execute(SHOP)
-    rag.collection("docs", model="hash:32").add({"uri": "a.md", "content": "Ada buys red fish."})
+def shop(rag: Rag) -> Rag:
     return rag
 
 
@@ -102,6 +116,7 @@ def test_arguments_are_values_and_never_sql(shop: Rag) -> None:
     assert settings.run(wanted="text") == [{"wanted": "text", "flag": None}]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("name", "told"),
     [

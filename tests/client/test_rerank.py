@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import command_line
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
+from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import AsyncRag, InvalidInput, InvalidQuery, ProviderError, Rag, Settings
 from rag_pg.client.collection import Collection
@@ -22,14 +23,24 @@ BIRDS = [f"A blue bird flies over tree number {n}." for n in range(60)]
 FISH = "# Sea\n\n## Animals\n\nA red fish swims with a blue bird above."
 
 
+@pytest.fixture(scope="module")
+def template(
+    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The name of a database with the documents."""
+    dsn = new_database(template)
+    settings = Settings(home=tmp_path_factory.mktemp("home"))
+    with Rag(dsn, settings=settings, embedders={"hash": HashEmbedder}) as rag:
+        rag.collection("docs", model="hash:32").add(
+            *({"uri": f"bird{n}", "content": text} for n, text in enumerate(BIRDS)),
+            {"uri": "fish", "content": FISH, "media_type": "text/markdown"},
+        )
+    return str(conninfo_to_dict(dsn)["dbname"])
+
+
 @pytest.fixture
 def docs(rag: Rag) -> Collection:
-    found = rag.collection("docs", model="hash:32")
-    found.add(
-        *({"uri": f"bird{n}", "content": text} for n, text in enumerate(BIRDS)),
-        {"uri": "fish", "content": FISH, "media_type": "text/markdown"},
-    )
-    return found
+    return rag.collection("docs")
 
 
 def prefer_fish(query: str, texts: Sequence[str]) -> list[float]:
@@ -128,6 +139,7 @@ def test_both_legs_fallbacks_are_told(docs: Collection, embedder: HashEmbedder) 
     ]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -223,15 +235,15 @@ def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path:
 
     with Rag(dsn, settings=Settings(home=tmp_path)) as rag:
         rag.database.create_collection(
-            "docs", model="gemini:fake:8", dimensions=8, distance="cosine", language="english",
+            "brought", model="gemini:fake:8", dimensions=8, distance="cosine", language="english",
             chunking={}, index_options={},
         )  # fmt: skip
-        brought = rag.collection("docs")
+        brought = rag.collection("brought")
         brought.add_chunks(
             {"uri": uri, "content": f"blue bird {uri}", "embedding": [1] + [0] * 7} for uri in "abc"
         )
     with FakeGemini() as fake:
-        search = ("search", "blue bird", "--mode", "keyword")
+        search = ("search", "blue bird", "-c", "brought", "--mode", "keyword")
         fake.answers.append("3, 2")
         done = run(*search, "--rerank", "llm", "--json")
         assert done.returncode == 0, done.stderr
@@ -243,7 +255,7 @@ def test_the_command_line_reranks_and_says_when_it_could_not(dsn: str, tmp_path:
         assert "note: reranking was skipped: gemini:" in done.stderr
 
         fake.answers.extend(["2", "It is blue [1]."])
-        done = run("ask", "Is a bird blue?", "--rerank", "llm", "-n", "1")
+        done = run("ask", "Is a bird blue?", "-c", "brought", "--rerank", "llm", "-n", "1")
         assert done.returncode == 0 and "[1] b" in done.stdout, done.stderr
 
         done = run(*search, "--rerank", "magic")

@@ -38,6 +38,7 @@ def test_python_describes_aggregates_and_finds(rag: Rag) -> None:
         docs.aggregate_documents({"n": {"count": "*"}}, having={"m": 1})
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("query", "best", "least"),
     [

@@ -97,6 +97,7 @@ def met(act: Callable[[], Any]) -> RagError:
     return caught.value
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("state", REAL)
 def test_the_servers_errors_are_somebodys_fault(state: str, connection: Connection) -> None:
     fault, kind, statements = REAL[state]

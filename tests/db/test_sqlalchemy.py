@@ -110,6 +110,7 @@ def rendered(statement: Any) -> str:
 # --- the construct is what the database has
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_every_parameter_of_the_sql_function_is_accepted(
     connection: psycopg.Connection[Any], function: Callable[..., Any]
@@ -128,6 +129,7 @@ def test_every_parameter_of_the_sql_function_is_accepted(
         assert given.lower().removeprefix("pg_catalog.") == type_.removeprefix("public."), name
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_every_option_can_be_passed(
     engine: sa.Engine, connection: psycopg.Connection[Any], function: Callable[..., Any]
@@ -146,6 +148,7 @@ def test_every_option_can_be_passed(
     assert rows(engine, sa.select(hits.c.uri).order_by(hits.c.score.desc()))[0] == ("fish",)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_the_columns_are_those_of_a_hit(
     connection: psycopg.Connection[Any], function: Callable[..., Any]
@@ -198,6 +201,7 @@ def test_rows_have_python_types(engine: sa.Engine) -> None:
     assert metadata == {"lang": "en"} and isinstance(score, float) and rank is None
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "vector", [[1, 0, 0], (1.0, 0.0, 0.0), np.array([1, 0, 0], np.float32)], ids=type
 )

@@ -133,6 +133,7 @@ def test_sync_keeps_what_cannot_be_read(rag: Rag, folder: Path) -> None:
     assert len(uris(docs)) == 3
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("path", "message"),
     [

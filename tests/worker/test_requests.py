@@ -98,6 +98,7 @@ def test_options_of_sql_reach_the_strategy(filled: Rag, connection: Connection) 
             assert caught.value.sqlstate == "RG009"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from command_line import run
 from paths import ROOT
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 Connection = psycopg.Connection[Any]
 GERMAN = (
@@ -53,12 +55,15 @@ def put(connection: Connection, uri: str, *texts: str, **document: Any) -> None:
     )
 
 
-@pytest.fixture(autouse=True)
-def collection(connection: Connection) -> None:
-    """Paragraphs of the guides, two of each document."""
-    connection.execute("SELECT rag.create_collection('c', 'none', 8)")
-    for number in range(0, 80, 2):
-        put(connection, f"d{number}", *PARAGRAPHS[number : number + 2], number=number)
+@pytest.fixture(scope="module")
+def template(new_database: Callable[..., str], template: str) -> str:
+    """The name of a database with paragraphs of the guides, two of each document."""
+    dsn = new_database(template)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 8)")
+        for number in range(0, 80, 2):
+            put(connection, f"d{number}", *PARAGRAPHS[number : number + 2], number=number)
+    return str(conninfo_to_dict(dsn)["dbname"])
 
 
 def audit(connection: Connection, arguments: str = "'c'") -> dict[str, tuple[str, str, Any]]:

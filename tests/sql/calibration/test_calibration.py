@@ -36,6 +36,7 @@ def put(connection: Connection, **changed: Any) -> None:
     connection.execute("SELECT rag.put_calibration('docs', %s)", [json.dumps(FIELDS | changed)])
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("successes", "trials", "lower", "upper"),
     [(0, 10, 0, 0.3084971), (5, 10, 0.1870860, 0.8129140), (10, 10, 0.6915029, 1), (0, 0, 0, 1)],
@@ -49,6 +50,7 @@ def test_bounds_are_those_of_published_tables(
     assert found == pytest.approx((lower, upper), abs=1e-6)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("trials", [1, 7, 60, 700])
 def test_bounds_leave_half_of_the_error_in_each_tail(connection: Connection, trials: int) -> None:
     for successes in {1, trials // 3, trials - 1, trials} - {0}:
@@ -111,6 +113,7 @@ def test_storing_gives_the_collection_another_version(docs: Connection) -> None:
     assert docs.execute("SELECT * FROM rag.get_calibration('docs')").fetchall() == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("changed", "told"),
     [

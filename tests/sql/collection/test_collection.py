@@ -28,6 +28,7 @@ def test_creating_again_with_equal_settings_gives_the_same_collection(database: 
     assert create(database) == create(database)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
@@ -47,6 +48,7 @@ def test_other_settings_are_an_error_that_names_the_difference(
         create(database, **changed)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "changed",
     [
@@ -73,6 +75,7 @@ def test_bad_settings_are_refused_and_leave_nothing(
     assert database.list_collections() == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("name", ["", " ", "a b", "a/b", "x" * 101])
 def test_bad_names_are_refused(database: Database, name: str) -> None:
     with pytest.raises(InvalidInput, match="not usable"):

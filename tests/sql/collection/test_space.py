@@ -381,6 +381,7 @@ def test_wrong_arguments_are_refused(connection: Connection, docs: Collection) -
         assert sqlstate(connection, query) == state, query
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "asked",
     [

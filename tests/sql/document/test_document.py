@@ -201,6 +201,7 @@ def test_a_late_store_for_a_deleted_document_is_refused(
     assert caught.value.sqlstate == "RG005"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
@@ -256,6 +257,7 @@ def test_ready_made_chunks_are_searchable_at_once_and_those_without_a_vector_que
     assert one(connection, "SELECT content FROM rag.search_vector('c', '[0,1,0]')") == "without"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("chunks", "message"),
     [
@@ -327,6 +329,7 @@ def test_a_bad_record_in_a_bulk_load_names_it_and_loads_nothing(database: Databa
     assert database.collection_stats("c")[0].documents == 0
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("metadata", ["[1, 2]", '"x"', "5"])
 def test_metadata_of_a_chunk_is_an_object(connection: Connection, metadata: str) -> None:
     given = f'[{{"content": "good"}}, {{"content": "bad", "metadata": {metadata}}}]'
@@ -363,6 +366,7 @@ def test_large_metadata_is_refused(connection: Connection) -> None:
         assert caught.value.sqlstate == "RG001"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "call",
     [

@@ -178,6 +178,7 @@ def test_documents_sort_by_their_own_columns(connection: Connection) -> None:
     assert row == (None, 0, "pending")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("call", "code", "message"),
     [

@@ -187,6 +187,7 @@ def test_the_budget_of_the_provider_is_kept(rag: Rag, connection: Connection) ->
     assert "scripted may not be asked now" in job["last_error"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("fields", "message"),
     [

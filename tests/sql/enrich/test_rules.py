@@ -160,6 +160,7 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
     assert docs.search("helmet")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
@@ -170,7 +171,7 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
         ({"field": "a", "pattern": r"\bx"}, r"\\b in its pattern.*\\y"),
         ({"field": "a", "pattern": r"(x)\1"}, "back reference"),
         ({"field": "a", "pattern": "(((x{1,200}){1,200}){1,200})"}, "cannot be read"),
-        ({"field": "a", "pattern": "((((.{0,50}){0,50}){0,5}))"}, "is too complex"),
+        ({"field": "a", "pattern": "((x{0,50}){0,50}){0,50}"}, "is too complex"),
         ({"field": "a", "pattern": "(.{1,200}){1,200}"}, "cannot be read: invalid memory alloc"),
         ({"field": "a", "pattern": ""}, "1 to 1000 characters"),
         ({"field": "a", "pattern": "x", "in": "body"}, 'in "body"; take content, heading'),
@@ -200,6 +201,7 @@ def test_a_preview_stores_nothing(rag: Rag) -> None:
     assert docs.enrichment() == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("type_", "text", "value"),
     [

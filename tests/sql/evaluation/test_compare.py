@@ -30,6 +30,7 @@ def enumerated_p(differences: list[float]) -> float:
     return float(np.mean(np.abs(signs @ values) >= abs(values.sum()) - 1e-9))
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("count", [1, 3, 8, 9, 12])
 def test_few_differences_are_tested_by_all_signs(connection: Connection, count: int) -> None:
     chance = random.Random(count)

@@ -237,6 +237,7 @@ def test_a_run_is_tested_against_the_baseline_of_the_same_documents(gated: Conne
     assert error.value.sqlstate == "RG007"
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("call", "code"),
     [

@@ -143,6 +143,7 @@ def test_a_quote_that_stands_twice_is_the_one_nearest_its_offsets(docs: Connecti
         assert row == (wanted, wanted + 9)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("quote", ["a.c", "(x", "[y]", "back\\slash", "1+1", "^$|{2}", "d-e"])
 def test_a_quote_is_no_pattern(docs: Connection, quote: str) -> None:
     find = "SELECT start_offset, stop_offset FROM rag._find_quote(%s, %s)"

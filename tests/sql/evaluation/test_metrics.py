@@ -116,6 +116,7 @@ def squad_f1(answer: str, correct: str) -> float:
     return 2 * shared / (len(given) + len(wanted)) if shared else 0.0
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("answer", "correct"),
     [

@@ -184,6 +184,7 @@ def test_only_the_named_collections_are_worked(database: Database, connection: C
     assert [job.collection_name for job in taken] == ["other"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(("limit", "seconds"), [(0, 60), (1001, 60), (1, 0), (1, -5)])
 def test_bad_arguments_are_refused(database: Database, limit: int, seconds: float) -> None:
     with pytest.raises(InvalidInput, match="out of range"):

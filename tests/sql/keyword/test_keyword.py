@@ -48,6 +48,7 @@ def test_match_modes(connection: Connection) -> None:
         found(connection, "x", "some")
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "identifier",
     [
@@ -103,6 +104,7 @@ def test_a_word_said_twice_counts_twice(connection: Connection) -> None:
     assert twice == pytest.approx(2 * once)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "query",
     [

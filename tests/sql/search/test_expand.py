@@ -102,6 +102,7 @@ def test_chunks_older_than_their_document_are_joined(
     assert after == found[4][2] == before
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("options", [", -1", ", 1, 1001", ", upto => 'chapter'"])
 def test_bad_expansions_are_errors(docs: Collection, connection: Connection, options: str) -> None:
     with pytest.raises(psycopg.Error) as caught:

@@ -137,6 +137,7 @@ def test_boosts_add_multiply_and_fade_with_age(connection: Connection) -> None:
     assert uris(connection, boosts=boosts) == ["b", "a", "c"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("boosts", "message"),
     [
@@ -193,6 +194,7 @@ def test_diversity_prefers_what_was_not_said(connection: Connection) -> None:
     assert dict(diverse)["a"] == dict(plain)["a"]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -55,6 +55,7 @@ def test_companions_take_the_rest_as_options(connection: Connection[Any], functi
     assert not found & {SHORT.get(n, n) for n in StatementOptions.__optional_keys__} - BY_NAME
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "message"),
     [

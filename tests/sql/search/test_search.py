@@ -133,6 +133,7 @@ def test_an_empty_collection_finds_nothing(connection: Connection) -> None:
     assert connection.execute("SELECT * FROM rag.search('empty', 'x', '[1,2,3]')").fetchall() == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize("query", ["the of and", "?!…", "absent", "'", "a & b | !c:*", "\\"])
 def test_queries_that_match_nothing_or_look_like_operators_find_nothing(
     connection: Connection, query: str
@@ -142,6 +143,7 @@ def test_queries_that_match_nothing_or_look_like_operators_find_nothing(
     assert keyword(connection, "c", query) == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -70,6 +70,7 @@ def test_days_are_chosen_both_included(database: Database, connection: Connectio
     assert database.usage_report(today, today.replace(year=today.year - 1), []) == []
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     "calls",
     [

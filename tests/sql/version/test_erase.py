@@ -162,6 +162,7 @@ def test_a_filter_erases_what_passes_it_and_its_versions(docs: Collection, dsn: 
     assert [v.version for v in docs.versions("bob")] == [2, 1]
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -178,6 +178,7 @@ def test_a_difference_is_shown_line_by_line(docs: Connection) -> None:
     assert docs.execute("SELECT count(*) FROM rag.diff_versions('c', 'a', 1, 1)").fetchone() == (0,)
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("call", "message"),
     [

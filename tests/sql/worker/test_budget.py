@@ -110,6 +110,7 @@ def test_concurrent_takers_never_pass_the_limit(database: Database, connection: 
     assert 20 <= passed.count(0) <= 20 * windows
 
 
+@pytest.mark.one_database
 @pytest.mark.parametrize(
     ("call", "words"),
     [
