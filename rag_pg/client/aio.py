@@ -263,5 +263,8 @@ class AsyncCollection:
     gates = Threaded(Collection.gates)
     check_gates = Threaded(Collection.check_gates)
     gate_checks = Threaded(Collection.gate_checks)
+    replay = Threaded(Collection.replay)
+    measure_recall = Threaded(Collection.measure_recall)
+    recall_measures = Threaded(Collection.recall_measures)
     estimate_eval_queries = Threaded(Collection.estimate_eval_queries)
     generate_eval_queries = Threaded(Collection.generate_eval_queries)

@@ -86,14 +86,14 @@ class Answers(OpenCollection):
     ) -> Answer:
         """As `ask`, for programs that pass it on: listener is called with every event but the
         answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
-        it may be kept in the log of answers."""
+        it may be kept in the log of answers, and its searches in the sample of live queries."""
         from rag_pg.client.answer_log import keep_answer
         from rag_pg.client.ask import ask
 
         answer = ask(
             question,
             options,
-            searcher=self._searcher,
+            searcher=self._searcher if logged else self._searcher.unsampled(),
             models=self.rag.models,
             read=lambda uri: self.rag.database.get_document(self.name, uri),
             listener=listener,

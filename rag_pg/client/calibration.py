@@ -124,8 +124,9 @@ def observe_questions(
 
     terms = partial(collection.rag.database.match_terms, collection.name)
     embedder: Embedder | None = None
+    searching = collection._unsampled()
     for query in queries:
-        hits = collection.search(query.question, limit=PASSAGES, cache=False)
+        hits = searching.search(query.question, limit=PASSAGES, cache=False)
         if "vector" in hits.skipped:
             raise InvalidInput(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"

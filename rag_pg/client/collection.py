@@ -9,6 +9,7 @@ from rag_pg.client.enrichment import Enriching
 from rag_pg.client.evaluation import Evaluation
 from rag_pg.client.gates import Gates
 from rag_pg.client.history import History
+from rag_pg.client.live import LiveQueries
 from rag_pg.client.metadata import Metadata
 from rag_pg.client.search import Searching
 from rag_pg.client.settings import CollectionSettings
@@ -21,6 +22,7 @@ class Collection(
     Audited,
     Evaluation,
     Gates,
+    LiveQueries,
     Searching,
     Answers,
     History,

@@ -67,10 +67,11 @@ class Evaluation(Searching, Answers):
         check_names(options, known=known.__optional_keys__, call=kind)
         options.setdefault("cache", False)  # what is measured is made now
         cosine = self.rag.database.space_settings(self.name).distance == "cosine"
+        searching = self._unsampled()
 
         def ask(question: str) -> tuple[Mapping[str, Any], Sequence[str]]:
             if kind == "search":
-                hits = self.search(question, **cast(SearchOptions, dict(options)))
+                hits = searching.search(question, **cast(SearchOptions, dict(options)))
                 return search_result(hits, cosine=cosine)
             return answer_result(
                 self._answer(question, cast(AskOptions, dict(options)), logged=False)
@@ -130,11 +131,12 @@ class Evaluation(Searching, Answers):
         """
         from rag_pg.evaluation import generate_questions
 
+        searching = self._unsampled()
         return generate_questions(
             self.rag.database,
             self.name,
             set_name,
-            lambda question: self.search(question, limit=limit),
+            lambda question: searching.search(question, limit=limit),
             _helper(self.rag, llm),
             count=count,
             seed=seed,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from functools import partial
+from typing import Self
 
 from rag_pg.client.resources import Resources
 from rag_pg.protocols import Embedder
@@ -28,6 +30,12 @@ class OpenCollection:
 
     def __repr__(self) -> str:
         return f"Collection({self.name!r}, model={self.info.model!r})"
+
+    def _unsampled(self) -> Self:
+        """Return this collection with searches that nobody asked live: none of them is sampled."""
+        other = copy.copy(self)
+        other._searcher = self._searcher.unsampled()
+        return other
 
     @property
     def info(self) -> CollectionInfo:

@@ -16,6 +16,12 @@ class CollectionSettings(OpenCollection):
         description: str | None = None,
         keep_versions: timedelta | None = None,
         keep_answers: timedelta | None = None,
+        sample_queries: float | None = None,
+        keep_query_text: bool | None = None,
+        keep_queries: timedelta | None = None,
+        max_queries: int | None = None,
+        recall_target: float | None = None,
+        ef_search: int | None = None,
     ) -> None:
         """Change settings of the collection; None leaves one as it is.
 
@@ -25,12 +31,26 @@ class CollectionSettings(OpenCollection):
             keep_versions: for so long texts that are replaced or deleted stay.
             keep_answers: for so long answers are logged with their questions, at most 100,000.
                 timedelta(0), the default of a new collection: not at all.
-        Raises: InvalidInput (too long). It takes the owner of the schema.
+            sample_queries: 0 to 1, the share of searches that is kept to be replayed; 0 at first.
+            keep_query_text: with their words, not their vectors alone; False also removes words
+                that are kept. keep_queries, max_queries: for so long and at most so many, 1 to
+                10,000; 30 days and 1000 at first.
+            recall_target: 0 to 1, maintenance measures once a day whether vector searches find that
+                share of the nearest; 0, as at first: it does not.
+            ef_search: 1 to 1000, how widely the index of the active space is searched; 0, as at
+                first: as the number of chunks asks for.
+        Raises: InvalidInput (too long, out of range). It takes the owner of the schema.
         """
         self.rag.database.alter_collection(
             self.name,
             description=description,
             keep_versions=keep_versions,
             keep_answers=keep_answers,
+            sample_queries=sample_queries,
+            keep_query_text=keep_query_text,
+            keep_queries=keep_queries,
+            max_queries=max_queries,
+            recall_target=recall_target,
+            ef_search=ef_search,
         )
         self.refresh()

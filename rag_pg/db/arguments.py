@@ -20,16 +20,18 @@ from rag_pg.errors import InvalidInput
 
 WHOLE = (
     "limit", "offset", "rrf_k", "candidate_limit", "per_document", "max_length", "space_id",
-    "expected_space", "ef_search", "dimensions", "max_rows",
+    "expected_space", "ef_search", "dimensions", "max_rows", "max_queries", "sample", "k",
 )  # fmt: skip
-NUMBERS = ("vector_weight", "keyword_weight", "diversity")
-TRUTHS = ("duplicates", "descending", "forced")
+NUMBERS = (
+    "vector_weight", "keyword_weight", "diversity", "sample_queries", "recall_target", "target",
+)  # fmt: skip
+TRUTHS = ("duplicates", "descending", "forced", "keep_query_text")
 TEXTS = (
     "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
     "distance", "type", "start_mark", "stop_mark", "ellipsis", "view", "description", "comment",
 )  # fmt: skip
 LISTS_OF_TEXTS = ("group_by", "columns")
-TIMES = ("timeout", "keep_versions", "keep_answers")
+TIMES = ("timeout", "keep_versions", "keep_answers", "keep_queries")
 
 
 def plain_arguments(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,14 +93,29 @@ class Collections(Statements):
         description: str | None = None,
         keep_versions: timedelta | None = None,
         keep_answers: timedelta | None = None,
+        sample_queries: float | None = None,
+        keep_query_text: bool | None = None,
+        keep_queries: timedelta | None = None,
+        max_queries: int | None = None,
+        recall_target: float | None = None,
+        ef_search: int | None = None,
     ) -> None:
         self._scalar(
             """SELECT rag.alter_collection(%(name)s, description => %(description)s,
-               keep_versions => %(keep_versions)s, keep_answers => %(keep_answers)s)""",
+               keep_versions => %(keep_versions)s, keep_answers => %(keep_answers)s,
+               sample_queries => %(sample_queries)s, keep_query_text => %(keep_query_text)s,
+               keep_queries => %(keep_queries)s, max_queries => %(max_queries)s,
+               recall_target => %(recall_target)s, ef_search => %(ef_search)s)""",
             name=name,
             description=description,
             keep_versions=keep_versions,
             keep_answers=keep_answers,
+            sample_queries=sample_queries,
+            keep_query_text=keep_query_text,
+            keep_queries=keep_queries,
+            max_queries=max_queries,
+            recall_target=recall_target,
+            ef_search=ef_search,
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from rag_pg.db.function import Functions
 from rag_pg.db.gate import Gates
 from rag_pg.db.history import History
 from rag_pg.db.job import Jobs
+from rag_pg.db.live import LiveQueries
 from rag_pg.db.metadata import Metadata
 from rag_pg.db.request import Requests
 from rag_pg.db.search import Searches
@@ -42,6 +43,7 @@ class Database(
     Enrichments,
     Functions,
     History,
+    LiveQueries,
     Searches,
     Jobs,
     Workers,

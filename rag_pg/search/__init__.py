@@ -3,7 +3,7 @@
 A question is embedded, searched for and its hits are reranked.
 """
 
-from rag_pg.search.options import SearchOptions, check_names
+from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rewrite import (
     Rewritten,
     Variant,
@@ -18,6 +18,7 @@ __all__ = [
     "Rewritten",
     "SearchOptions",
     "Searcher",
+    "StatementOptions",
     "Variant",
     "check_names",
     "combine",

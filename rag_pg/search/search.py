@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -24,6 +25,7 @@ from rag_pg.search.rewrite import (
     local_time,
     rewrite_question,
 )
+from rag_pg.search.sample import QuerySample
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
 from rag_pg.tracing import span
@@ -74,6 +76,7 @@ class Searcher:
         self._entries = entries
         self._vectors: QueryVectors | None = None
         self._metadata = CollectionMetadata(database, info.name)
+        self._sample: QuerySample | None = QuerySample(database, info)
         self._status: str | None = None
         self._status_at = float("-inf")
 
@@ -89,7 +92,15 @@ class Searcher:
         self.info = self._read(self.info.name)
         self._embedder = None
         self._vectors = None
+        if self._sample is not None:
+            self._sample = QuerySample(self.database, self.info)
         self.forget_metadata()
+
+    def unsampled(self) -> Searcher:
+        """Return this searcher with searches that nobody asked live: none of them is sampled."""
+        other = copy.copy(self)
+        other._sample = None
+        return other
 
     def entries(self, cache: bool | Cache | None = None) -> Entries | None:
         """Return the cache as a call wants it; see `Entries.wanted`."""
@@ -323,6 +334,7 @@ class Searcher:
     ) -> list[Hit]:
         """Search with the variants' vectors;
         anew by another model when another space was activated meanwhile."""
+        started = time.perf_counter()
         for attempt in range(3):
             embeddings, failure = self._embed(variants, options, entries)
             given: dict[str, Any] = {**options}
@@ -351,6 +363,14 @@ class Searcher:
             if failure is not None:
                 skipped.add("vector")
                 notes.append(f"vector search was skipped: {failure}")
+            elif self._sample is not None:
+                self._sample.offer(
+                    variants[0].query,
+                    None if embeddings is None else embeddings[0],
+                    options,
+                    expected_space=self.info.space_id,
+                    seconds=time.perf_counter() - started,
+                )
             return hits
         raise AssertionError("the last attempt returns or raises")
 

@@ -54,6 +54,7 @@ from rag_pg.types.history import (
 )
 from rag_pg.types.hit import Hit, Hits, Leg, Method, Passage, TermMatch
 from rag_pg.types.job import Job, JobCounts
+from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
@@ -127,8 +128,11 @@ __all__ = [
     "Passage",
     "Progress",
     "QueryComparison",
+    "RecallMeasure",
     "Rejected",
+    "Replay",
     "ReplayedCitation",
+    "ReplayedQuery",
     "Route",
     "RulePreview",
     "RunComparison",

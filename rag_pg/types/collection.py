@@ -12,7 +12,10 @@ from typing import Any
 class CollectionInfo:
     """A collection's settings. description: what its documents are and what they answer;
     keep_versions, keep_answers: for how many seconds texts that were replaced or deleted stay, and
-    answers are logged."""
+    answers are logged; sample_queries: the share of searches that is kept to be replayed, with
+    their words where keep_query_text, for keep_queries seconds, max_queries at most; recall_target:
+    the share of the nearest that vector searches are to find, 0: not measured; ef_search: how
+    widely the active space's index is searched, None: chosen by size."""
 
     collection_id: int
     name: str
@@ -26,6 +29,12 @@ class CollectionInfo:
     description: str = ""
     keep_versions: float = 0.0
     keep_answers: float = 0.0
+    sample_queries: float = 0.0
+    keep_query_text: bool = False
+    keep_queries: float = 0.0
+    max_queries: int = 0
+    recall_target: float = 0.0
+    ef_search: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -22,7 +22,12 @@ dropped_at  when it was dropped; its empty partitions await removal
 created_at  when it was made
 description  what the documents are and what they answer; '' where nobody said it
 keep_versions  how long texts that were replaced or deleted stay; 0: not at all
-keep_answers  how long answers are logged with their questions; 0: not at all$$),
+keep_answers  how long answers are logged with their questions; 0: not at all
+sample_queries  share of searches that is kept to be replayed; 0: none
+keep_query_text  whether their words are kept beside their vectors
+keep_queries  how long they are kept
+max_queries  how many of them are kept at most
+recall_target  share of the nearest that vector searches are to find, measured daily; 0: none$$),
 ('document_versions',
  'Texts that documents had before they were replaced or deleted.
 Kept where the collection keeps versions.',
@@ -63,6 +68,38 @@ prompt_tokens  tokens that models read for it
 answer_tokens  tokens that they wrote
 cost  US dollars; NULL where a price is not known
 seconds  how long it took$$),
+('live_queries',
+ 'A sample of searches, to be replayed.
+Kept where the collection says so; what was found is not kept.',
+$$query_id  number of the query
+collection_id  collection that was searched
+searched_at  when it was kept, seconds after the search
+query_text  what was asked; NULL where words are not kept
+embedding  its vector; NULL where keywords alone were searched
+space_id  embedding space whose model made the vector
+result_limit  how many hits were wanted
+metadata_filter  filter of the search
+options  other arguments of the search$$),
+('recall_measures',
+ 'How much of the nearest vector searches found, as measured.
+The last 100 of each collection.',
+$$measure_id  number of the measure
+collection_id  collection that was searched
+space_id  embedding space that was active
+measured_at  when
+source  live (sampled live queries) or stored (vectors of chunks)
+query_count  how many queries were run
+walked_count  of how many of them the index was walked
+k  of how many of the nearest
+recall  share of them that was found, the mean
+lower_bound  of its 95 % interval
+upper_bound  of its 95 % interval
+target  share that is wanted
+chunk_count  chunks of the collection then
+ef_search  how widely a search without a filter walked the index
+set_ef_search  what was set for the space; NULL: chosen by size
+advised_ef_search  the first value tried that reaches the target, or the last; NULL: none was tried
+advised_recall  recall with it$$),
 ('answer_feedback',
  'What people say of logged answers.
 Gone with the answer.',
@@ -99,7 +136,8 @@ activated_at  when it was last made the one that is searched
 dropped_at  when it was dropped; its empty partition awaits removal
 similarity_mean  mean of the cosines between its own vectors, by a sample; NULL: not measured
 similarity_spread  their standard deviation, 0.008 to 0.3; a hybrid search weighs cosines by it
-measured_chunks  chunks of the collection when that was measured; again when they have doubled$$),
+measured_chunks  chunks of the collection when that was measured; again when they have doubled
+ef_search  how widely its index is searched; NULL: chosen by the number of chunks$$),
 ('exposed_views',
  'Views of the application''s own tables that may be asked (rag.expose_view).',
 $$name  by which rag.query_view is asked
@@ -323,7 +361,13 @@ fingerprint  of the first embedder that opened the space; NULL: none yet
 space_id  number of the active space
 description  what the documents are and what they answer; '' where nobody said it
 keep_versions  seconds for which texts that were replaced or deleted stay
-keep_answers  seconds for which answers are logged$$),
+keep_answers  seconds for which answers are logged
+sample_queries  share of searches that is kept to be replayed
+keep_query_text  whether their words are kept
+keep_queries  seconds for which they are kept
+max_queries  how many of them at most
+recall_target  share of the nearest that vector searches are to find; 0: not measured
+ef_search  how widely the active space's index is searched; NULL: chosen by size$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

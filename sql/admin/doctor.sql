@@ -19,6 +19,7 @@ BEGIN
         UNION ALL SELECT f.* FROM rag._check_languages() AS f
         UNION ALL SELECT f.* FROM rag._check_views() AS f
         UNION ALL SELECT f.* FROM rag._check_calibrations() AS f
+        UNION ALL SELECT f.* FROM rag._check_recall() AS f
     )
     SELECT 'schema', 'ok', format('release %s, revision %s', rag.version(), v.version_num),
         NULL::text
@@ -37,6 +38,7 @@ BEGIN
                      ('schema rights', 'only its owner may create in schema rag'),
                  ('exposed views', 'all are what was exposed'),
                  ('calibrations', 'none is of another model'),
+                 ('vector recall', 'no measure is below its target'),
                  ('keyword merges', 'none is held up'),
                      ('languages', 'every text search configuration exists')) AS k (name, fine)
     LEFT JOIN found AS f ON f.check_name = k.name;

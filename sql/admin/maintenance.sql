@@ -16,6 +16,7 @@ BEGIN
     RETURN QUERY SELECT 'versions', c.collection_id FROM rag.collections AS c
         WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
         ORDER BY c.collection_id;
+    RETURN QUERY SELECT l.step, l.subject FROM rag._live_steps() AS l;
     -- last: it locks the partitioned tables until the transaction ends
     RETURN QUERY SELECT 'dropped', 0;
 END
@@ -26,7 +27,8 @@ $$What there is to do for rag.maintain_step, in order: leftovers (requests and c
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), versions (those and logged answers that subject, a collection,
-keeps no longer), dropped (remove dropped collections).$$;
+keeps no longer), queries and recall (see rag._live_steps), dropped (remove dropped collections).
+$$;
 
 
 CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
@@ -123,6 +125,10 @@ BEGIN
                 PERFORM rag.measure_spaces();
             WHEN 'versions' THEN
                 PERFORM rag._remove_old_versions(subject);
+            WHEN 'queries' THEN
+                PERFORM rag._trim_live_queries(subject);
+            WHEN 'recall' THEN
+                PERFORM rag._maintain_recall(subject);
             WHEN 'dropped' THEN
                 PERFORM rag.remove_dropped();
             ELSE

@@ -1,7 +1,10 @@
 -- Settings of a collection that are no part of how it is cut or searched: changed.
 
 CREATE OR REPLACE FUNCTION rag.alter_collection(collection text, description text DEFAULT NULL,
-    keep_versions interval DEFAULT NULL, keep_answers interval DEFAULT NULL)
+    keep_versions interval DEFAULT NULL, keep_answers interval DEFAULT NULL,
+    sample_queries double precision DEFAULT NULL, keep_query_text boolean DEFAULT NULL,
+    keep_queries interval DEFAULT NULL, max_queries integer DEFAULT NULL,
+    recall_target double precision DEFAULT NULL, ef_search integer DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -14,23 +17,41 @@ BEGIN
         RAISE EXCEPTION 'the description has % characters', length(alter_collection.description)
         USING ERRCODE = 'RG001', HINT = format('say it in at most %s', longest);
     END IF;
-    IF least(alter_collection.keep_versions, alter_collection.keep_answers) < interval '0'
-        OR greatest(alter_collection.keep_versions, alter_collection.keep_answers)
-            > interval '1000 years' THEN
-        RAISE EXCEPTION 'keep_versions % or keep_answers % is out of range',
-            alter_collection.keep_versions, alter_collection.keep_answers
+    IF least(alter_collection.keep_versions, alter_collection.keep_answers,
+            alter_collection.keep_queries) < interval '0'
+        OR greatest(alter_collection.keep_versions, alter_collection.keep_answers,
+            alter_collection.keep_queries) > interval '1000 years' THEN
+        RAISE EXCEPTION 'keep_versions %, keep_answers % or keep_queries % is out of range',
+            alter_collection.keep_versions, alter_collection.keep_answers,
+            alter_collection.keep_queries
         USING ERRCODE = 'RG001',
             HINT = 'use an interval such as ''30 days'', up to 1000 years, or ''0'' for none';
     END IF;
+    PERFORM rag._check_live_settings(alter_collection.sample_queries,
+        alter_collection.max_queries, alter_collection.recall_target, alter_collection.ef_search);
     UPDATE rag.collections AS c
     SET description = coalesce(alter_collection.description, c.description),
         keep_versions = coalesce(alter_collection.keep_versions, c.keep_versions),
-        keep_answers = coalesce(alter_collection.keep_answers, c.keep_answers)
+        keep_answers = coalesce(alter_collection.keep_answers, c.keep_answers),
+        sample_queries = coalesce(alter_collection.sample_queries, c.sample_queries),
+        keep_query_text = coalesce(alter_collection.keep_query_text, c.keep_query_text),
+        keep_queries = coalesce(alter_collection.keep_queries, c.keep_queries),
+        max_queries = coalesce(alter_collection.max_queries, c.max_queries),
+        recall_target = coalesce(alter_collection.recall_target, c.recall_target)
     WHERE c.collection_id = _id;
+    IF NOT alter_collection.keep_query_text THEN
+        PERFORM rag._forget_query_texts(_id);
+    END IF;
+    IF alter_collection.ef_search IS NOT NULL THEN
+        UPDATE rag.spaces AS s SET ef_search = nullif(alter_collection.ef_search, 0)
+        WHERE s.collection_id = _id AND s.state = 'active';
+        PERFORM rag._note_change(_id);
+    END IF;
 END
 $$;
 
-COMMENT ON FUNCTION rag.alter_collection(text, text, interval, interval) IS
+COMMENT ON FUNCTION rag.alter_collection(text, text, interval, interval, double precision, boolean,
+    interval, integer, double precision, integer) IS
 $$Change settings of a collection; NULL leaves one as it is.
 
 description: what the documents are and what they answer, for people and for programs that choose
@@ -38,4 +59,12 @@ among collections; at most 1000 characters, '' for none. keep_versions: for so l
 are replaced or deleted stay (rag.list_versions, rag.document_at, rag.diff_versions). keep_answers:
 for so long, and at most 100,000 of them, answers are logged with their questions (rag.list_answers,
 rag.replay_answer, rag.feedback). Both are '0' at first: nothing is kept. What is older than it may
-be goes at the next maintenance.$$;
+be goes at the next maintenance.
+sample_queries: 0 to 1, that share of searches is kept to be replayed (rag.log_query); 0 at first.
+keep_query_text: with their words (false at first: with their vector alone; false removes words that
+are kept). keep_queries, max_queries: for so long and at most so many (30 days and 1000 at first).
+recall_target: 0 to 1, maintenance measures once a day whether vector searches find that share of
+the nearest (rag.measure_recall); 0 at first: it does not.
+ef_search: 1 to 1000, how widely the vector index of the active space is searched, where a search
+does not say it itself; 0 at first: chosen by the number of chunks. With a filter, at least what is
+chosen for it.$$;

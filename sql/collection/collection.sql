@@ -142,7 +142,10 @@ BEGIN
     SELECT c.collection_id, c.name, s.model, s.dimensions, s.distance, c.language, c.chunking,
            s.fingerprint, s.space_id, c.description,
            extract(epoch FROM c.keep_versions)::double precision,
-           extract(epoch FROM c.keep_answers)::double precision
+           extract(epoch FROM c.keep_answers)::double precision,
+           c.sample_queries, c.keep_query_text,
+           extract(epoch FROM c.keep_queries)::double precision, c.max_queries, c.recall_target,
+           s.ef_search
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -167,7 +170,10 @@ BEGIN
                  _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
                  _space.space_id, _collection.description,
                  extract(epoch FROM _collection.keep_versions),
-                 extract(epoch FROM _collection.keep_answers))::rag.collection_info;
+                 extract(epoch FROM _collection.keep_answers),
+                 _collection.sample_queries, _collection.keep_query_text,
+                 extract(epoch FROM _collection.keep_queries), _collection.max_queries,
+                 _collection.recall_target, _space.ef_search)::rag.collection_info;
 END
 $$;
 
@@ -238,7 +244,7 @@ BEGIN
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
     DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
     DELETE FROM rag.calibrations AS k WHERE k.collection_id = _id;
-    PERFORM rag._forget_history(_id);
+    PERFORM rag._forget_history(_id), rag._forget_live_queries(_id);
     DELETE FROM rag.gates AS g WHERE g.collection_id = _id;
     PERFORM rag._forget_sources(_id);
 END
@@ -300,7 +306,8 @@ BEGIN
             DELETE FROM rag.originals AS o WHERE o.collection_id = _collection_id;
             DELETE FROM rag.enrichments AS e WHERE e.collection_id = _collection_id;
             DELETE FROM rag.calibrations AS k WHERE k.collection_id = _collection_id;
-            PERFORM rag._forget_history(_collection_id);
+            PERFORM rag._forget_history(_collection_id),
+                rag._forget_live_queries(_collection_id);
             DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
             _removed := _removed + 1;
         EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN

@@ -35,6 +35,7 @@ DECLARE
     _feedback bigint;
     _cache bigint;
     _calls bigint;
+    _queries bigint;
 BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
@@ -52,15 +53,18 @@ BEGIN
     GET DIAGNOSTICS _cache = ROW_COUNT;
     DELETE FROM rag.worker_calls AS c WHERE c.collection_id = of_collection;
     GET DIAGNOSTICS _calls = ROW_COUNT;
+    -- What a sampled query found is not kept, and its words may be the document's.
+    DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
+    GET DIAGNOSTICS _queries = ROW_COUNT;
     RETURN jsonb_build_object('answer_log', _answers, 'answer_feedback', _feedback,
-        'cache_entries', _cache, 'worker_calls', _calls);
+        'cache_entries', _cache, 'worker_calls', _calls, 'live_queries', _queries);
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
 $$Remove what was answered from documents: logged answers that found one of them, or of which it is
 not known what they found, with their feedback, the whole cache of the collection, cached replies of
-models, calls of workers. Returns counts by table.$$;
+models, calls of workers, and the sample of its live queries. Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_evaluation(of_collection text, uris text[])
@@ -261,9 +265,9 @@ $$;
 
 COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
-keyword index, kept files, earlier versions, jobs, caches, logged answers that found them,
-evaluation, and the statistics of these tables. Returns the receipt, a row of rag.erasures without
-any of the text.
+keyword index, kept files, earlier versions, jobs, caches, logged answers that found them, sampled
+queries of the collection, evaluation, and the statistics of these tables. Returns the receipt, a
+row of rag.erasures without any of the text.
 
 uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
 versions included. The receipt has the SHA-256 of each uri and counts by table. What a document's

@@ -28,6 +28,19 @@ without) thins the neighbours, and beyond 100,000 chunks, where the same walk fi
 nearest (measured: 400 at a million).$$;
 
 
+CREATE OR REPLACE FUNCTION rag._choose_ef_search(
+    set_ef_search integer, share double precision, chunk_count bigint)
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE
+    WHEN set_ef_search IS NULL THEN rag._default_ef_search(share, chunk_count)
+    WHEN share IS NULL THEN set_ef_search
+    ELSE greatest(set_ef_search, rag._default_ef_search(share, chunk_count)) END;
+
+COMMENT ON FUNCTION rag._choose_ef_search(integer, double precision, bigint) IS
+$$hnsw.ef_search of a search that does not say it: what is set for the space, with a filter at least
+rag._default_ef_search, which is also taken where nothing is set (NULL).$$;
+
+
 CREATE OR REPLACE FUNCTION rag._vector_scan_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 5000;
@@ -234,7 +247,8 @@ BEGIN
         -- One more than asked for shows whether the last place is tied.
         _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10
             ELSE 1 END + 1;
-        _ef_search := coalesce(ef_search, rag._default_ef_search(_plan.share, _plan.chunk_count));
+        _ef_search := coalesce(_rank_vector.ef_search,
+            rag._choose_ef_search(_space.ef_search, _plan.share, _plan.chunk_count));
         _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
@@ -283,5 +297,5 @@ taken, and ordered by their exact distance. A vector of length 0 has no cosine: 
 and it comes last.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
-serves it. ef_search: 1 to 1000 (default rag._default_ef_search; at least candidate_limit).
+serves it. ef_search: 1 to 1000 (default rag._choose_ef_search; at least candidate_limit).
 exact_below: see rag._plan_vector. scan_limit: default rag._vector_scan_limit().$$;

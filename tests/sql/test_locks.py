@@ -207,6 +207,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "usage_report": ("rag.usage_report(by => '{day,model}')",),
     "log_answer": ("rag.log_answer('own', gen_random_uuid(), 'why', '{\"text\": \"so\"}')",),
     "list_answers": ("rag.list_answers('own')",),
+    "log_query": ("rag.log_query('own', 'why', '[1, 2, 3]')",),
+    "replay_queries": ("rag.replay_queries('own', '{\"fusion\": \"rrf\"}')",),
+    "measure_recall": ("rag.measure_recall('own', 3)",),
+    "list_recall": ("rag.list_recall('own')",),
     "feedback": ("rag.feedback((SELECT answer_id FROM rag.answer_log), 1)",),
     "replay_answer": ("rag.replay_answer((SELECT answer_id FROM rag.answer_log))",),
     "add_logged_queries": ("rag.add_logged_queries('asked', 'own')",),
@@ -404,7 +408,8 @@ def many(new_database: Any, template: str) -> Iterator[Many]:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("SELECT rag.create_collection('own', 'none', 3, language => 'simple')")
         connection.execute(
-            """SELECT rag.alter_collection('own', keep_answers => '1 day'),
+            """SELECT rag.alter_collection('own', keep_answers => '1 day', sample_queries => 1,
+                       keep_query_text => true), rag.log_query('own', 'why'),
                    rag.log_answer('own', gen_random_uuid(), 'why', '{"text": "so"}')"""
         )
         connection.execute(

@@ -98,7 +98,7 @@ def test_each_role_may_what_the_guide_says_and_no_more(roles: dict[str, str], ra
 def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, str]) -> None:
     with psycopg.connect(roles["superuser"]) as connection:
         rows = connection.execute(
-            """SELECT c.relname, c.relispartition, has_table_privilege(%s, c.oid, 'SELECT')
+            """SELECT c.relname, c.relispartition, has_any_column_privilege(%s, c.oid, 'SELECT')
                FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace
                    AND c.relkind IN ('r', 'p')""",
             [roles["reader_name"]],

@@ -137,6 +137,13 @@ CALLS: dict[str, tuple[str, str]] = {
         "reader",
         """SELECT rag.log_answer('docs', gen_random_uuid(), 'why', '{"text": "so"}')""",
     ),
+    "log_query": ("reader", f"SELECT rag.log_query('docs', 'fish', {VECTOR}, sampled => true)"),
+    "list_recall": ("reader", "SELECT * FROM rag.list_recall('docs')"),
+    "replay_queries": (
+        "writer",
+        """SELECT * FROM rag.replay_queries('docs', '{"fusion": "rrf"}')""",
+    ),
+    "measure_recall": ("writer", "SELECT * FROM rag.measure_recall('docs')"),
     "list_answers": ("reader", "SELECT * FROM rag.list_answers('docs')"),
     "feedback": ("reader", f"SELECT rag.feedback({ANSWER}, 1)"),
     "replay_answer": ("reader", f"SELECT * FROM rag.replay_answer({ANSWER})"),
@@ -404,7 +411,9 @@ def fill(connection: psycopg.Connection[Any]) -> None:
         " generate_series(1, 5) AS g"
     )
     run(
-        """SELECT rag.alter_collection('docs', keep_answers => '1 day', keep_versions => '1 day'),
+        """SELECT rag.alter_collection('docs', keep_answers => '1 day', keep_versions => '1 day',
+                   sample_queries => 1, keep_query_text => true),
+               rag.log_query('docs', 'fish', '[1, 0, 0]'),
                rag.log_answer('docs', gen_random_uuid(), 'why', '{"text": "so"}')"""
     )
     run("SELECT rag.create_space('docs', 'second', 3), rag.queue_backlog()")

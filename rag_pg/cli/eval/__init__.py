@@ -9,6 +9,7 @@ import typer
 
 from rag_pg.cli.eval.comparison import compare, report
 from rag_pg.cli.eval.gates import gate, set_gate
+from rag_pg.cli.eval.live import recall, replay, sample
 from rag_pg.cli.eval.runs import judge, run, runs, show, show_progress
 from rag_pg.cli.eval.sets import drift, embed, export, generate, import_, sets
 
@@ -24,5 +25,6 @@ for _command in (
     *(run, show, runs, judge),
     *(compare, report),
     *(set_gate, gate),
+    *(sample, replay, recall),
 ):
     evaluation.command(_command.__name__.strip("_").replace("_", "-"))(_command)

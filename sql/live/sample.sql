@@ -1,0 +1,209 @@
+-- The sample of live queries: a share of searches is kept, where a collection says so.
+
+CREATE OR REPLACE FUNCTION rag._check_live_settings(sample_queries double precision,
+    max_queries integer, recall_target double precision, ef_search integer)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF sample_queries NOT BETWEEN 0 AND 1 OR recall_target NOT BETWEEN 0 AND 1 THEN
+        RAISE EXCEPTION 'sample_queries % or recall_target % is out of range', sample_queries,
+            recall_target
+        USING ERRCODE = 'RG001', HINT = 'use a share from 0 (off) to 1, e.g. 0.01 and 0.95';
+    END IF;
+    IF max_queries NOT BETWEEN 1 AND 10000 OR ef_search NOT BETWEEN 0 AND 1000 THEN
+        RAISE EXCEPTION 'max_queries % or ef_search % is out of range', max_queries, ef_search
+        USING ERRCODE = 'RG001',
+            HINT = 'max_queries is 1 to 10000; ef_search 1 to 1000, or 0 for the choice by size';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_live_settings(double precision, integer, double precision, integer)
+IS $$Error RG001 for a setting of rag.alter_collection about live queries that is out of range.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._takes_queries(of_collection rag.collections)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF of_collection.sample_queries = 0 OR of_collection.keep_queries <= interval '0'
+        OR current_setting('transaction_read_only')::boolean
+        OR NOT has_table_privilege('rag.live_queries', 'INSERT')
+        OR NOT has_column_privilege('rag.live_queries', 'collection_id', 'SELECT')
+        OR row_security_active('rag.live_queries'::regclass)
+            AND (row_security_active('rag.documents'::regclass)
+                OR row_security_active('rag.chunks'::regclass)) THEN
+        RETURN false;
+    END IF;
+    -- Maintenance removes those beyond the bound; without it there are twice as many at most.
+    RETURN (SELECT count(*) FROM (
+        SELECT FROM rag.live_queries AS l WHERE l.collection_id = of_collection.collection_id
+        LIMIT 2 * of_collection.max_queries) AS l) < 2 * of_collection.max_queries;
+END
+$$;
+
+COMMENT ON FUNCTION rag._takes_queries(rag.collections) IS
+$$Whether the caller can add a query to the sample of a collection: it is on and not full, the
+transaction writes, and the caller may, and is under no policy on documents or chunks.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.log_query(
+    collection text,
+    query_text text DEFAULT NULL,
+    query_embedding {vector}.halfvec DEFAULT NULL,
+    result_limit integer DEFAULT 10,
+    metadata_filter jsonb DEFAULT '{}',
+    options jsonb DEFAULT '{}',
+    expected_space integer DEFAULT NULL,
+    sampled boolean DEFAULT false,
+    seconds double precision DEFAULT 0)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    longest CONSTANT integer := 10000;
+    _collection rag.collections := rag._require_collection(log_query.collection);
+    _space rag.spaces;
+    _text text;
+BEGIN
+    IF NOT coalesce(sampled, false) AND random() >= _collection.sample_queries
+        OR NOT rag._takes_queries(_collection) THEN
+        RETURN false;
+    END IF;
+    PERFORM rag._check_query(log_query.query_text, log_query.result_limit,
+            log_query.metadata_filter),
+        rag._check_search_options(log_query.options),
+        rag.compile_filter(_collection.collection_id, log_query.metadata_filter);
+    _text := CASE WHEN _collection.keep_query_text AND octet_length(log_query.query_text) <= longest
+        THEN nullif(btrim(log_query.query_text), '') END;
+    IF query_embedding IS NOT NULL THEN
+        _space := rag._require_active_space(_collection.collection_id);
+        IF expected_space <> _space.space_id THEN
+            RETURN false;
+        END IF;
+        PERFORM rag._check_dimensions(_space, query_embedding);
+    END IF;
+    IF _text IS NULL AND query_embedding IS NULL
+        OR pg_column_size(log_query.metadata_filter) + pg_column_size(log_query.options) > longest
+        OR rag._was_erased(_collection, NULL, log_query.seconds) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO rag.live_queries (collection_id, query_text, embedding, space_id, result_limit,
+        metadata_filter, options)
+    VALUES (_collection.collection_id, _text, query_embedding, _space.space_id,
+        log_query.result_limit, log_query.metadata_filter,
+        jsonb_strip_nulls(log_query.options) - 'result_offset');
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION rag.log_query(text, text, {vector}.halfvec, integer, jsonb, jsonb, integer,
+    boolean, double precision) IS
+$$Offer a search to the sample of live queries, with the arguments that rag.search was given: a
+program that searches by SQL calls it after a search; the Python client does so by itself. Returns
+whether it was kept, which chance decides by the collection's share (rag.alter_collection,
+sample_queries).
+
+Nothing is kept, and nothing fails, where the collection keeps no sample, in a read-only transaction
+or on a standby, for a role that may not insert into rag.live_queries or that is under a policy on
+documents or chunks, where twice max_queries are there, and within a minute of an erasure. The words
+are kept where the collection says so, up to 10,000 bytes; otherwise the vector alone. What was
+found is never kept.
+options: other arguments of rag.search, e.g. {"fusion": "rrf"}. expected_space: the space whose
+model made the vector. sampled: true where the caller has drawn by the share already. seconds: how
+long ago the search was, for erasures.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._forget_query_texts(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+BEGIN
+    DELETE FROM rag.live_queries AS l
+    WHERE l.collection_id = of_collection AND l.embedding IS NULL;
+    UPDATE rag.live_queries AS l SET query_text = NULL
+    WHERE l.collection_id = of_collection AND l.query_text IS NOT NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag._forget_query_texts(integer) IS
+$$Remove the words of a collection's sampled queries; those that have no vector go whole.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._forget_live_queries(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+BEGIN
+    DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
+    DELETE FROM rag.recall_measures AS m WHERE m.collection_id = of_collection;
+END
+$$;
+
+COMMENT ON FUNCTION rag._forget_live_queries(integer) IS
+$$Remove the sampled queries of a collection and what was measured by them: it is dropped.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._trim_live_queries(of_collection integer)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO on
+AS $$
+DECLARE
+    _collection rag.collections;
+    _removed integer;
+BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c
+    WHERE c.collection_id = of_collection;
+    DELETE FROM rag.live_queries AS l
+    WHERE l.collection_id = of_collection
+        AND (l.searched_at <= clock_timestamp() - _collection.keep_queries
+            OR l.query_id IN (SELECT x.query_id FROM rag.live_queries AS x
+                WHERE x.collection_id = of_collection
+                ORDER BY x.searched_at DESC, x.query_id DESC OFFSET _collection.max_queries));
+    GET DIAGNOSTICS _removed = ROW_COUNT;
+    RETURN _removed;
+END
+$$;
+
+COMMENT ON FUNCTION rag._trim_live_queries(integer) IS
+$$Remove the sampled queries of a collection that are older than it keeps them, and those before the
+last max_queries. Returns how many. For rag.maintain.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._live_steps()
+RETURNS TABLE (step text, subject integer)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF has_table_privilege('rag.live_queries', 'DELETE') THEN
+        RETURN QUERY SELECT 'queries', c.collection_id FROM rag.collections AS c
+            WHERE c.dropped_at IS NULL
+                AND EXISTS (SELECT FROM rag.live_queries AS l
+                    WHERE l.collection_id = c.collection_id)
+            ORDER BY c.collection_id;
+    END IF;
+    IF has_table_privilege('rag.recall_measures', 'INSERT') THEN
+        RETURN QUERY SELECT 'recall', c.collection_id FROM rag.collections AS c
+            WHERE c.dropped_at IS NULL AND c.recall_target > 0
+                AND rag._recall_is_due(c.collection_id)
+            ORDER BY c.collection_id;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._live_steps() IS
+$$The steps of rag.maintenance_steps() about live queries that the caller may take: queries (removes
+those of subject, a collection, that it keeps no longer), recall (rag.measure_recall, where subject,
+a collection, has a target and no measure of the last day).$$;
