@@ -60,6 +60,7 @@ def test_the_guide_tells_every_table_that_an_erasure_counts(dsn: str, rag: Rag) 
         "eval_queries": "questions that were made", "eval_results": "results of runs",
         "eval_verdicts": "verdicts of judges", "keyword_blocks": "the keyword index",
         "originals": "kept files", "jobs": "jobs", "gate_checks": "a gate",
+        "live_queries": "sampled queries",
     }  # fmt: skip
     removed = rag.collection("docs", model="hash:32").erase("none").removed
     assert set(removed) == set(told)

@@ -60,6 +60,7 @@ def docs(dsn: str, tmp_path: Path) -> Any:
     with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
         docs = rag.collection("docs", model="hash:16")
         docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
+        docs.alter(sample_queries=1, keep_query_text=True)
         for number in range(30):
             docs.add({"uri": f"plain-{number}", "content": f"Row {number} says nothing special."})
         yield docs
@@ -71,6 +72,7 @@ def live_through(docs: Collection, connection: Connection) -> None:
     docs.add({"uri": f"{WORD}.txt", "content": SECRET, "title": WORD, "metadata": {"w": WORD}})
     connection.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
     docs.index_field("w", "text")
+    docs.search(f"the code of the {WORD} vault", filter={"w": WORD})
     answer = docs.ask("What is the code of the vault?", cache=True)
     assert WORD in answer.text
     docs.search("the code of the vault", cache=True)
@@ -130,7 +132,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
     assert receipt.document_hashes == [sha256(f"{WORD}.txt".encode()).hexdigest()]
     told = dict(receipt.removed)
     assert told.pop("chunks") >= 1 and told.pop("cache_entries") > 0
-    assert told.pop("keyword_blocks") > 0
+    assert told.pop("keyword_blocks") > 0 and told.pop("live_queries") > 1
     assert told == {
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 2, "eval_queries": 1,
@@ -197,14 +199,14 @@ def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
         "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
         "keyword_languages", "keyword_segments", "keyword_totals", "maintenance_failures",
         "source_changes", "source_documents", "sources", "spaces", "usage", "workers",
-        "eval_sets", "eval_runs", "eval_judges", "calibrations", "gates",
+        "eval_sets", "eval_runs", "eval_judges", "calibrations", "gates", "recall_measures",
     }  # fmt: skip
     erased = {
         "answer_feedback", "answer_log", "cache_entries", "chunks", "document_versions",
         "documents", "embeddings", "eval_embeddings", "eval_judgements", "eval_queries",
         "eval_results", "eval_scores", "eval_verdicts", "jobs", "keyword_changes",
         "keyword_postings", "keyword_removed", "keyword_slots", "worker_calls", "originals",
-        "gate_checks",
+        "gate_checks", "live_queries",
     }  # fmt: skip
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
