@@ -103,6 +103,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "why_not",
             "explain_keyword",
             "match_terms",
+            "detect_language",
             "score_keyword",
             "boost",
             "diversify",

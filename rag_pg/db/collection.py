@@ -52,10 +52,16 @@ class Collections(Statements):
         return found
 
     def check_language(self, name: str) -> str:
-        """Return a language's name where it is a text search configuration.
+        """Return the name of a text search configuration as it is stored, e.g. rag.auto for auto.
         Raises InvalidInput."""
-        self._scalar("SELECT rag._find_language(%(name)s)::pg_catalog.text", name=name)
-        return name
+        return str(
+            self._scalar("SELECT rag._language_name(rag._find_language(%(name)s))", name=name)
+        )
+
+    def detect_language(self, content: str) -> str | None:
+        """Return the text search configuration for a text, None where it is not certain."""
+        found = self._scalar("SELECT rag.detect_language(%(content)s)", content=content)
+        return None if found is None else str(found)
 
     def find_collection(self, name: str) -> CollectionInfo | None:
         try:

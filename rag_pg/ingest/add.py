@@ -127,7 +127,7 @@ def compare_sources(
     for document in read_sources(sources, reading, remarks):
         uri = str(document["uri"])
         stored = database.get_document(info.name, uri)
-        compared[uri] = stored is None or _text_of(document, info) != (
+        compared[uri] = stored is None or _text_of(database, document, info) != (
             stored.content,
             stored.title,
             stored.media_type,
@@ -136,11 +136,16 @@ def compare_sources(
     return compared
 
 
-def _text_of(document: Mapping[str, Any], info: CollectionInfo) -> tuple[str, ...]:
+def _text_of(
+    database: Database, document: Mapping[str, Any], info: CollectionInfo
+) -> tuple[str, ...]:
     """What a change of makes work: as the database keeps it."""
     title = " ".join(str(document.get("title") or "").split())[:200]
     media_type = document.get("media_type") or "text/plain"
-    return (document["content"], title, media_type, document.get("language") or info.language)
+    language = document.get("language") or info.language
+    if language in ("auto", "rag.auto"):
+        language = database.detect_language(f"{title}\n{document['content']}") or "rag.auto"
+    return (document["content"], title, media_type, language)
 
 
 def check_sources(sources: Sequence[Source]) -> None:

@@ -54,6 +54,8 @@ def open_collection(
             index_options=index_options or {},
         )
         found = database.get_collection(name)
+    elif language is not None and language != found.language:
+        language = database.check_language(language)
     _compare(
         found,
         model=model,

@@ -111,6 +111,8 @@ BEGIN
      $$SELECT * FROM rag.why_not('docs', 1, 'fish')$$),
     ('Search', 'explain_keyword', 'How BM25 scores came about',
      $$SELECT * FROM rag.explain_keyword('docs', 'fish')$$),
+    ('Search', 'detect_language', 'The text search configuration for a text',
+     $$SELECT rag.detect_language('Wo ist der Schlüssel der Tür?')$$),
     ('Search', 'match_terms', 'How rare the words of a question are, and where',
      $$SELECT * FROM rag.match_terms('docs', 'fish', '{Fish swim}')$$),
     ('Search', 'score_keyword', 'BM25 scores of given chunks',

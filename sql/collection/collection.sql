@@ -121,7 +121,8 @@ $$Make a collection, its partitions and its first embedding space. Returns the c
 
 Idempotent with equal settings; error RG003 names the difference otherwise.
 name: 1 to 100 characters. model: what makes the vectors, by rag_pg's name or your own. dimensions:
-1 to 16000. distance: cosine, l2 or ip. language: default text search configuration.
+1 to 16000. distance: cosine, l2 or ip. language: default text search configuration; rag.auto: each
+document's is detected (rag.detect_language) where it comes without one.
 chunking: {"max_tokens": 16 to 8192 (default 256), "overlap": 0 to 0.5 (default 0.12), "method":
 "auto"}; methods: auto (by media type), text, markdown, code, conversation, fixed, sentence,
 semantic ("breakpoint": 0 to 1, default 0.9), small-to-big ("parent_tokens", default 512; max_tokens

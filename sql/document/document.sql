@@ -52,7 +52,7 @@ DECLARE
     _collection_id integer := into_collection.collection_id;
     _title text := left(btrim(regexp_replace(coalesce(document_title, ''), '[[:space:]]+', ' ',
         'g')), 200);
-    _language text := nullif(document_language, into_collection.language);
+    _language text := coalesce(document_language, into_collection.language);
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
     _hash bytea;
@@ -87,6 +87,11 @@ BEGIN
     END IF;
 
     saved_id := rag.document_id(into_collection.name, document_uri);
+    IF _language = 'rag.auto' THEN
+        _language := coalesce(
+            rag.detect_language(concat_ws(E'\n', _title, document_content)), _language);
+    END IF;
+    _language := nullif(_language, into_collection.language);
     _hash := rag.content_hash(concat_ws(E'\n', _title, _media_type, coalesce(_language, ''),
         ready_made, document_content));
     IF into_collection.keep_versions > interval '0' THEN
@@ -194,7 +199,8 @@ job, and changed metadata alone takes effect at once. The old chunks stay search
 ones are ready. title: kept to 200 characters, as it is embedded with every chunk.
 media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code:
 text/javascript and text/x- with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust,
-scala, sh, sql, swift, toml, tsx, typescript, yaml. language: where it is not the collection's.$$;
+scala, sh, sql, swift, toml, tsx, typescript, yaml. language: where it is not the collection's;
+rag.auto: by rag.detect_language.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._record_metadata(record jsonb, own_keys text[])

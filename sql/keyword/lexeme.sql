@@ -218,6 +218,31 @@ COMMENT ON FUNCTION rag._has_language(text) IS
 $$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._special_words(searchable text)
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag._identifiers(searchable) || CASE WHEN searchable ~ rag._unspaced_script()
+    THEN rag._character_pairs(searchable) END;
+
+COMMENT ON FUNCTION rag._special_words(text) IS
+$$Identifiers and character pairs of a text: lexemes in every language, beside its words.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._words(language text, searchable text)
+RETURNS tsvector
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN to_tsvector(language::regconfig,
+        regexp_replace(rag._parser_text(searchable), rag._unspaced_script() || '+', ' ', 'g'));
+END
+$$;
+
+COMMENT ON FUNCTION rag._words(text, text) IS
+$$The lexemes of a text but for identifiers as a whole and character pairs.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._lexemes(language text, searchable text)
 RETURNS tsvector
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
@@ -225,7 +250,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _parsed text := rag._parser_text(searchable);
-    _more text[] := rag._identifiers(searchable);
+    _more text[] := rag._special_words(searchable);
     _found tsvector;
 BEGIN
     IF NOT rag._has_language(language) THEN
@@ -235,7 +260,6 @@ BEGIN
                       'or put the document with another language', language);
     END IF;
     IF searchable ~ rag._unspaced_script() THEN
-        _more := _more || rag._character_pairs(searchable);
         _parsed := regexp_replace(_parsed, rag._unspaced_script() || '+', ' ', 'g');
     END IF;
     _found := to_tsvector(language::regconfig, _parsed);
@@ -285,15 +309,41 @@ RETURNS TABLE (word text, qtf integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    most CONSTANT integer := 2000;  -- each is looked up in every segment
+    _text text := left(query_text, 100000);
+    _languages text[] := ARRAY(SELECT rag._query_languages(collection_key));
+    _own text;
 BEGIN
+    IF cardinality(_languages) <= 1 THEN
+        RETURN QUERY
+        SELECT u.lexeme, cardinality(u.positions)
+        FROM unnest(rag._lexemes(_languages[1], _text)) AS u
+        ORDER BY u.positions[1], u.lexeme
+        LIMIT most;
+        RETURN;
+    END IF;
+    _own := rag._guess_language(_text, _languages);
     RETURN QUERY
-    SELECT u.lexeme, count(DISTINCT p.position)::integer
-    FROM rag._query_languages(collection_key) AS spoken (spoken)
-    CROSS JOIN LATERAL unnest(rag._lexemes(spoken.spoken, left(query_text, 100000))) AS u
-    CROSS JOIN LATERAL unnest(u.positions) AS p (position)
-    GROUP BY u.lexeme
-    ORDER BY min(p.position), u.lexeme
-    LIMIT 2000;     -- each is looked up in every segment
+    WITH lexed AS MATERIALIZED (
+        SELECT k.language, u.lexeme, p.position
+        FROM unnest(_languages) AS k (language)
+        CROSS JOIN LATERAL unnest(rag._words(k.language, _text)) AS u
+        CROSS JOIN LATERAL unnest(u.positions) AS p (position)
+    ), kept AS (
+        SELECT l.lexeme, l.position::integer AS position
+        FROM lexed AS l
+        WHERE _own IS NULL
+            OR l.position IN (SELECT o.position FROM lexed AS o WHERE o.language = _own)
+        UNION ALL
+        SELECT m.lexeme, 20000 + m.position::integer
+        FROM unnest(rag._special_words(_text)) WITH ORDINALITY AS m (lexeme, position)
+    )
+    SELECT k.lexeme, count(DISTINCT k.position)::integer
+    FROM kept AS k
+    GROUP BY k.lexeme
+    ORDER BY min(k.position), k.lexeme
+    LIMIT most;
 END
 $$;
 
@@ -302,5 +352,7 @@ $$The lexemes of a query and how often it says each, in every language that the 
 use.
 
 A word that several languages turn into the same lexeme counts once: they give it the same position.
-Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
+Where the query's own language is told by its function words, these are left out in every language:
+in chunks of another one, which does not know them as such, they would be rare and weigh most. Of
+more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
 has none and finds nothing.$$;

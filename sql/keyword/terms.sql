@@ -9,6 +9,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     _id integer := (rag._require_collection(match_terms.collection)).collection_id;
+    _languages bigint := (SELECT count(*) FROM rag._query_languages(_id));
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
@@ -21,6 +22,8 @@ BEGIN
             (word, position)
         CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, w.word))) AS l (lexeme)
         WHERE w.position <= rag._keyword_term_limit()
+            AND (_languages = 1 OR l.lexeme IN (
+                SELECT t.word FROM rag._query_terms(_id, match_terms.query_text) AS t))
         GROUP BY l.lexeme
         ORDER BY min(w.position), l.lexeme
         LIMIT rag._keyword_term_limit()
@@ -32,14 +35,18 @@ BEGIN
             (lexeme)
         WHERE l.lexeme IN (SELECT m.lexeme FROM terms AS m)
         GROUP BY l.lexeme
+    ), counted AS (
+        SELECT m.*, coalesce(n.chunks, 0) AS chunks,
+               max(n.chunks) OVER (PARTITION BY m.position) AS most
+        FROM terms AS m
+        LEFT JOIN unnest(_q.lexemes, _q.chunk_counts) AS n (lexeme, chunks)
+            ON n.lexeme = m.lexeme COLLATE "C"
     )
-    SELECT m.word, m.lexeme, coalesce(n.chunks, 0), coalesce(_q.chunk_count, 0),
-        coalesce(f.positions, '{}')
-    FROM terms AS m
-    LEFT JOIN found AS f ON f.lexeme = m.lexeme
-    LEFT JOIN unnest(_q.lexemes, _q.chunk_counts) AS n (lexeme, chunks)
-        ON n.lexeme = m.lexeme COLLATE "C"
-    ORDER BY m.position, m.lexeme;
+    SELECT c.word, c.lexeme, c.chunks, coalesce(_q.chunk_count, 0), coalesce(f.positions, '{}')
+    FROM counted AS c
+    LEFT JOIN found AS f ON f.lexeme = c.lexeme
+    WHERE c.chunks > 0 OR c.most IS NULL OR _languages = 1
+    ORDER BY c.position, c.lexeme;
 END
 $$;
 
@@ -50,6 +57,7 @@ A row per different lexeme, in the question's order. word: what stands in the qu
 of the collection that contain the term, of chunk_count; 0 says that the collection knows no such
 word. found_in: the numbers, from 1, of the texts that contain it. Texts and question are lexed as a
 query is: in every language of the collection, identifiers whole and in parts, pairs of characters
-in scripts without spaces; stop words are left out. At most 256 terms.
+in scripts without spaces; stop words are left out. In a collection of several languages a word has
+the terms that the collection knows, or all that the languages make of it. At most 256 terms.
 E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
 'Lunch.'])$$;

@@ -156,6 +156,8 @@ CALLS: dict[str, tuple[str, ...]] = {
         f"rag.why_not('own', {ONE_CHUNK}, 'alpha w7', '[1, 0.5, 0]', metadata_filter => {FILTER})",
     ),
     "explain_keyword": ("rag.explain_keyword('own', 'alpha w7')",),
+    "_language_name": ("rag._language_name('english'::regconfig)",),
+    "detect_language": ("rag.detect_language('the alpha of the beta')",),
     "match_terms": ("rag.match_terms('own', 'alpha w7', ARRAY['alpha'])",),
     "_find_language": ("rag._find_language('english')",),
     "score_keyword": (f"rag.score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),

@@ -98,6 +98,7 @@ CALLS: dict[str, tuple[str, str]] = {
     ),
     "more_like": ("reader", f"SELECT * FROM rag.more_like('docs', {CHUNK})"),
     "snippet": ("reader", f"SELECT rag.snippet('docs', {CHUNK}, 'word7 fish')"),
+    "detect_language": ("reader", "SELECT rag.detect_language('a fish')"),
     "match_terms": ("reader", "SELECT * FROM rag.match_terms('docs', 'fish', ARRAY['a fish'])"),
     "expand": ("reader", f"SELECT * FROM rag.expand('docs', ARRAY[{CHUNK}])"),
     "explain_search": (
