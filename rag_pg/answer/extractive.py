@@ -9,7 +9,7 @@ import numpy as np
 
 from rag_pg.answer.display import OPEN, display
 from rag_pg.answer.evidence import MatchTerms, Numbers, Words, find_words, similarity
-from rag_pg.answer.passage import Page, following_code, has_code, window
+from rag_pg.answer.passage import Page, following_code, has_code, headings_above, window
 from rag_pg.answer.prompt import cite, distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
 from rag_pg.protocols import Embedder
@@ -23,6 +23,7 @@ MODEL = "extractive"
 NOT_FOUND = "The documents do not answer this question."
 
 HITS = 8  # passages that are looked at
+INNER_HEADINGS = 2  # headings within a passage that are embedded
 EMBEDDED = (3, 3, 3, 3, 2, 2, 2, 2)  # sentences of each that are embedded
 SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be marked
 FURTHER = 2  # other documents that are named, with an excerpt
@@ -57,16 +58,18 @@ ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 @dataclass(kw_only=True, slots=True)
 class Candidate:
-    """A hit with its sentences: displayed text, share of the question's words alone and with
-    headings, similarity (nan: not embedded) and score of each."""
+    """A hit with its sentences: displayed text, the heading within the hit above each, share of the
+    question's words alone and with headings, similarity (nan: not embedded) and score of each."""
 
     hit: Hit
     standing: float
     sentences: list[Sentence]
     shown: list[str]
+    above: list[str]
     own: Numbers = field(default_factory=lambda: np.zeros(0))
     full: Numbers = field(default_factory=lambda: np.zeros(0))
     near: Numbers = field(default_factory=lambda: np.zeros(0))
+    above_words: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
     coverage: float = 0.0
     heading: float = 0.0
@@ -239,6 +242,7 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
                 standing=standing,
                 sentences=sentences,
                 shown=[display(s) for s in sentences],
+                above=headings_above(hit.content, sentences),
             )
         )
     return found
@@ -267,17 +271,21 @@ def _weigh_words(
     texts: list[str] = []
     for c in candidates:
         path = _path(c.hit)
-        texts += [": ".join(path), path[-1] if path else "", *c.shown]
+        texts += [": ".join(path), path[-1] if path else "", *c.shown, *c.above]
     found = find_words(question, texts, match_terms)
     at = 0
     for c in candidates:
         head, last, first = at, at + 1, at + 2
-        at = first + len(c.shown)
-        positions = range(first, at)
+        count = len(c.shown)
+        at = first + 2 * count
+        positions = range(first, first + count)
         c.own = np.array([found.coverage(p) for p in positions])
-        c.full = np.array([found.coverage(p, head) for p in positions])
-        c.coverage = found.coverage(head, *positions)
-        c.heading_words = _agreement(found, last, texts[last])
+        c.full = np.array([found.coverage(p, p + count, head) for p in positions])
+        c.coverage = found.coverage(head, *range(first, at))
+        c.above_words = np.array([found.coverage(p + count) for p in positions])
+        c.heading_words = max(
+            _agreement(found, p, texts[p]) for p in (last, *range(first + count, at))
+        )
     return found.unknown, found.missing
 
 
@@ -291,7 +299,7 @@ def _weigh_meaning(
         chosen.append([int(i) for i in order])
         path = _path(c.hit)
         texts += [c.shown[i] for i in chosen[-1]]
-        texts += [": ".join(path), path[-1] if path else ""]
+        texts += [": ".join(path), path[-1] if path else "", *_best_headings(c)]
     different = list(dict.fromkeys(texts))
     near, trusted, notes = similarity(question, different, embedder)
     by_text = dict(zip(different, near, strict=True))
@@ -299,12 +307,18 @@ def _weigh_meaning(
         path = _path(c.hit)
         c.near = np.full(len(c.shown), np.nan)
         c.near[picked] = [by_text[c.shown[i]] for i in picked]
-        c.heading = max(by_text[": ".join(path)], by_text[path[-1] if path else ""])
+        names = [": ".join(path), path[-1] if path else "", *_best_headings(c)]
+        c.heading = max(by_text[name] for name in names)
         c.scores = np.where(np.isnan(c.near), -9.0, c.near + OWN_WORDS * c.own + ALL_WORDS * c.full)
         asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
         for position in range(1, len(c.shown)):  # a question is answered by what follows it
             if asking[position - 1] and not asking[position]:
                 c.scores[position] = max(c.scores[position], c.scores[position - 1])
+        for position, heading in enumerate(c.above):  # and so is a heading that asks
+            follows = position == 0 or c.above[position - 1] != heading
+            if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
+                words_of = OWN_WORDS * c.above_words[position] + ALL_WORDS * c.full[position]
+                c.scores[position] = max(c.scores[position], by_text[heading] + words_of)
         c.scores -= QUESTION_COST * np.array(asking)
         for position, shown in enumerate(c.shown):
             c.scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
@@ -318,6 +332,13 @@ def _weigh_meaning(
             + CODE * (kind == "how_to" and has_code(c.hit.content))
         )
     return trusted, notes
+
+
+def _best_headings(c: Candidate) -> list[str]:
+    """The headings within a hit that have most of the question's words, INNER_HEADINGS at most."""
+    share = {heading: float(c.above_words[at]) for at, heading in enumerate(c.above) if heading}
+    with_words = [heading for heading, words_of in share.items() if words_of > 0]
+    return sorted(with_words, key=lambda heading: -share[heading])[:INNER_HEADINGS]
 
 
 def _agreement(found: Words, text: int, heading: str) -> float:

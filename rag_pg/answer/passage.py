@@ -47,16 +47,8 @@ class Page:
 
     @classmethod
     def read(cls, text: str) -> Page:
-        starts = [0]
-        for line in text.splitlines(keepends=True):
-            starts.append(starts[-1] + len(line))
-        heads = [
-            (starts[node.first], node.level, plain_heading(node.heading))
-            for node in parse_markdown(text)
-            if node.kind == "heading" and node.first < len(starts)
-        ]
         sentences = split_sentences(text)
-        heads.insert(0, (0, 0, ""))
+        heads = [(0, 0, ""), *_find_headings(text)]
         ends = [start for start, _, _ in heads[1:]] + [len(text)]
         sections = [
             Section(
@@ -84,6 +76,27 @@ class Page:
         sentences = self.sentences[span.start : span.stop]
         marked = {position - span.start for position in cited}
         return display_range(self.text, sentences, cited=marked, number=number)
+
+
+def headings_above(text: str, sentences: Sequence[Sentence]) -> list[str]:
+    """Return the last heading within a text above each of its sentences; "" where there is none."""
+    found = _find_headings(text)
+    return [
+        next((heading for start, _, heading in reversed(found) if start < s.start), "")
+        for s in sentences
+    ]
+
+
+def _find_headings(text: str) -> list[tuple[int, int, str]]:
+    """Return where each heading starts, its level and its words."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return [
+        (starts[node.first], node.level, plain_heading(node.heading))
+        for node in parse_markdown(text)
+        if node.kind == "heading" and node.first < len(starts)
+    ]
 
 
 def has_code(text: str) -> bool:

@@ -127,6 +127,18 @@ def test_question_in_a_document_is_answered_by_what_follows() -> None:
     assert "How do I reset my password?\n\n**Press the green button.** [1]" in got.text
 
 
+@pytest.mark.parametrize("asked", ["What is a path parameter?", "what is the path parameter"])
+def test_a_heading_that_asks_within_a_chunk_is_answered_by_what_follows(asked: str) -> None:
+    questions = (
+        "## What is a path parameter?\n\nThe part of an address that changes.\n\n"
+        "## What is a query parameter?\n\nWhatever stands behind the mark. It is no path parameter."
+    )
+    other = "A path parameter is declared here. Each path has a parameter."
+    found = [hit(questions, title="Questions"), hit(other, number=2, title="Path")]
+    got = ask(asked, *found, around=questions)
+    assert got.citations[0].quote == "The part of an address that changes."
+
+
 def test_reference_numbers_of_a_document_are_not_citations() -> None:
     assert ask("When did Rome fall?", "Rome did fall in 476.[7]").text == (
         "**Rome did fall in 476.** [1]"
