@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from rag_pg.client.opened import OpenCollection
+from rag_pg.errors import NotReady
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
 
@@ -53,9 +54,9 @@ class Gates(OpenCollection):
             baseline: a run; None: the one of `Rag.set_eval_baseline`.
         Returns: each run with what its gates gave.
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
-            questions: it has to be measured anew).
+            questions: it has to be measured anew; or questions could not be embedded).
         """
-        from rag_pg.evaluation import embed_queries
+        from rag_pg.evaluation import embed_queries, find_run
 
         database = self.rag.database
         if run_id is not None:
@@ -68,6 +69,8 @@ class Gates(OpenCollection):
                 done[key] = database.evaluate_search(
                     gate.eval_set, self.name, gate.k, gate.options, "gate"
                 )
+                if notes := find_run(database, done[key]).notes:
+                    raise NotReady(f"run {done[key]} of the gate is not whole: {'; '.join(notes)}")
         return [(run, database.check_gates(run, baseline)) for run in done.values()]
 
     def gate_checks(self, *, limit: int = 100) -> list[GateCheck]:

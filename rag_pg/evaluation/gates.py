@@ -13,6 +13,8 @@ def embed_queries(
     how many. Raises: NotFound, ModelUnavailable, ProviderError."""
     queries = database.list_eval_queries(set_name)
     embedder = models.embedder_of(database, collection, space_id)
+    if database.space_settings(collection, space_id).fingerprint is None:  # all vectors are brought
+        database.set_fingerprint(collection, embedder.fingerprint, space_id)
     return database.put_eval_embeddings(
         set_name,
         embedder.fingerprint,

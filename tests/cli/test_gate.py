@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import command_line
+import psycopg
 import pytest
 from fakes import HashEmbedder
 
@@ -67,10 +68,11 @@ def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
     assert [check.outcome for check in docs.gate_checks()] == ["failed", "failed", "passed"]
 
 
-def test_a_gate_runs_its_set_as_the_collection_is(rag: Rag, docs: Collection) -> None:
+def test_a_gate_runs_its_set_as_the_collection_is(rag: Rag, docs: Collection, dsn: str) -> None:
     docs.set_gate("faq", k=5)
-    docs.embed_eval_queries("faq")
-    first = rag.database.evaluate_search("faq", "docs", 5, {}, "")
+    with psycopg.connect(dsn, autocommit=True) as connection:  # as where vectors were brought
+        connection.execute("UPDATE rag.spaces SET fingerprint = NULL")
+    first = docs.evaluate("faq", limit=5).run_id
     rag.set_eval_baseline(first)
     ((run, results),) = docs.check_gates()
     assert run > first and all(one.passed and one.difference == 0 for one in results)

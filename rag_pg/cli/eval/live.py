@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -115,12 +115,12 @@ def _print_replay(found: Replay) -> None:
                 Column("query"),
                 Column("overlap", lambda value: f"{value:.2f}"),
                 Column("ranks", lambda value: "" if value is None else f"{value:.1f}"),
-                Column("gained", _hits),
-                Column("lost", _hits),
+                Column("gained"),
+                Column("lost"),
             ],
             [
-                (_name(query), query.overlap, query.rank_change, list(query.gained),
-                 list(query.lost))
+                (_name(query), query.overlap, query.rank_change, _hits(query.gained),
+                 _hits(query.lost))
                 for query in changed[:SHOWN]
             ],
         )  # fmt: skip
@@ -144,7 +144,7 @@ def _name(query: ReplayedQuery) -> str:
     return line if len(line) <= 60 else line[:59] + "…"
 
 
-def _hits(hits: Sequence[dict[str, Any]]) -> str:
+def _hits(hits: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(f"{hit['uri']} ({hit['rank']})" for hit in hits)
 
 
