@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Unpack
 
 from lib import data
 from lib.clock import percentile
@@ -30,7 +30,8 @@ from rich.table import Table
 
 from rag_pg import Rag
 from rag_pg.client.collection import Collection
-from rag_pg.types import Capabilities, Completion, Message, Tool, ToolCall, Usage, Vectors
+from rag_pg.protocols import CompletionOptions
+from rag_pg.types import Capabilities, Completion, Message, ToolCall, Usage, Vectors
 
 STRATEGIES = (
     "extractive",
@@ -63,13 +64,7 @@ class StandIn:
         self.spans, self._turns = [], 0
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Completion:
         began = time.perf_counter()
         time.sleep(self.latency)
@@ -78,17 +73,19 @@ class StandIn:
             self._turns += 1
             turn = self._turns
         usage = Usage(prompt_tokens=sum(len(m.content) for m in messages) // 4, answer_tokens=20)
-        if schema is not None:
+        if (schema := options.get("schema")) is not None:
             parsed = _fill(schema, turn)
             return Completion(text=json.dumps(parsed), parsed=parsed, usage=usage)
-        if tools and turn <= TURNS:
+        if options.get("tools") and turn <= TURNS:
             call = ToolCall(id=str(turn), name="search", arguments={"query": f"prompt {turn}"})
             return Completion(text="", tool_calls=[call], finish="tool_calls", usage=usage)
         keys = [key for m in messages for key in SOURCE.findall(m.content)]
         text = " ".join(f"So it is [{key}]." for key in keys[:2])
         return Completion(text=text, usage=usage)
 
-    def stream(self, messages: Sequence[Message], **options: Any) -> Iterator[str | Completion]:
+    def stream(
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
+    ) -> Iterator[str | Completion]:
         whole = self.complete(messages, **options)
         yield whole.text
         yield whole

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Vectors
 
@@ -32,6 +32,18 @@ class Embedder(Protocol):
         ...
 
 
+MAX_TOKENS = 1024
+
+
+class CompletionOptions(TypedDict, total=False):
+    """What `LLM.complete` and `LLM.stream` take beside the messages."""
+
+    schema: Mapping[str, Any] | None
+    tools: Sequence[Tool]
+    temperature: float
+    max_tokens: int
+
+
 class LLM(Protocol):
     """A language model. `name` is shown with every answer."""
 
@@ -45,7 +57,7 @@ class LLM(Protocol):
         schema: Mapping[str, Any] | None = None,
         tools: Sequence[Tool] = (),
         temperature: float = 0.2,
-        max_tokens: int = 1024,
+        max_tokens: int = MAX_TOKENS,
     ) -> Completion:
         """Return what follows the messages: at most one of system, which comes first; then user and
         assistant in turn, tool after the calls of an assistant.
@@ -68,7 +80,7 @@ class LLM(Protocol):
         schema: Mapping[str, Any] | None = None,
         tools: Sequence[Tool] = (),
         temperature: float = 0.2,
-        max_tokens: int = 1024,
+        max_tokens: int = MAX_TOKENS,
     ) -> Iterator[str | Completion]:
         """Yield the text in pieces as it comes, then the whole Completion. Closing the iterator
         ends the request. Raises: as `complete`, also after some pieces."""

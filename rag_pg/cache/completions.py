@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
 from rag_pg.cache.entries import Entries
 from rag_pg.cache.values import digest, pack, unpack
-from rag_pg.protocols import LLM
-from rag_pg.types import Completion, Message, Tool, Usage
+from rag_pg.protocols import LLM, CompletionOptions
+from rag_pg.types import Completion, Message, Usage
 
 # Quotations carry a mark that is another in each prompt; the texts within cannot hold it.
 _MARK = re.compile(r"^--- end of .* ([0-9a-f]{16})$", re.MULTILINE)
@@ -29,27 +29,14 @@ class KeptCompletions:
         self._llm, self._fingerprint, self._entries = llm, fingerprint, entries
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Completion:
         """As `LLM.complete`."""
 
         def ask() -> Completion:
-            return self._llm.complete(
-                messages,
-                schema=schema,
-                tools=tools,
-                temperature=temperature,
-                max_tokens=max_tokens,
-            )
+            return self._llm.complete(messages, **options)
 
-        prompt = [_without_marks(messages), schema, tools, temperature, max_tokens]
-        key = digest(self._fingerprint, prompt)
+        key = digest(self._fingerprint, _without_marks(messages), options)
         if key is None:
             return ask()
         looked = self._entries.look("completion", [key])
@@ -66,18 +53,10 @@ class KeptCompletions:
         return got
 
     def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Iterator[str | Completion]:
         """As `LLM.stream`; nothing of it is kept."""
-        return self._llm.stream(
-            messages, schema=schema, tools=tools, temperature=temperature, max_tokens=max_tokens
-        )
+        return self._llm.stream(messages, **options)
 
 
 def keep_completions(llm: LLM | None, entries: Entries | None) -> LLM | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rag_pg.client.answers import Answers
 from rag_pg.client.ask_options import AskOptions
-from rag_pg.client.resources import Resources
+from rag_pg.client.resources import HasDatabase, Resources
 from rag_pg.client.search import Searching
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
@@ -146,12 +146,8 @@ class Evaluation(Searching, Answers):
 class Evaluations:
     """The methods of `Rag` about sets of questions and their runs."""
 
-    @property
-    def _resources(self) -> Resources:
-        return cast(Resources, self)
-
     def import_eval_set(
-        self,
+        self: HasDatabase,
         set_name: str,
         path: str | Path,
         *,
@@ -166,7 +162,7 @@ class Evaluations:
         from rag_pg.evaluation import import_set
 
         return import_set(
-            self._resources.database,
+            self.database,
             set_name,
             Path(path),
             form=form,
@@ -174,57 +170,65 @@ class Evaluations:
             source=source,
         )
 
-    def export_eval_set(self, set_name: str, path: str | Path, *, form: str) -> list[str]:
+    def export_eval_set(
+        self: HasDatabase, set_name: str, path: str | Path, *, form: str
+    ) -> list[str]:
         """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
         form cannot hold."""
         from rag_pg.evaluation import export_set
 
-        return export_set(self._resources.database, set_name, Path(path), form=form)
+        return export_set(self.database, set_name, Path(path), form=form)
 
-    def export_eval_run(self, run_id: int, path: str | Path) -> int:
+    def export_eval_run(self: HasDatabase, run_id: int, path: str | Path) -> int:
         """Write what a run found in TREC's form; return how many lines."""
         from rag_pg.evaluation import export_run
 
-        return export_run(self._resources.database, run_id, Path(path))
+        return export_run(self.database, run_id, Path(path))
 
     def put_eval_queries(
-        self, set_name: str, queries: Sequence[Mapping[str, Any]], *, source: str = "human"
+        self: HasDatabase,
+        set_name: str,
+        queries: Sequence[Mapping[str, Any]],
+        *,
+        source: str = "human",
     ) -> EvalImport:
         """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
         from rag_pg.evaluation import put_queries
 
-        return put_queries(self._resources.database, set_name, queries, source)
+        return put_queries(self.database, set_name, queries, source)
 
-    def eval_sets(self) -> list[EvalSet]:
+    def eval_sets(self: HasDatabase) -> list[EvalSet]:
         """Every set, and how large it is."""
-        return self._resources.database.list_eval_sets()
+        return self.database.list_eval_sets()
 
-    def eval_queries(self, set_name: str) -> list[EvalQuery]:
+    def eval_queries(self: HasDatabase, set_name: str) -> list[EvalQuery]:
         """The questions of a set. Raises: NotFound."""
-        return self._resources.database.list_eval_queries(set_name)
+        return self.database.list_eval_queries(set_name)
 
-    def drop_eval_set(self, set_name: str) -> None:
+    def drop_eval_set(self: HasDatabase, set_name: str) -> None:
         """Remove a set with its runs. Raises: NotFound."""
-        self._resources.database.drop_eval_set(set_name)
+        self.database.drop_eval_set(set_name)
 
-    def eval_runs(self, set_name: str | None = None, *, limit: int = 100) -> list[EvalRun]:
+    def eval_runs(
+        self: HasDatabase, set_name: str | None = None, *, limit: int = 100
+    ) -> list[EvalRun]:
         """The latest runs, of one set or of all."""
-        return self._resources.database.list_eval_runs(set_name, limit)
+        return self.database.list_eval_runs(set_name, limit)
 
-    def drop_eval_run(self, run_id: int) -> None:
+    def drop_eval_run(self: HasDatabase, run_id: int) -> None:
         """Remove a run. Raises: NotFound."""
-        self._resources.database.drop_eval_run(run_id)
+        self.database.drop_eval_run(run_id)
 
-    def set_eval_baseline(self, run_id: int, baseline: bool = True) -> None:
+    def set_eval_baseline(self: HasDatabase, run_id: int, baseline: bool = True) -> None:
         """Make a run the one that others of its set, collection and kind are compared with."""
-        self._resources.database.set_eval_baseline(run_id, baseline)
+        self.database.set_eval_baseline(run_id, baseline)
 
-    def eval_metrics(self, run_id: int, *, k: int = 10) -> list[EvalMetric]:
+    def eval_metrics(self: HasDatabase, run_id: int, *, k: int = 10) -> list[EvalMetric]:
         """The metrics of a run, for all questions and by category; see rag.eval_metrics."""
-        return self._resources.database.eval_metrics(run_id, k)
+        return self.database.eval_metrics(run_id, k)
 
     def compare_runs(
-        self,
+        self: HasDatabase,
         run_a: int,
         run_b: int,
         *,
@@ -235,7 +239,7 @@ class Evaluations:
         correction: str = "holm",
     ) -> list[RunComparison]:
         """Two runs of one set: differences, intervals, p values, wins; see rag.compare_runs."""
-        return self._resources.database.compare_runs(
+        return self.database.compare_runs(
             run_a,
             run_b,
             metrics=metrics,
@@ -246,20 +250,20 @@ class Evaluations:
         )
 
     def compare_queries(
-        self, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
+        self: HasDatabase, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
     ) -> list[QueryComparison]:
         """A metric of two runs question by question, what lost most first."""
-        return self._resources.database.compare_queries(run_a, run_b, metric=metric, k=k)
+        return self.database.compare_queries(run_a, run_b, metric=metric, k=k)
 
-    def eval_report(self, run_ids: Sequence[int], *, k: int = 10) -> Report:
+    def eval_report(self: HasDatabase, run_ids: Sequence[int], *, k: int = 10) -> Report:
         """One or two runs of a set beside each other: metrics and every question, as HTML by
         `Report.html`. Raises: NotFound, InvalidInput."""
         from rag_pg.evaluation import report_runs
 
-        return report_runs(self._resources.database, run_ids, k)
+        return report_runs(self.database, run_ids, k)
 
     def judge_run(
-        self,
+        self: Resources,
         run_id: int,
         judge: str | Callable[..., Any] | Judge,
         *,
@@ -277,18 +281,18 @@ class Evaluations:
         """
         from rag_pg.evaluation import find_judge, judge_run
 
-        database = self._resources.database
+        database = self.database
         if isinstance(judge, str) and judge.startswith("sql:"):
             return database.score_answers(run_id, judge.removeprefix("sql:"))
-        models = self._resources.models
+        models = self.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
         return judge_run(database, run_id, find_judge(judge, database, model))
 
     def measure_judge(
-        self, judge: str, judge_version: str, *, reference: str = "human"
+        self: HasDatabase, judge: str, judge_version: str, *, reference: str = "human"
     ) -> JudgeAgreement:
         """Compare a judge's scores with those of people, and keep the result. Raises: NotFound."""
-        return self._resources.database.measure_judge(judge, judge_version, reference)
+        return self.database.measure_judge(judge, judge_version, reference)
 
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:

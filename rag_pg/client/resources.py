@@ -14,15 +14,19 @@ if TYPE_CHECKING:
     from rag_pg.worker import Worker
 
 
-class Resources(Protocol):
+class HasDatabase(Protocol):
+    """The part of `Rag` that most of its own methods use."""
+
+    @property
+    def database(self) -> Database: ...
+
+
+class Resources(HasDatabase, Protocol):
     """The part of `Rag` that a `Collection` uses."""
 
     dsn: str | None
     settings: Settings
     models: Models
     cache_entries: Entries
-
-    @property
-    def database(self) -> Database: ...
 
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker: ...

@@ -5,20 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
-from rag_pg.db import Database
+from rag_pg.client.resources import HasDatabase
 from rag_pg.types import ExposedView
 
 TIMEOUT = timedelta(seconds=5)
 log = logging.getLogger(__name__)
-
-
-class HasDatabase(Protocol):
-    """What the methods here need of a `Rag`."""
-
-    @property
-    def database(self) -> Database: ...
 
 
 class Views:

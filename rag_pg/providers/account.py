@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderError, ProviderTimeout
-from rag_pg.protocols import LLM
+from rag_pg.protocols import LLM, MAX_TOKENS, CompletionOptions
 from rag_pg.providers.bounds import Bounds
 from rag_pg.providers.deadline import Late, call_by, iterate_by
 from rag_pg.providers.limits import cost, token_counter
-from rag_pg.types import Completion, Message, ModelUsage, Tool, Usage
+from rag_pg.types import Completion, Message, ModelUsage, Usage
 
 LEAST_ANSWER = 64  # tokens; a call that may write no more is not made
 MESSAGE_TOKENS = 8  # around each message, about
@@ -269,77 +269,44 @@ class MeteredLLM:
             load()
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Completion:
         """As `LLM.complete`, with fewer max_tokens where a bound leaves no more. Raises: as that,
         and BudgetExceeded."""
-        with self._call(messages, schema, tools, max_tokens) as call:
+        with self._call(messages, options) as call:
             got = call_by(
                 self._account.ends_at,
-                lambda: self.inner.complete(
-                    messages,
-                    schema=schema,
-                    tools=tools,
-                    temperature=temperature,
-                    max_tokens=call.max_tokens,
-                ),
+                lambda: self.inner.complete(messages, **{**options, "max_tokens": call.max_tokens}),
             )
             call.usage = got.usage
-        return self._told(got, call, max_tokens)
+        return self._told(got, call, options)
 
     def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Generator[str | Completion]:
         """As `LLM.stream`. Raises: as `complete`."""
-        with self._call(messages, schema, tools, max_tokens) as call:
+        with self._call(messages, options) as call:
             pieces = iterate_by(
                 self._account.ends_at,
-                lambda: self.inner.stream(
-                    messages,
-                    schema=schema,
-                    tools=tools,
-                    temperature=temperature,
-                    max_tokens=call.max_tokens,
-                ),
+                lambda: self.inner.stream(messages, **{**options, "max_tokens": call.max_tokens}),
             )
             try:
                 for piece in pieces:
                     call.unknown = True
                     if isinstance(piece, Completion):
                         call.usage, call.unknown = piece.usage, False
-                        piece = self._told(piece, call, max_tokens)
+                        piece = self._told(piece, call, options)
                     yield piece
             finally:
                 pieces.close()
 
-    def _call(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None,
-        tools: Sequence[Tool],
-        max_tokens: int,
-    ) -> Any:
-        prompt = self._prompt_tokens(messages, schema, tools) if self._account.needs_counts else 0
-        return self._account.call(self.inner, self._kind, prompt, max_tokens, self._before)
+    def _call(self, messages: Sequence[Message], options: CompletionOptions) -> Any:
+        prompt = self._prompt_tokens(messages, options) if self._account.needs_counts else 0
+        wanted = options.get("max_tokens", MAX_TOKENS)
+        return self._account.call(self.inner, self._kind, prompt, wanted, self._before)
 
-    def _prompt_tokens(
-        self,
-        messages: Sequence[Message],
-        schema: Mapping[str, Any] | None,
-        tools: Sequence[Tool],
-    ) -> int:
+    def _prompt_tokens(self, messages: Sequence[Message], options: CompletionOptions) -> int:
+        schema, tools = options.get("schema"), options.get("tools", ())
         texts = [message.content for message in messages]
         for message in messages:
             texts += [f"{s.key} {s.title} {s.text}" for s in message.sources]
@@ -349,9 +316,9 @@ class MeteredLLM:
             texts.append(json.dumps(schema))
         return sum(token_counter(self.inner).count(texts)) + MESSAGE_TOKENS * len(texts)
 
-    def _told(self, got: Completion, call: _Call, wanted: int) -> Completion:
+    def _told(self, got: Completion, call: _Call, options: CompletionOptions) -> Completion:
         """Say by which bound an answer was cut."""
-        if got.finish == "length" and call.max_tokens < wanted:
+        if got.finish == "length" and call.max_tokens < options.get("max_tokens", MAX_TOKENS):
             return replace(got, reason=f"the {call.max_tokens} tokens that its bounds left")
         return got
 

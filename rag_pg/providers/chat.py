@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from rag_pg.errors import InvalidInput, UnusableReply
+from rag_pg.protocols import MAX_TOKENS, CompletionOptions
 from rag_pg.providers.connection import Connection
 from rag_pg.types import Capabilities, Completion, Message, Tool
 
@@ -19,10 +20,10 @@ class ChatRequest:
     """The arguments of `LLM.complete` and `LLM.stream`. timeout: seconds, of this request."""
 
     messages: Sequence[Message]
-    schema: Mapping[str, Any] | None
-    tools: Sequence[Tool]
-    temperature: float
-    max_tokens: int
+    schema: Mapping[str, Any] | None = None
+    tools: Sequence[Tool] = ()
+    temperature: float = 0.2
+    max_tokens: int = MAX_TOKENS
     timeout: float
 
     @property
@@ -66,49 +67,21 @@ class ChatModel:
         self._connection.open()
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Completion:
         """As `LLM.complete`. A model that thinks first may use more than max_tokens.
 
         Raises: ProviderAuth, RateLimited, ProviderUnavailable, ProviderTimeout, UnusableReply,
             ProviderError, ModelUnavailable (no SDK installed).
         """
-        request = ChatRequest(
-            messages=messages,
-            schema=schema,
-            tools=tools,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            timeout=self._connection.timeout,
-        )
-        self._check(request)
+        request = self._request(messages, options)
         return self._finish(self._connection.call(lambda chat: chat.complete(request)), request)
 
     def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Iterator[str | Completion]:
         """As `LLM.stream`. Raises: as `complete`."""
-        request = ChatRequest(
-            messages=messages,
-            schema=schema,
-            tools=tools,
-            temperature=temperature,
-            max_tokens=max_tokens,
-            timeout=self._connection.timeout,
-        )
-        self._check(request)
+        request = self._request(messages, options)
         with closing(self._connection.stream(lambda chat: chat.stream(request))) as pieces:
             for piece in pieces:
                 if isinstance(piece, Completion):
@@ -116,10 +89,11 @@ class ChatModel:
                 elif piece:
                     yield piece
 
-    def _check(self, request: ChatRequest) -> None:
-        """Refuse sources that the model would not see. Raises: InvalidInput."""
-        if not self.capabilities.citations and any(m.sources for m in request.messages):
+    def _request(self, messages: Sequence[Message], options: CompletionOptions) -> ChatRequest:
+        """Raises: InvalidInput (sources that the model would not see)."""
+        if not self.capabilities.citations and any(m.sources for m in messages):
             raise InvalidInput(f"{self.name} takes no sources; write them into the content")
+        return ChatRequest(messages=messages, timeout=self._connection.timeout, **options)
 
     def _finish(self, got: Completion, request: ChatRequest) -> Completion:
         """Read the JSON that was asked for. Raises: UnusableReply (nothing at all came)."""

@@ -65,8 +65,8 @@ def data() -> DataFile:
 
 
 @pytest.fixture(scope="module")
-def tokenizer(e5: E5) -> Unigram:
-    return e5._get_tokenizer()
+def tokenizer(cache_dir: Path) -> Unigram:
+    return Unigram.read(weights.repacked(cache_dir, None)[1])
 
 
 def test_vectors_equal_those_of_the_models_own_engine(e5: E5) -> None:
@@ -137,9 +137,9 @@ def test_what_begins_and_ends_texts_stands_in_none(data: DataFile, tokenizer: Un
     assert not {data.bos, data.eos, data.unknown, 1} & set(ids[1:-1])
 
 
-def test_count_tokens_tells_what_embedding_cuts(e5: E5) -> None:
+def test_count_tokens_tells_what_embedding_cuts(e5: E5, tokenizer: Unigram) -> None:
     assert e5.count_tokens([]) == []
-    assert e5.count_tokens([""]) == [len(e5._get_tokenizer().encode("passage: "))]
+    assert e5.count_tokens([""]) == [len(tokenizer.encode("passage: "))]
     long = "word " * 600
     assert e5.count_tokens([long])[0] > e5.max_tokens == 512
     cut, whole = e5.embed_documents([long, long + "another end"])

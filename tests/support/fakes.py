@@ -7,11 +7,12 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from prompts import with_keys
 
+from rag_pg.protocols import MAX_TOKENS, CompletionOptions
 from rag_pg.providers.chat import parse_json
 from rag_pg.types import Capabilities, Completion, Message, Scores, Tool, Usage, Vectors
 
@@ -23,10 +24,10 @@ class Call:
     """What a ScriptedLLM was asked."""
 
     messages: list[Message]
-    schema: Mapping[str, Any] | None
-    tools: list[Tool]
-    temperature: float
-    max_tokens: int
+    schema: Mapping[str, Any] | None = None
+    tools: Sequence[Tool] = ()
+    temperature: float = 0.2
+    max_tokens: int = MAX_TOKENS
 
     @property
     def prompt(self) -> str:
@@ -63,21 +64,9 @@ class ScriptedLLM:
         return [call.prompt for call in self.calls]
 
     def complete(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Completion:
-        call = Call(
-            messages=list(messages),
-            schema=schema,
-            tools=list(tools),
-            temperature=temperature,
-            max_tokens=max_tokens,
-        )
+        call = Call(messages=list(messages), **options)
         with self._lock:
             self.calls.append(call)
             reply = self._replies[0] if len(self._replies) == 1 else self._replies.pop(0)
@@ -93,22 +82,14 @@ class ScriptedLLM:
             reply = with_keys(reply, contents)
         return Completion(
             text=reply,
-            parsed=parse_json(reply) if schema is not None else None,
+            parsed=None if call.schema is None else parse_json(reply),
             usage=Usage(prompt_tokens=9, answer_tokens=3),
         )
 
     def stream(
-        self,
-        messages: Sequence[Message],
-        *,
-        schema: Mapping[str, Any] | None = None,
-        tools: Sequence[Tool] = (),
-        temperature: float = 0.2,
-        max_tokens: int = 1024,
+        self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Iterator[str | Completion]:
-        whole = self.complete(
-            messages, schema=schema, tools=tools, temperature=temperature, max_tokens=max_tokens
-        )
+        whole = self.complete(messages, **options)
         yield from re.findall(r"\S+\s*|\s+", whole.text)
         yield whole
 

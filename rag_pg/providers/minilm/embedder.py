@@ -13,21 +13,14 @@ opening minilm, which is loaded at the first use; sentence-transformers models l
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from rag_pg.providers.checks import check_texts
 from rag_pg.providers.minilm.weights import FILES, converted
-from rag_pg.providers.onnx.encoder import Encoder, cut
-from rag_pg.types import Vectors
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+from rag_pg.providers.onnx.encoder import Encoder
+from rag_pg.providers.onnx.text_embedder import TextEmbedder, read_tokenizer
 
 
-class MiniLM:
+class MiniLM(TextEmbedder):
     """all-MiniLM-L6-v2 in fp32 on the CPU; texts are cut at 256 tokens.
 
     The weights come from `weights` (a folder with model.safetensors, tokenizer.json and
@@ -37,7 +30,6 @@ class MiniLM:
     """
 
     name: str = "minilm"
-    provider: str | None = None
     dimensions: int = 384
     max_tokens: int = 256
     fingerprint: str = (
@@ -48,48 +40,10 @@ class MiniLM:
     def __init__(
         self, *, cache_dir: Path, weights: Path | None = None, threads: int | None = None
     ) -> None:
-        self._cache_dir = cache_dir
-        self._weights = weights
-        self._lock = threading.Lock()
-        self._tokenizer: Tokenizer | None = None
-        self._encoder = Encoder(
+        encoder = Encoder(
             self.name,
             lambda: converted(cache_dir, weights)[0],
             dimensions=self.dimensions,
             threads=threads,
         )
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), 384), in the order of `texts`.
-
-        Raises: ModelUnavailable, InvalidInput (a text is not valid Unicode), ProviderError.
-        """
-        return self._encoder.encode([cut(row.ids, self.max_tokens) for row in self._encode(texts)])
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return float32 (384,). Raises as `embed_documents`."""
-        vector: Vectors = self.embed_documents([text])[0]
-        return vector
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), 384). Raises as `embed_documents`."""
-        return self.embed_documents(texts)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length in tokens, [CLS] and [SEP] included, before any cut."""
-        return [len(encoding) for encoding in self._encode(texts)]
-
-    def _encode(self, texts: Sequence[str]) -> Sequence[Any]:
-        return self._get_tokenizer().encode_batch_fast(check_texts(texts)) if texts else ()
-
-    def _get_tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        with self._lock:
-            if self._tokenizer is None:
-                _, path = converted(self._cache_dir, self._weights)
-                tokenizer = Tokenizer.from_file(str(path))
-                tokenizer.no_truncation()  # the published file cuts at 128 tokens
-                tokenizer.no_padding()  # and pads to 128
-                self._tokenizer = tokenizer
-            return self._tokenizer
+        super().__init__(encoder, lambda: read_tokenizer(converted(cache_dir, weights)[1]))

@@ -15,23 +15,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable
-from rag_pg.providers.checks import check_texts
-from rag_pg.providers.onnx.encoder import Encoder, cut
+from rag_pg.providers.onnx.encoder import Encoder
 from rag_pg.providers.onnx.files import sha256
+from rag_pg.providers.onnx.text_embedder import TextEmbedder, read_tokenizer
 from rag_pg.types import Vectors
-
-if TYPE_CHECKING:
-    from tokenizers import Tokenizer
 
 GRAPHS = ("onnx/model.onnx", "model.onnx")
 FILES = (
@@ -50,7 +46,7 @@ _POOLING = {
 }
 
 
-class OnnxModel:
+class OnnxModel(TextEmbedder):
     """A model with an ONNX file, on the CPU, its embeddings L2-normalised. Safe to share between
     threads.
 
@@ -60,8 +56,6 @@ class OnnxModel:
     Args:
         model: a folder, or a name on the Hugging Face hub, from which it is downloaded once.
     """
-
-    provider: str | None = None
 
     def __init__(self, model: str, *, threads: int | None = None) -> None:
         self.name = f"onnx:{model}"
@@ -81,26 +75,24 @@ class OnnxModel:
         ]
         self.max_tokens = min((int(limit) for limit in limits if limit), default=512)
         prompts: Mapping[str, str] = tuned.get("prompts") or {}
-        self._query_prompt = prompts.get("query") or ""
+        self.query_prompt = prompts.get("query") or ""
         candidates = [prompts.get(key) for key in ("document", "passage", "corpus")]
-        self._document_prompt: str = next(filter(None, candidates), "")
-        self._lock = threading.Lock()
-        self._tokenizer_file = folder / "tokenizer.json"
-        self._tokenizer: Tokenizer | None = None
+        self.document_prompt = next(filter(None, candidates), "")
+        tokenizer = folder / "tokenizer.json"
         try:
             self.dimensions = int(config["hidden_size"])
             weights = [
                 path for path in (graph, graph.with_name(f"{graph.name}_data")) if path.is_file()
             ]
-            hashes = [sha256(path)[:16] for path in (*weights, self._tokenizer_file)]
+            hashes = [sha256(path)[:16] for path in (*weights, tokenizer)]
         except (KeyError, OSError) as exc:
             raise ModelUnavailable(f"cannot read {folder}: {exc!r}") from exc
-        asked = hashlib.sha256(json.dumps([self._query_prompt, self._document_prompt]).encode())
+        asked = hashlib.sha256(json.dumps([self.query_prompt, self.document_prompt]).encode())
         self.fingerprint = (
             f"onnx revision=sha256:{'+'.join(hashes)} max={self.max_tokens} pooling={pooling} l2 "
             f"prompts={asked.hexdigest()[:16]}"
         )
-        self._encoder = Encoder(
+        encoder = Encoder(
             self.name,
             lambda: graph,
             dimensions=self.dimensions,
@@ -108,51 +100,7 @@ class OnnxModel:
             padding=int(config.get("pad_token_id") or 0),
             pool=partial(_embeddings, pooling),
         )
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), dimensions), in the order of `texts`.
-
-        Raises: ModelUnavailable, InvalidInput (a text is not valid Unicode), ProviderError.
-        """
-        return self._embed(texts, self._document_prompt)
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return float32 (dimensions,). Raises as `embed_documents`."""
-        vector: Vectors = self.embed_queries([text])[0]
-        return vector
-
-    def embed_queries(self, texts: Sequence[str]) -> Vectors:
-        """Return float32 (len(texts), dimensions). Raises as `embed_documents`."""
-        return self._embed(texts, self._query_prompt)
-
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
-        """Return each text's length as a document: its prompt and special tokens included."""
-        return [len(ids) for ids in self._encode(texts, self._document_prompt)]
-
-    def _embed(self, texts: Sequence[str], prompt: str) -> Vectors:
-        rows = self._encode(texts, prompt)
-        return self._encoder.encode([cut(ids, self.max_tokens) for ids in rows])
-
-    def _encode(self, texts: Sequence[str], prompt: str) -> list[list[int]]:
-        if not texts:
-            return []
-        tokenizer = self._get_tokenizer()
-        given = [prompt + text for text in check_texts(texts)]
-        return [encoding.ids for encoding in tokenizer.encode_batch_fast(given)]
-
-    def _get_tokenizer(self) -> Tokenizer:
-        from tokenizers import Tokenizer
-
-        with self._lock:
-            if self._tokenizer is None:
-                try:
-                    tokenizer = Tokenizer.from_file(str(self._tokenizer_file))
-                except Exception as exc:  # the library raises Exception itself
-                    raise ModelUnavailable(f"cannot read {self._tokenizer_file}: {exc}") from exc
-                tokenizer.no_truncation()
-                tokenizer.no_padding()
-                self._tokenizer = tokenizer
-            return self._tokenizer
+        super().__init__(encoder, lambda: read_tokenizer(tokenizer))
 
 
 def _embeddings(pooling: str, output: NDArray[Any], mask: NDArray[np.int64]) -> Vectors:
