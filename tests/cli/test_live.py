@@ -49,11 +49,15 @@ def test_queries_are_sampled_replayed_and_their_recall_is_measured(
     assert done.stderr.startswith("2 replayed: ")
     lines = cli("eval", "replay", "docs", "--set", "fusion=rrf", "--json").stdout.splitlines()
     assert [json.loads(line)["query_text"] for line in lines] == ["word5 bird12", "fish word3"]
+    done = cli("eval", "replay", "docs", "--set", "candidate_limit=2")
+    assert done.returncode == 1
+    assert "candidate_limit 2 is out of range: 2 of 2, the first: word5 bird12" in done.stderr
     done = cli("eval", "replay", "docs")
     assert done.returncode == 2 and "there is no candidate" in done.stderr
     done = cli("eval", "replay", "docs", "--set", "fusion")
     assert done.returncode == 2 and "'fusion' is no option" in done.stderr
     done = cli("eval", "recall", "docs", "--sample", "5", "-k", "3")
     assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 2  # a table, not a paragraph
     assert "1.000" in done.stdout and "vectors of chunks" in done.stderr
     assert cli("eval", "recall", "docs", "--history").stdout == done.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
@@ -124,11 +125,12 @@ def _print_replay(found: Replay) -> None:
                 for query in changed[:SHOWN]
             ],
         )  # fmt: skip
-    for query in found.queries:
-        if query.error is not None:
-            failed(f"{_name(query)}: {query.error}")
+    for error, count in Counter(query.error for query in found.queries).items():
+        if error is not None:
+            first = next(query for query in found.queries if query.error == error)
+            failed(f"{error}: {count} of {len(found.queries)}, the first: {_name(first)}")
     if found.overlap is None:
-        return
+        raise SystemExit(1 if found.queries else 0)
     more = f", of which {SHOWN} are shown" if len(changed) > SHOWN else ""
     write_message(
         f"{len(found.compared)} replayed: {found.unchanged} unchanged,"
@@ -200,18 +202,17 @@ def _print_measures(measures: Sequence[RecallMeasure], as_json: bool) -> None:
         return
     write_table(
         [
-            Column("measured", lambda text: text[:16].replace("T", " ")),
+            Column("measured", lambda text: text[5:16].replace("T", " ")),
             Column("source"),
             Column("queries"),
             Column("by index"),
-            Column("k"),
             Column("recall", figure),
             Column("95 %"),
             Column("ef"),
             Column("advised", lambda value: "" if value is None else str(value)),
         ],
         [
-            (m.measured_at.astimezone().isoformat(), m.source, m.query_count, m.walked_count, m.k,
+            (m.measured_at.astimezone().isoformat(), m.source, m.query_count, m.walked_count,
              m.recall, f"{m.lower_bound:.3f}-{m.upper_bound:.3f}", m.ef_search,
              m.advised_ef_search)
             for m in measures
