@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -27,6 +28,7 @@ class KeptCompletions:
         self.name = llm.name
         self.capabilities = llm.capabilities
         self._llm, self._fingerprint, self._entries = llm, fingerprint, entries
+        self._since = time.monotonic()  # prompts hold what was read a minute before at most
 
     def complete(
         self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
@@ -48,7 +50,11 @@ class KeptCompletions:
         self._entries.uses.add("completion", 0, hits=set(), misses=1)
         if got.finish == "stop":
             self._entries.keep(
-                "completion", {key: pack(got)}, looked.version, saved_tokens=_sum(got)
+                "completion",
+                {key: pack(got)},
+                looked.version,
+                saved_tokens=_sum(got),
+                age=time.monotonic() - self._since,
             )
         return got
 

@@ -106,8 +106,12 @@ class Entries:
         question: str | None = None,
         scope: bytes | None = None,
         embedding: Vectors | None = None,
+        age: float = 0.0,
     ) -> None:
-        """Keep what was computed since a look-up, unless the collection has changed since."""
+        """Keep what was computed since a look-up, unless the collection has changed since.
+
+        age: seconds since what a completion was made of was read: an erasure since then forbids it.
+        """
         if version is None:
             return
         try:
@@ -123,6 +127,7 @@ class Entries:
                 question=question,
                 scope=scope,
                 embedding=embedding,
+                age=age,
             )
         except RagError as exc:
             log.info("the cache was not written: %s", exc)

@@ -75,14 +75,17 @@ class CacheEntries(Statements):
         question: str | None = None,
         scope: bytes | None = None,
         embedding: Vectors | None = None,
+        age: float = 0.0,
     ) -> bool:
-        """Keep values by their keys; False where the collection has changed since `version`."""
+        """Keep values by their keys; False where the collection has changed since `version`, or a
+        document was erased since what a completion was made of was read, `age` seconds ago."""
         return bool(
             self._scalar(
                 """SELECT rag._write_cache(
                        %(kind)s, %(keys)s::pg_catalog.bytea[], %(values)s::pg_catalog.bytea[],
                        %(ttl)s, %(max_bytes)s, %(collection)s, %(version)s, %(saved_tokens)s,
-                       %(saved_cost)s, %(question)s, %(scope)s, %(embedding)s)""",
+                       %(saved_cost)s, %(question)s, %(scope)s, %(embedding)s,
+                       %(age)s)""",
                 kind=kind,
                 keys=list(entries),
                 values=list(entries.values()),
@@ -95,6 +98,7 @@ class CacheEntries(Statements):
                 question=question,
                 scope=scope,
                 embedding=None if embedding is None else HalfVector(embedding),
+                age=age,
             )
         )
 

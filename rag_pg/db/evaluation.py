@@ -273,13 +273,20 @@ class Evaluations(Statements):
         return found
 
     def keep_verdict(
-        self, prompt_hash: bytes, judge_version: str, verdict: Mapping[str, Any]
+        self,
+        prompt_hash: bytes,
+        judge_version: str,
+        verdict: Mapping[str, Any],
+        *,
+        age: float,
     ) -> None:
+        """age: seconds since what was judged was read."""
         self._scalar(
-            "SELECT rag._keep_verdict(%(prompt_hash)s, %(judge_version)s, %(verdict)s)",
+            "SELECT rag._keep_verdict(%(prompt_hash)s, %(judge_version)s, %(verdict)s, %(age)s)",
             prompt_hash=prompt_hash,
             judge_version=judge_version,
             verdict=Jsonb(verdict),
+            age=age,
         )
 
     def sample_chunks(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -161,6 +162,7 @@ def _of_function(name: str, function: Function) -> Judge:
 
 def _of_model(name: str, llm: LLM, database: Database) -> Judge:
     question, version = QUESTIONS[name], f"{VERSION}:{llm.name}"[:200]
+    since = time.monotonic()  # what it judges is read from now on
 
     def judge(item: JudgedAnswer) -> Verdict:
         shown = {part: getattr(item, part) for part in question.reads}
@@ -173,7 +175,7 @@ def _of_model(name: str, llm: LLM, database: Database) -> Judge:
         if known is None:
             got = complete_json(llm, _messages(question, shown), question.schema, max_tokens=2048)
             known = {"reply": got.parsed}
-            database.keep_verdict(key, version, known)
+            database.keep_verdict(key, version, known, age=time.monotonic() - since)
             return Verdict(
                 score=question.score(got.parsed), reason=got.parsed["reason"], usage=got.usage
             )

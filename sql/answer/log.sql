@@ -131,6 +131,9 @@ BEGIN
         RAISE EXCEPTION 'the answer has no citation %', citation
         USING ERRCODE = 'RG001', HINT = 'pass the number of one, or NULL for the whole answer';
     END IF;
+    -- An erasure that is under way may remove the answer.
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_answer.collection_id));
+    _answer := rag._require_answer(feedback.answer_id);
     INSERT INTO rag.answer_feedback AS f (answer_id, collection_id, rating, citation, comment)
     VALUES (_answer.answer_id, _answer.collection_id, feedback.rating, feedback.citation,
         left(coalesce(feedback.comment, ''), 10000))
@@ -191,6 +194,8 @@ DECLARE
     _id integer := (rag._require_collection(add_logged_queries.collection)).collection_id;
     _queries jsonb;
 BEGIN
+    -- what an erasure under way removes is seen as gone
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
     SELECT jsonb_agg(jsonb_build_object(
         'id', 'answer-' || x.answer_id, 'question', x.question, 'source', x.source,
         'category', x.category, 'relevant', x.relevant) ORDER BY x.answered_at, x.answer_id)

@@ -89,7 +89,8 @@ CREATE OR REPLACE FUNCTION rag._write_cache(
     saved_cost double precision DEFAULT 0,
     question text DEFAULT NULL,
     scope bytea DEFAULT NULL,
-    query_embedding {vector}.halfvec DEFAULT NULL)
+    query_embedding {vector}.halfvec DEFAULT NULL,
+    age double precision DEFAULT 0)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -97,12 +98,18 @@ AS $$
 DECLARE
     _collection_id integer := 0;
 BEGIN
+    IF _write_cache.collection IS NOT NULL THEN
+        _collection_id := (rag._require_collection(_write_cache.collection)).collection_id;
+        -- What is being erased is not kept; the version is read after that.
+        IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(_collection_id)) THEN
+            RETURN false;
+        END IF;
+    ELSIF _write_cache.kind = 'completion' AND rag._any_erased(_write_cache.age) THEN
+        RETURN false;
+    END IF;
     IF rag._cache_refusal() IS NOT NULL
         OR rag._cache_version(_write_cache.collection) <> _write_cache.version THEN
         RETURN false;
-    END IF;
-    IF _write_cache.collection IS NOT NULL THEN
-        _collection_id := (rag._require_collection(_write_cache.collection)).collection_id;
     END IF;
     -- In the order of keys, so that two writers of the same ones lock them alike.
     INSERT INTO rag.cache_entries AS e
@@ -128,9 +135,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._write_cache(text, bytea[], bytea[], interval, bigint, text, bigint, bigint,
-    double precision, text, bytea, {vector}.halfvec) IS
+    double precision, text, bytea, {vector}.halfvec, double precision) IS
 $$Keep what was computed, for the caller's role alone. False, and nothing is kept, where the
-collection is no longer of the version that rag._read_cache gave before.
+collection is no longer of the version that rag._read_cache gave before, or a document of it is
+being erased; for a completion also where one was erased since what it was made of was read, age
+seconds ago.
 
 max_bytes: of all entries of the role; now and then, those used longest ago go. question, scope,
 query_embedding: what rag._read_similar finds it by. saved_tokens, saved_cost: what a hit saves.$$;

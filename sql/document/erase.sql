@@ -5,7 +5,29 @@ RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag erasure', of_collection);
 
 COMMENT ON FUNCTION rag._erasure_lock(integer) IS
-$$The key of the advisory lock of a collection's erasures; who keeps answers shares it.$$;
+$$The key of the advisory lock of a collection's erasures; who keeps what was made of its documents
+shares it. 0: of the erasures of all collections, for what is of none.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._any_erased(seconds double precision)
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(0)) THEN
+        RETURN true;  -- one is under way
+    END IF;
+    RETURN EXISTS (
+        SELECT FROM rag.erasures AS e
+        WHERE e.erased_at > clock_timestamp()
+            - make_interval(secs => 60 + least(greatest(coalesce(seconds, 0), 0), 86400)));
+END
+$$;
+
+COMMENT ON FUNCTION rag._any_erased(double precision) IS
+$$Whether a document of any collection was erased in the last so many seconds and a minute, or is
+being erased. Where not, no erasure begins before the transaction ends.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_keywords(of_collection integer)
@@ -36,6 +58,7 @@ DECLARE
     _cache bigint;
     _calls bigint;
     _queries bigint;
+    _sources bigint;
 BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
@@ -56,15 +79,24 @@ BEGIN
     -- What a sampled query found is not kept, and its words may be the document's.
     DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
     GET DIAGNOSTICS _queries = ROW_COUNT;
+    -- Messages say what rows held.
+    UPDATE rag.sources AS s
+    SET row_error = NULL, broken = CASE WHEN s.broken IS NOT NULL
+        THEN 'why it stopped was erased with a document; its next reading tells it again' END
+    WHERE s.collection_id = of_collection AND (s.row_error IS NOT NULL OR s.broken IS NOT NULL);
+    GET DIAGNOSTICS _sources = ROW_COUNT;
+    DELETE FROM rag.maintenance_failures;
     RETURN jsonb_build_object('answer_log', _answers, 'answer_feedback', _feedback,
-        'cache_entries', _cache, 'worker_calls', _calls, 'live_queries', _queries);
+        'cache_entries', _cache, 'worker_calls', _calls, 'sources', _sources,
+        'live_queries', _queries);
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
 $$Remove what was answered from documents: logged answers that found one of them, or of which it is
 not known what they found, with their feedback, the whole cache of the collection, cached replies of
-models, calls of workers, and the sample of its live queries. Returns counts by table.$$;
+models, calls of workers, the sample of its live queries, and what sources and maintenance told of
+rows that failed. Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_evaluation(of_collection text, uris text[])
@@ -75,13 +107,34 @@ SET row_security TO off
 AS $$
 DECLARE
     _judgements bigint;
+    _others bigint;
     _queries bigint;
     _results bigint;
     _verdicts bigint;
     _checks bigint;
 BEGIN
-    WITH gone AS (
-        DELETE FROM rag.eval_judgements AS j WHERE j.uri = ANY (uris)
+    WITH others AS MATERIALIZED (
+        -- of a document of the same uri in another collection, the only ones the set is used with
+        SELECT j.set_id, j.query_id, j.judgement_number
+        FROM rag.eval_judgements AS j
+        JOIN LATERAL (
+            SELECT bool_or(u.collection = of_collection) AS here,
+                   bool_or(d.document_id IS NOT NULL) AS elsewhere
+            FROM (SELECT r.collection FROM rag.eval_runs AS r WHERE r.set_id = j.set_id
+                  UNION SELECT c.name FROM rag.gates AS g
+                  JOIN rag.collections AS c ON c.collection_id = g.collection_id
+                  WHERE g.set_id = j.set_id) AS u
+            LEFT JOIN rag.collections AS c ON c.name = u.collection AND c.dropped_at IS NULL
+            LEFT JOIN rag.documents AS d
+                ON d.collection_id = c.collection_id
+                AND d.document_id = rag.document_id(c.name, j.uri)
+        ) AS u ON NOT u.here AND u.elsewhere
+        WHERE j.uri = ANY (uris)
+    ), gone AS (
+        DELETE FROM rag.eval_judgements AS j
+        WHERE j.uri = ANY (uris) AND NOT EXISTS (SELECT FROM others AS o
+            WHERE (o.set_id, o.query_id, o.judgement_number)
+                = (j.set_id, j.query_id, j.judgement_number))
         RETURNING j.set_id, j.query_id
     ), unwanted AS (
         -- made from a document that is gone
@@ -102,9 +155,9 @@ BEGIN
             JOIN unwanted AS a ON a.query_id = x #>> '{}')
         RETURNING g.check_id
     )
-    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM unwanted),
-        (SELECT count(*) FROM checks)
-    INTO _judgements, _queries, _checks;
+    SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM others),
+        (SELECT count(*) FROM unwanted), (SELECT count(*) FROM checks)
+    INTO _judgements, _others, _queries, _checks;
     WITH touched AS (
         UPDATE rag.eval_results AS e
         SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)
@@ -125,7 +178,8 @@ BEGIN
     SELECT count(*) INTO _results FROM touched;
     DELETE FROM rag.eval_verdicts;
     GET DIAGNOSTICS _verdicts = ROW_COUNT;
-    RETURN jsonb_build_object('eval_judgements', _judgements, 'eval_queries', _queries,
+    RETURN jsonb_build_object('eval_judgements', _judgements,
+        'eval_judgements_of_others', _others, 'eval_queries', _queries,
         'eval_results', _results, 'eval_verdicts', _verdicts, 'gate_checks', _checks);
 END
 $$;
@@ -133,7 +187,9 @@ $$;
 COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
 logged, also where a gate named them, their places in the results of runs with what was answered
-there, the cached verdicts of judges. Figures of runs stay. Returns counts by table.$$;
+there, the cached verdicts of judges. Figures of runs stay, and judgements of a set that is used
+with other collections alone, one of which has a document of that uri: eval_judgements_of_others
+counts them. Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_statistics(of_collection integer)
@@ -215,6 +271,7 @@ BEGIN
     -- First, as who holds it waits for nobody's documents.
     PERFORM pg_advisory_xact_lock(rag._keyword_lock(_key));
     PERFORM pg_advisory_xact_lock(rag._erasure_lock(_key));
+    PERFORM pg_advisory_xact_lock(rag._erasure_lock(0));
     IF erase.uri IS NOT NULL THEN
         _uris := ARRAY[erase.uri];
     ELSE
@@ -252,6 +309,7 @@ BEGIN
     _removed := _removed || rag._erase_answers(_key, _uris)
         || rag._erase_evaluation(_collection.name, _uris)
         || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
+    PERFORM rag._note_change(_key);  -- for the cache, where the document was deleted before
     PERFORM rag._erase_statistics(_key);
     INSERT INTO rag.erasures AS e (collection, document_hashes, removed)
     VALUES (_collection.name,

@@ -24,12 +24,18 @@ BEGIN
         RAISE EXCEPTION 'the scores are no JSON array of objects' USING ERRCODE = 'RG001',
         HINT = 'pass [{"query_id": "…", "score": 0.5, "reason": "…"}, …], scores from 0 to 1';
     END IF;
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock((
+        SELECT c.collection_id FROM rag.collections AS c
+        WHERE c.name = _run.collection AND c.dropped_at IS NULL)));
     INSERT INTO rag.eval_scores AS s (run_id, query_id, judge, judge_version, score, reason, error)
     SELECT DISTINCT ON (e.query_id) _run.run_id, e.query_id, put_eval_scores.judge,
         put_eval_scores.judge_version, (g.value ->> 'score')::double precision,
-        left(g.value ->> 'reason', 2000), left(g.value ->> 'error', 1000)
+        CASE WHEN NOT x.erased THEN left(g.value ->> 'reason', 2000) END,
+        CASE WHEN NOT x.erased THEN left(g.value ->> 'error', 1000) END
     FROM jsonb_array_elements(scores) AS g
     JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = g.value ->> 'query_id'
+    CROSS JOIN LATERAL (SELECT e.hits @> '[{"erased": true}]'
+        OR e.hits = '[]' AND e.answer IS NULL) AS x (erased)  -- what was judged
     ON CONFLICT (run_id, query_id, judge, judge_version) DO UPDATE
     SET score = excluded.score, reason = excluded.reason, error = excluded.error;
     GET DIAGNOSTICS _count = ROW_COUNT;
@@ -42,7 +48,7 @@ $$Record what a judge says of a run's answers; return how many. Questions that t
 left out.
 
 judge: a name; human for labels of people. scores: [{"query_id": text, "score": 0 to 1, "reason":
-text, "error": text}, …].$$;
+text, "error": text}, …]. Of a result from a document that was erased the score alone is kept.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._answers_to_judge(of_run bigint)
@@ -215,17 +221,22 @@ $$What a judging model said of the same prompt before; NULL: it was not asked.$$
 
 
 CREATE OR REPLACE FUNCTION rag._keep_verdict(given_hash bytea, given_version text,
-    given_verdict jsonb)
-RETURNS void
+    given_verdict jsonb, age double precision)
+RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    IF rag._any_erased(age) THEN
+        RETURN false;
+    END IF;
     INSERT INTO rag.eval_verdicts AS v (prompt_hash, judge_version, verdict)
     VALUES (given_hash, given_version, given_verdict)
     ON CONFLICT (prompt_hash, judge_version) DO UPDATE SET verdict = excluded.verdict;
+    RETURN true;
 END
 $$;
 
-COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb) IS
-$$Keep what a judging model said, so that it is not asked again.$$;
+COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb, double precision) IS
+$$Keep what a judging model said, so that it is not asked again; false where a document was erased
+since what it judged was read, age seconds ago.$$;

@@ -220,6 +220,8 @@ BEGIN
             100)), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use human, synthetic, feedback or log';
     END IF;
+    -- An erasure that is under way is waited for, and then known.
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(0));
     SELECT array_agg(ROW(of_set, _row.query_id, j.n, j.uri, j.quote, j.start_offset,
         j.stop_offset, j.grade)::rag.eval_judgements ORDER BY j.n)
     INTO _judgements
@@ -229,6 +231,15 @@ BEGIN
         RAISE EXCEPTION 'question % is unanswerable and has what is relevant',
             to_json(_row.query_id)
         USING ERRCODE = 'RG001', HINT = 'leave out unanswerable, or relevant';
+    END IF;
+    IF _row.source <> 'human' AND EXISTS (
+        SELECT FROM unnest(_judgements) AS j
+        JOIN rag.erasures AS e
+            ON e.document_hashes @> ARRAY[encode(sha256(convert_to(j.uri, 'UTF8')), 'hex')]
+        WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.uri = j.uri)) THEN
+        RAISE EXCEPTION 'question % was made from a document that was erased',
+            to_json(_row.query_id)
+        USING ERRCODE = 'RG001', HINT = 'leave it out';
     END IF;
 
     SELECT q.* INTO _old FROM rag.eval_queries AS q

@@ -198,7 +198,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         f"""rag._check_citations('own', jsonb_build_array(
             jsonb_build_object('chunk_id', {ONE_CHUNK}, 'quote', 'a quotation of alpha')))""",
     ),
-    "_keep_verdict": ("rag._keep_verdict('a', 'v', '{}')",),
+    "_keep_verdict": ("rag._keep_verdict('a', 'v', '{}', 0)",),
     "_read_verdict": ("rag._read_verdict('a', 'v')",),
     "_ranked_documents": ("rag._ranked_documents(1)",),
     "_answers_to_judge": ("rag._answers_to_judge(1)",),

@@ -113,6 +113,16 @@ def live_through(docs: Collection, connection: Connection) -> None:
            VALUES ('docs', 'set_chunking', 'failed', %s)""",
         [json.dumps([{"set": "asked", "passed": False, "worst": worst}])],
     )
+    # What models said: a verdict, a completion, a question made from the document.
+    connection.execute(
+        """SELECT rag._keep_verdict('a', '1', jsonb_build_object('reason', %(text)s::text), 0),
+               rag._write_cache('completion', '{a}', ARRAY[convert_to(%(text)s, 'UTF8')],
+                   '1 day', 1000000),
+               (SELECT p.state FROM rag.put_eval_queries('made', jsonb_build_array(
+                   jsonb_build_object('question', %(text)s::text, 'relevant', %(uri)s::text)),
+                   'synthetic') AS p)""",
+        {"text": SECRET, "uri": f"{WORD}.txt"},
+    )
     connection.execute("ANALYZE")
 
 
@@ -123,7 +133,8 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
         assert {
             "rag.document_versions", "rag.answer_log", "rag.answer_feedback",
             "rag.eval_judgements", "rag.eval_results", "rag.jobs",
-            "rag.originals", "rag.worker_calls", "rag.gate_checks",
+            "rag.originals", "rag.worker_calls", "rag.gate_checks", "rag.eval_verdicts",
+            "rag.eval_queries",
         } <= set(held)  # fmt: skip
         assert any("keyword_postings" in name for name in held)
         receipt = docs.erase(f"{WORD}.txt")
@@ -135,8 +146,9 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
     assert told.pop("keyword_blocks") > 0 and told.pop("live_queries") > 1
     assert told == {
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
-        "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 2, "eval_queries": 1,
-        "eval_results": 1, "eval_verdicts": 0, "gate_checks": 1,
+        "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 3, "eval_queries": 2,
+        "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
+        "eval_judgements_of_others": 0, "sources": 0, "live_queries": 0,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
@@ -288,3 +300,179 @@ def log_answer(connection: Connection, answer: dict[str, Any]) -> bool:
         "SELECT rag.log_answer('docs', gen_random_uuid(), 'Which vault?', %s)", [json.dumps(answer)]
     ).fetchone() or (None,)
     return bool(kept)
+
+
+def test_what_a_source_told_of_a_row_that_failed_is_erased(docs: Collection, dsn: str) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE public.notes (id text PRIMARY KEY, body text);
+               SELECT rag.attach_source('notes', 'docs', content => '{body}')"""
+        )
+        connection.execute(
+            """UPDATE rag.sources SET row_error = %(text)s, broken = %(text)s""", {"text": SECRET}
+        )
+        connection.execute(
+            "INSERT INTO rag.maintenance_failures (task, target, message) VALUES ('source', 1, %s)",
+            [SECRET],
+        )
+        assert docs.erase(f"{WORD}.txt").removed["sources"] == 1
+        assert everywhere(connection, WORD) == []
+        (broken,) = connection.execute("SELECT broken FROM rag.sources").fetchone() or ("",)
+        assert "erased" in broken  # it is still told that it stopped
+
+
+def test_judgements_of_another_collections_document_of_that_uri_stay(
+    docs: Collection, dsn: str
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('other', 'none', 3)")
+        connection.execute("SELECT rag.put_document('other', 'plain-1', 'Quite another text.')")
+        judged = ("here", "there", "both", "unused")
+        for name in judged:
+            connection.execute(
+                "SELECT rag.add_eval_query(%s, 'Which row?', relevant => '[\"plain-1\"]')", [name]
+            )
+        for name, collection in zip(
+            ("here", "there", "both", "both"),
+            ("docs", "other", "docs", "other"),
+            strict=True,
+        ):
+            connection.execute("SELECT rag.start_eval_run(%s, %s, 'search')", [name, collection])
+        removed = docs.erase("plain-1").removed
+        assert (removed["eval_judgements"], removed["eval_judgements_of_others"]) == (3, 1)
+        assert [
+            connection.execute(
+                "SELECT cardinality(ARRAY(SELECT jsonb_array_elements(relevant)))"
+                " FROM rag.list_eval_queries(%s)",
+                [name],
+            ).fetchone()
+            for name in judged
+        ] == [(0,), (1,), (0,), (0,)]
+
+
+def test_a_question_that_is_made_from_an_erased_document_is_refused(
+    docs: Collection, dsn: str
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        docs.erase(f"{WORD}.txt")
+        made = json.dumps([{"question": SECRET, "relevant": [f"{WORD}.txt"]}])
+        (row,) = connection.execute(
+            "SELECT state, reason FROM rag.put_eval_queries('set', %s, 'synthetic')", [made]
+        ).fetchall()
+        assert row[0] == "rejected" and "document that was erased" in row[1]
+        assert everywhere(connection, WORD) == []
+
+
+# What a process writes that read a document before it was erased: a statement for each, which is
+# run after the erasure, and while it is under way.
+LATE = {
+    "a completion": (
+        "SELECT rag._write_cache('completion', '{a}', ARRAY[convert_to(%(text)s, 'UTF8')],"
+        " '1 day', 1000000, age => 30)"
+    ),
+    "a search": (
+        "SELECT rag._write_cache('search', '{a}', ARRAY[convert_to(%(text)s, 'UTF8')],"
+        " '1 day', 1000000, 'docs', %(version)s)"
+    ),
+    "a verdict": (
+        "SELECT rag._keep_verdict('a', '1', jsonb_build_object('reason', %(text)s::text), 30)"
+    ),
+    "a score": (
+        "SELECT rag.put_eval_scores(%(run)s, 'faithfulness', '1', jsonb_build_array("
+        "jsonb_build_object('query_id', 'q', 'score', 1, 'reason', %(text)s::text)))"
+    ),
+    "feedback": "SELECT rag.feedback(%(answer)s, 1, %(text)s)",
+    "a logged answer": (
+        "SELECT rag.log_answer('docs', gen_random_uuid(), 'Which?',"
+        " jsonb_build_object('text', %(text)s::text, 'found', true, 'seconds', 30))"
+    ),
+    "logged questions": "SELECT rag.add_logged_queries('asked', 'docs')",
+    "a generated question": (
+        "SELECT rag.put_eval_queries('set', jsonb_build_array(jsonb_build_object('question',"
+        " %(text)s::text, 'relevant', %(uri)s::text)), 'synthetic')"
+    ),
+    "chunks": (
+        "SELECT rag.store_chunks(%(job)s, %(lease)s, 1, jsonb_build_array("
+        "jsonb_build_object('content', %(text)s::text)))"
+    ),
+    "an extraction": (
+        "SELECT rag.store_extraction(%(job)s, %(lease)s, 1, 1,"
+        " jsonb_build_object('by', %(text)s::text))"
+    ),
+}
+
+
+def read_before(connection: Connection) -> dict[str, Any]:
+    """What processes know that read the document: versions, runs, leases, an answer."""
+    row = connection.execute(
+        """SELECT rag._cache_version('docs'),
+                  rag.start_eval_run('set', 'docs', 'ask'),
+                  (SELECT answer_id FROM rag.answer_log),
+                  j.job_id, j.lease
+           FROM rag.jobs AS j
+           JOIN rag.documents AS d ON d.document_id = j.document_id WHERE d.uri = %s""",
+        [f"{WORD}.txt"],
+    ).fetchone()
+    known = dict(zip(("version", "run", "answer", "job", "lease"), row or (), strict=True))
+    chunk = connection.execute(
+        "SELECT chunk_id FROM rag.chunks WHERE content = %s", [SECRET]
+    ).fetchone()
+    hits = {"query_id": "q", "hits": [{"chunk_id": (chunk or [0])[0], "score": 1}], "answer": "x"}
+    connection.execute("SELECT rag.put_eval_results(%s, %s)", [known["run"], json.dumps([hits])])
+    return known | {"text": SECRET, "uri": f"{WORD}.txt"}
+
+
+@pytest.mark.parametrize("during", [False, True], ids=["after", "during"])
+def test_nothing_that_was_read_before_an_erasure_is_written_after_it(
+    docs: Collection, dsn: str, during: bool
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection, psycopg.connect(dsn) as erasing:
+        connection.execute(
+            "SELECT rag.add_eval_query('set', 'Which vault?', query_id => 'q',"
+            " relevant => %s::jsonb)",
+            [json.dumps([f"{WORD}.txt"])],
+        )
+        log_answer(connection, {"text": SECRET, "found": False, "retrieved": [f"{WORD}.txt"]})
+        connection.execute(
+            """INSERT INTO rag.jobs (collection_id, document_id, kind, worker, lease,
+                   lease_expires_at)
+               SELECT d.collection_id, d.document_id, 'ingest', 'w', gen_random_uuid(),
+                   now() + interval '1 hour'
+               FROM rag.documents AS d WHERE d.uri = %s""",
+            [f"{WORD}.txt"],
+        )
+        known = read_before(connection)
+        erasing.execute("SELECT rag.erase('docs', %s)", [f"{WORD}.txt"])
+        if not during:
+            erasing.commit()
+        others = [psycopg.connect(dsn, autocommit=True) for _ in LATE]
+        with ThreadPoolExecutor(len(LATE)) as threads:
+            done = [
+                threads.submit(write, other, statement, known)
+                for other, statement in zip(others, LATE.values(), strict=True)
+            ]
+            if during:
+                waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                while (connection.execute(waiting).fetchone() or (0,))[0] + sum(
+                    one.done() for one in done
+                ) < len(LATE):
+                    pass
+                erasing.commit()
+            outcomes = dict(zip(LATE, [one.result() for one in done], strict=True))
+        for other in others:
+            other.close()
+        assert everywhere(connection, WORD) == [], outcomes
+        assert outcomes["a completion"] == outcomes["a search"] == outcomes["a verdict"] == "False"
+        assert outcomes["a logged answer"] == "False" and outcomes["logged questions"] == "0"
+        assert outcomes["feedback"] == "RG002" and outcomes["chunks"] == "RG005"
+
+
+def write(connection: Connection, statement: str, known: dict[str, Any]) -> str:
+    """What a late writer got: its result, or the code of its error."""
+    try:
+        return str((connection.execute(statement.encode(), known).fetchone() or ("",))[0])
+    except psycopg.Error as error:
+        return str(error.sqlstate)
