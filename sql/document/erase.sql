@@ -30,6 +30,25 @@ $$Whether a document of any collection was erased in the last so many seconds an
 being erased. Where not, no erasure begins before the transaction ends.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._has_document(of_collection text, of_uri text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _id integer := (SELECT c.collection_id FROM rag.collections AS c
+        WHERE c.name = of_collection AND c.dropped_at IS NULL);
+BEGIN
+    RETURN EXISTS (SELECT FROM rag.documents AS d
+        WHERE d.collection_id = _id AND d.document_id = rag.document_id(of_collection, of_uri));
+END
+$$;
+
+COMMENT ON FUNCTION rag._has_document(text, text) IS
+$$Whether there is a collection of that name, with a document of that uri.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._erase_keywords(of_collection integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE
@@ -119,15 +138,11 @@ BEGIN
         FROM rag.eval_judgements AS j
         JOIN LATERAL (
             SELECT bool_or(u.collection = of_collection) AS here,
-                   bool_or(d.document_id IS NOT NULL) AS elsewhere
+                   bool_or(rag._has_document(u.collection, j.uri)) AS elsewhere
             FROM (SELECT r.collection FROM rag.eval_runs AS r WHERE r.set_id = j.set_id
                   UNION SELECT c.name FROM rag.gates AS g
                   JOIN rag.collections AS c ON c.collection_id = g.collection_id
                   WHERE g.set_id = j.set_id) AS u
-            LEFT JOIN rag.collections AS c ON c.name = u.collection AND c.dropped_at IS NULL
-            LEFT JOIN rag.documents AS d
-                ON d.collection_id = c.collection_id
-                AND d.document_id = rag.document_id(c.name, j.uri)
         ) AS u ON NOT u.here AND u.elsewhere
         WHERE j.uri = ANY (uris)
     ), gone AS (

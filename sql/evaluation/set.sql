@@ -236,7 +236,7 @@ BEGIN
         SELECT FROM unnest(_judgements) AS j
         JOIN rag.erasures AS e
             ON e.document_hashes @> ARRAY[encode(sha256(convert_to(j.uri, 'UTF8')), 'hex')]
-        WHERE NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.uri = j.uri)) THEN
+        WHERE NOT rag._has_document(e.collection, j.uri)) THEN
         RAISE EXCEPTION 'question % was made from a document that was erased',
             to_json(_row.query_id)
         USING ERRCODE = 'RG001', HINT = 'leave it out';

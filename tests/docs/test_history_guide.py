@@ -60,7 +60,8 @@ def test_the_guide_tells_every_table_that_an_erasure_counts(dsn: str, rag: Rag) 
         "eval_queries": "questions that were made", "eval_results": "results of runs",
         "eval_verdicts": "verdicts of judges", "keyword_blocks": "the keyword index",
         "originals": "kept files", "jobs": "jobs", "gate_checks": "a gate",
-        "live_queries": "sampled queries",
+        "sources": "sources and maintenance", "live_queries": "sampled queries",
+        "eval_judgements_of_others": "`eval_judgements_of_others`",
     }  # fmt: skip
     removed = rag.collection("docs", model="hash:32").erase("none").removed
     assert set(removed) == set(told)
