@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from rag_pg.client.accounted import accounted
 from rag_pg.client.answers import Answers
 from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.resources import HasDatabase, Resources
 from rag_pg.client.search import Searching
-from rag_pg.errors import InvalidInput
+from rag_pg.errors import InvalidInput, NotFound
 from rag_pg.protocols import LLM
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import (
@@ -122,25 +123,32 @@ class Evaluation(Searching, Answers):
         llm: str | LLM | None = None,
         limit: int = 10,
         seed: int = 0,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
     ) -> tuple[Mapping[str, int], Usage]:
         """Have a model write questions to chunks, marked synthetic; keep those that find their
         chunk among the first `limit` hits and that it alone answers.
 
+        max_tokens, max_cost: of all calls, tokens and US dollars; a call that might pass one is not
+        made, and its chunk fails.
         Returns: what became of the chunks, by reason, and the tokens.
         Raises: InvalidInput (no language model), ProviderAuth, ModelUnavailable.
         """
         from rag_pg.evaluation import generate_questions
 
         searching = self._unsampled()
-        return generate_questions(
-            self.rag.database,
-            self.name,
-            set_name,
-            lambda question: searching.search(question, limit=limit),
-            _helper(self.rag, llm),
-            count=count,
-            seed=seed,
-        )
+        with accounted(
+            self.rag.database, self.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            return generate_questions(
+                self.rag.database,
+                self.name,
+                set_name,
+                lambda question: searching.search(question, limit=limit),
+                account.meter(_helper(self.rag, llm), "questions"),
+                count=count,
+                seed=seed,
+            )
 
 
 class Evaluations:
@@ -268,6 +276,8 @@ class Evaluations:
         judge: str | Callable[..., Any] | Judge,
         *,
         llm: str | LLM | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
     ) -> JudgeReport:
         """Have a judge score the results of a run.
 
@@ -277,6 +287,8 @@ class Evaluations:
                 answers, which returns a score from 0 to 1; sql:<schema>.<function> for a function
                 of the database with the same arguments.
             llm: the judging model; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM.
+            max_tokens, max_cost: of all calls, tokens and US dollars; a result whose call might
+                pass one is not judged, which `failures` say.
         Its metrics are advisory until `measure_judge` has compared it with people.
         """
         from rag_pg.evaluation import find_judge, judge_run
@@ -286,7 +298,14 @@ class Evaluations:
             return database.score_answers(run_id, judge.removeprefix("sql:"))
         models = self.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
-        return judge_run(database, run_id, find_judge(judge, database, model))
+        (run,) = database.list_eval_runs(run_id=run_id) or (None,)
+        if run is None:
+            raise NotFound(f"there is no evaluation run {run_id}; Rag.eval_runs lists them")
+        with accounted(
+            database, run.collection, "evaluation", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            metered = None if model is None else account.meter(model, "judge")
+            return judge_run(database, run_id, find_judge(judge, database, metered))
 
     def measure_judge(
         self: HasDatabase, judge: str, judge_version: str, *, reference: str = "human"

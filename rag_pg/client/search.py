@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
 
+from rag_pg.client.accounted import accounted, asks_models, meter_search
 from rag_pg.client.documents import Documents
 from rag_pg.protocols import LLM
 from rag_pg.search import Rewritten, SearchOptions
@@ -23,6 +24,8 @@ class Searching(Documents):
         *,
         wait_for: Iterable[UUID] = (),
         timeout: float = 30,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
         **options: Unpack[SearchOptions],
     ) -> Hits:
         """Return the chunks that best answer `query`, best first.
@@ -68,6 +71,8 @@ class Searching(Documents):
                 from the cache or kept; None: as the client's settings say.
             wait_for: ids of documents (AddReport.document_ids) that have to be searchable first.
             timeout: seconds to wait for them.
+            max_tokens, max_cost: of all calls of language models for this search, tokens and US
+                dollars. A call that might pass one is not made, which `notes` say.
         Returns: at most `limit` hits; `Hit.score` is larger-is-better,
             comparable within one call only.
         Raises: InvalidQuery, InvalidInput (unknown option, unknown reranker), NotFound, NotReady,
@@ -75,7 +80,13 @@ class Searching(Documents):
         """
         if wait_for := list(wait_for):
             self.wait_until_searchable(wait_for, timeout=timeout)
-        return self._searcher.search(query, **options)
+        if not asks_models(options):
+            return self._searcher.search(query, **options)
+        with accounted(
+            self.rag.database, self.name, "search", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            meter_search(options, self.rag.models, account)
+            return self._searcher.search(query, **options)
 
     def rewrite(
         self,

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -19,13 +21,15 @@ import numpy as np
 from rag_pg.chunk import Splitter, pages_of
 from rag_pg.db import ContextWork, Database, IngestWork
 from rag_pg.enrich import extract_fields, fit_context, write_context
-from rag_pg.errors import InvalidInput, ModelUnavailable
+from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
 from rag_pg.protocols import LLM, Embedder
+from rag_pg.providers import Account
 from rag_pg.text import Fence, embedded_text, in_context
 from rag_pg.types import Job, Span, Vectors
 from rag_pg.worker.throttle import Throttle
 from rag_pg.worker.vector_cache import VectorCache
 
+log = logging.getLogger(__name__)
 RULES_SECONDS = 5.0  # for a collection's rules on one document
 CHUNKS_PER_STORE = 16  # of a context job: what a worker that dies has paid for in vain
 CONTEXT_TOKENS = 100  # of a chunk's room that is kept for its context
@@ -70,6 +74,22 @@ class WorkerContext:
             if self.llm_of is None:
                 raise ModelUnavailable("this worker has no language models")
             return self.llm_of(name)
+
+    @contextmanager
+    def metered(self, job: Job, name: str | None) -> Iterator[LLM]:
+        """The language model of that name, whose calls are added to the day's figures as enrichment
+        of the job's kind, also where they fail. Raises: as `llm`."""
+        account = Account()
+        try:
+            yield account.meter(self.llm(name), job.kind)
+        finally:
+            if account.lines:
+                try:
+                    self.database.record_usage(
+                        job.collection_name, "enrichment", account.lines, answers=0
+                    )
+                except RagError as exc:
+                    log.info("usage was not recorded: %s", exc)
 
     def splitter(self, job: Job, work: IngestWork) -> Splitter:
         key = (work.space_id, repr(work.chunking))
@@ -140,13 +160,13 @@ def extract(context: WorkerContext, job: Job) -> EmbedTask | None:
     found: Mapping[str, Any] = {}
     model = None
     if work.fields:
-        llm = context.llm(work.model)
-        model = llm.name
-        found = context.throttle.write(
-            llm,
-            [work.content],
-            lambda: extract_fields(llm, work.title, work.content, work.fields),
-        )
+        with context.metered(job, work.model) as llm:
+            model = llm.name
+            found = context.throttle.write(
+                llm,
+                [work.content],
+                lambda: extract_fields(llm, work.title, work.content, work.fields),
+            )
 
     def store(vectors: Sequence[Vectors]) -> int:
         context.database.store_extraction(job, work, found, model)
@@ -175,7 +195,13 @@ def contextualize(context: WorkerContext, job: Job) -> EmbedTask | None:
 
 
 def _contexts(context: WorkerContext, job: Job, work: ContextWork) -> list[str | None]:
-    llm = context.llm(work.model)
+    with context.metered(job, work.model) as llm:
+        return _write_contexts(context, llm, job, work)
+
+
+def _write_contexts(
+    context: WorkerContext, llm: LLM, job: Job, work: ContextWork
+) -> list[str | None]:
     embedder = context.embedder(job.collection_name, work.space_id)
     fence = Fence()
     contexts: list[str | None] = []

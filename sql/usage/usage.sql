@@ -66,9 +66,10 @@ $$Add what models were asked for an answer to the day's figures (UTC) of the cal
 
 calls: an object for each kind of call and model: {"kind": answer, helper, rewrite, verify, rerank,
 …, "model", "calls", "prompt_tokens", "answer_tokens", "cost" (US dollars), "unpriced_calls",
-"cached_hits", "failures"}; a missing number is 0. The answers are counted with the first. No text
-is kept. Call it in a transaction of its own: a day's row is locked until that ends. It waits for
-such a lock for a second at most (55P03).$$;
+"cached_hits", "failures"}; a missing number is 0. The answers are counted with the first. strategy:
+of the answer; search, enrichment or evaluation for calls beside answers, with answer_count 0. No
+text is kept. Call it in a transaction of its own: a day's row is locked until that ends. It waits
+for such a lock for a second at most (55P03).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.usage_report(since date DEFAULT NULL, until date DEFAULT NULL,

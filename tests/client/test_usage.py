@@ -14,6 +14,7 @@ from psycopg.conninfo import make_conninfo
 from rag_pg import InvalidInput, Rag
 from rag_pg.client.collection import Collection
 from rag_pg.errors import BudgetExceeded, ProviderAuth
+from rag_pg.providers import LLMReranker
 from rag_pg.types import Completion, Usage
 from rag_pg.worker import take_budgets
 
@@ -191,3 +192,45 @@ def test_a_short_wait_is_sat_out() -> None:
     waits.append(30.0)
     with pytest.raises(BudgetExceeded, match="openai has had its requests; rag.set_budget"):
         admit(answering(), 700)
+
+
+def purposes(rag: Rag) -> dict[tuple[str | None, str | None], tuple[int, int]]:
+    """Calls and answers by strategy and kind."""
+    lines = rag.usage_report(by=["strategy", "kind"])
+    return {(x.strategy, x.kind): (x.calls, x.answers) for x in lines}
+
+
+def test_the_models_of_a_search_are_counted_and_bounded(rag: Rag, docs: Collection) -> None:
+    helper = ScriptedLLM('{"queries": ["a warm sea"]}', name="openai:gpt-4.1-nano")
+    docs.search(QUESTION)
+    docs.search(QUESTION, rewrite=["multi_query"], helper_llm=helper)
+    reranker = ScriptedLLM("1, 2", name=PRICED)
+    hits = docs.search(QUESTION, rerank=LLMReranker(reranker))
+    assert hits[0].rerank_score is not None
+    assert purposes(rag) == {("search", "rewrite"): (1, 0), ("search", "rerank"): (1, 0)}
+    for bound in ({"max_tokens": 10}, {"max_cost": 1e-9}):
+        hits = docs.search(
+            QUESTION, rewrite=["multi_query"], helper_llm=helper, rerank=LLMReranker(reranker),
+            **bound,
+        )  # fmt: skip
+        assert hits and sum("leaves" in note for note in hits.notes) == 2
+    assert (len(helper.calls), len(reranker.calls)) == (1, 1)
+
+
+def test_judges_and_questions_that_a_model_writes_are_counted_and_bounded(
+    rag: Rag, docs: Collection
+) -> None:
+    rag.put_eval_queries("set", [{"question": QUESTION, "relevant": ["fish"], "answers": ["sea"]}])
+    run = docs.evaluate("set", kind="ask", llm="extractive")
+    judge = ScriptedLLM('{"grade": 2, "reason": "it does"}', name=PRICED)
+    bounded = rag.judge_run(run.run_id, "correctness", llm=judge, max_tokens=10)
+    assert bounded.scored == 0 and "max_tokens" in bounded.failures[0] and not judge.calls
+    assert rag.judge_run(run.run_id, "correctness", llm=judge).scored == 1
+    docs.add({"uri": "long", "content": "The engine weaves patterns of many threads. " * 20})
+    writer = ScriptedLLM("no JSON", name=PRICED)
+    counts, _ = docs.generate_eval_queries("made", count=2, llm=writer, max_tokens=10)
+    assert not writer.calls and any("max_tokens" in reason for reason in counts)
+    docs.generate_eval_queries("made", count=2, llm=writer)
+    found = purposes(rag)
+    assert found["evaluation", "judge"] == (1, 0)
+    assert found["evaluation", "questions"] == (len(writer.calls), 0)

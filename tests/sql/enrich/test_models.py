@@ -161,6 +161,22 @@ def test_a_document_that_the_model_fails_on_fails_alone(rag: Rag) -> None:
     assert docs.search("one")
 
 
+def test_what_models_were_asked_for_enrichment_is_recorded(rag: Rag) -> None:
+    docs = small(rag)
+    docs.add({"uri": "a", "content": LETTER})
+    docs.set_extraction(FIELDS, wait=False)
+    llm = reading()
+    work(rag, llm)
+    (line,) = rag.usage_report(by=["strategy", "kind", "collection"])
+    assert (line.collection, line.strategy, line.kind) == ("docs", "enrichment", "extract")
+    assert (line.calls, line.answers) == (len(llm.calls), 0) and line.prompt_tokens
+    docs.set_contexts(wait=False)
+    writer = ScriptedLLM("About the engine.")
+    work(rag, writer)
+    kinds = {x.kind: x.calls for x in rag.usage_report(by=["kind"])}
+    assert kinds == {"extract": len(llm.calls), "context": len(writer.calls)}
+
+
 def test_a_model_that_is_down_costs_no_attempt(rag: Rag) -> None:
     docs = small(rag)
     docs.add({"uri": "a", "content": LETTER})
