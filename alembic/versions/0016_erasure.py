@@ -5,7 +5,10 @@ from alembic import op
 revision = "0016"
 down_revision = "0015"
 
-STATEMENTS: tuple[str, ...] = ()
+STATEMENTS: tuple[str, ...] = (
+    "ALTER TABLE rag.collections ADD COLUMN keep_original boolean NOT NULL DEFAULT false",
+    "ALTER TYPE rag.collection_info ADD ATTRIBUTE keep_original boolean",
+)
 
 
 def upgrade() -> None:

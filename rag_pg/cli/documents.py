@@ -63,8 +63,13 @@ def add(
         typer.Option("--map", help="Keys of JSON and CSV records: id=uri,text=content."),
     ] = None,
     keep_original: Annotated[
-        bool, typer.Option("--keep-original", help="Store the files themselves, too.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--keep-original/--no-keep-original",
+            help="Store the files themselves, too, or not.",
+            show_default="as the collection says",
+        ),
+    ] = None,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
     json_: Json = False,
     dsn: Dsn = None,

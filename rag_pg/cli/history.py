@@ -167,6 +167,12 @@ def keep(
     answers: Annotated[
         str | None, typer.Option(help="Answers are logged for so long: '90 days', or 0.")
     ] = None,
+    original: Annotated[
+        bool | None,
+        typer.Option(
+            "--original/--no-original", help="Whether the files of documents are stored, too."
+        ),
+    ] = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
@@ -175,15 +181,18 @@ def keep(
     kept_answers = None if answers is None else parsed_duration(answers)
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
-        if kept_versions is not None or kept_answers is not None:
-            opened.alter(keep_versions=kept_versions, keep_answers=kept_answers)
+        if (kept_versions, kept_answers, original) != (None, None, None):
+            opened.alter(
+                keep_versions=kept_versions, keep_answers=kept_answers, keep_original=original
+            )
         info = opened.info
     shown = {"versions": info.keep_versions, "answers": info.keep_answers}
     if json_:
-        print_json({"collection": collection} | shown)
+        print_json({"collection": collection, **shown, "original": info.keep_original})
         return
     for name, duration in shown.items():
         write(f"{name:<9} {duration_text(timedelta(seconds=duration))}")
+    write(f"{'original':<9} {'yes' if info.keep_original else 'no'}")
 
 
 def erase(

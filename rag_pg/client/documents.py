@@ -37,7 +37,7 @@ class Documents(OpenCollection):
         metadata: Mapping[str, Any] | None = None,
         exclude: Sequence[str] = (),
         keys: Mapping[str, str] | None = None,
-        keep_original: bool = False,
+        keep_original: bool | None = None,
         dry_run: bool = False,
     ) -> AddReport:
         """Put documents and work the queue until they are searchable.
@@ -53,7 +53,8 @@ class Documents(OpenCollection):
             exclude: what to leave out of folders and patterns, as in a .gitignore.
             keys: what records in JSON, CSV and TSV files call the keys above, e.g.
                 {"id": "uri", "text": "content"}.
-            keep_original: store the files themselves, too, for `original`; up to 100 MB each.
+            keep_original: store the files themselves, too, for `original`; up to 100 MB each; None:
+                as the collection says, see `alter`.
             dry_run: read and compare only; the report says what would be added.
         Returns: counts, and what failed with its reason: one bad document does not stop the others.
         """
@@ -63,7 +64,7 @@ class Documents(OpenCollection):
             keys=keys or {},
             metadata=metadata or {},
             exclude=exclude,
-            keep_original=keep_original,
+            keep_original=self.info.keep_original if keep_original is None else keep_original,
         )
         remarks = Remarks()
         if dry_run:

@@ -22,6 +22,7 @@ class CollectionSettings(OpenCollection):
         max_queries: int | None = None,
         recall_target: float | None = None,
         ef_search: int | None = None,
+        keep_original: bool | None = None,
     ) -> None:
         """Change settings of the collection; None leaves one as it is.
 
@@ -39,6 +40,7 @@ class CollectionSettings(OpenCollection):
                 share of the nearest; 0, as at first: it does not.
             ef_search: 1 to 1000, how widely the index of the active space is searched; 0, as at
                 first: as the number of chunks asks for.
+            keep_original: whether `add` and `sync` store the files themselves, too, for `original`.
         Raises: InvalidInput (too long, out of range). It takes the owner of the schema.
         """
         self.rag.database.alter_collection(
@@ -52,5 +54,6 @@ class CollectionSettings(OpenCollection):
             max_queries=max_queries,
             recall_target=recall_target,
             ef_search=ef_search,
+            keep_original=keep_original,
         )
         self.refresh()

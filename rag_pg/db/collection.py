@@ -105,13 +105,15 @@ class Collections(Statements):
         max_queries: int | None = None,
         recall_target: float | None = None,
         ef_search: int | None = None,
+        keep_original: bool | None = None,
     ) -> None:
         self._scalar(
             """SELECT rag.alter_collection(%(name)s, description => %(description)s,
                keep_versions => %(keep_versions)s, keep_answers => %(keep_answers)s,
                sample_queries => %(sample_queries)s, keep_query_text => %(keep_query_text)s,
                keep_queries => %(keep_queries)s, max_queries => %(max_queries)s,
-               recall_target => %(recall_target)s, ef_search => %(ef_search)s)""",
+               recall_target => %(recall_target)s, ef_search => %(ef_search)s,
+               keep_original => %(keep_original)s)""",
             name=name,
             description=description,
             keep_versions=keep_versions,
@@ -122,6 +124,7 @@ class Collections(Statements):
             max_queries=max_queries,
             recall_target=recall_target,
             ef_search=ef_search,
+            keep_original=keep_original,
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:

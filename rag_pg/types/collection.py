@@ -15,7 +15,8 @@ class CollectionInfo:
     answers are logged; sample_queries: the share of searches that is kept to be replayed, with
     their words where keep_query_text, for keep_queries seconds, max_queries at most; recall_target:
     the share of the nearest that vector searches are to find, 0: not measured; ef_search: how
-    widely the active space's index is searched, None: chosen by size."""
+    widely the active space's index is searched, None: chosen by size; keep_original:
+    whether the files themselves are stored."""
 
     collection_id: int
     name: str
@@ -35,6 +36,7 @@ class CollectionInfo:
     max_queries: int = 0
     recall_target: float = 0.0
     ef_search: int | None = None
+    keep_original: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

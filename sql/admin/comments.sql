@@ -27,7 +27,8 @@ sample_queries  share of searches that is kept to be replayed; 0: none
 keep_query_text  whether their words are kept beside their vectors
 keep_queries  how long they are kept
 max_queries  how many of them are kept at most
-recall_target  share of the nearest that vector searches are to find, measured daily; 0: none$$),
+recall_target  share of the nearest that vector searches are to find, measured daily; 0: none
+keep_original  whether the files that documents are made from are stored, too$$),
 ('document_versions',
  'Texts that documents had before they were replaced or deleted.
 Kept where the collection keeps versions.',
@@ -367,7 +368,8 @@ keep_query_text  whether their words are kept
 keep_queries  seconds for which they are kept
 max_queries  how many of them at most
 recall_target  share of the nearest that vector searches are to find; 0: not measured
-ef_search  how widely the active space's index is searched; NULL: chosen by size$$),
+ef_search  how widely the active space's index is searched; NULL: chosen by size
+keep_original  whether the files that documents are made from are stored, too$$),
 ('finding',
  'What a check of rag.doctor found.',
 $$check_name  which check

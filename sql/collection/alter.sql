@@ -4,7 +4,8 @@ CREATE OR REPLACE FUNCTION rag.alter_collection(collection text, description tex
     keep_versions interval DEFAULT NULL, keep_answers interval DEFAULT NULL,
     sample_queries double precision DEFAULT NULL, keep_query_text boolean DEFAULT NULL,
     keep_queries interval DEFAULT NULL, max_queries integer DEFAULT NULL,
-    recall_target double precision DEFAULT NULL, ef_search integer DEFAULT NULL)
+    recall_target double precision DEFAULT NULL, ef_search integer DEFAULT NULL,
+    keep_original boolean DEFAULT NULL)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -37,7 +38,8 @@ BEGIN
         keep_query_text = coalesce(alter_collection.keep_query_text, c.keep_query_text),
         keep_queries = coalesce(alter_collection.keep_queries, c.keep_queries),
         max_queries = coalesce(alter_collection.max_queries, c.max_queries),
-        recall_target = coalesce(alter_collection.recall_target, c.recall_target)
+        recall_target = coalesce(alter_collection.recall_target, c.recall_target),
+        keep_original = coalesce(alter_collection.keep_original, c.keep_original)
     WHERE c.collection_id = _id;
     IF NOT alter_collection.keep_query_text THEN
         PERFORM rag._forget_query_texts(_id);
@@ -51,7 +53,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.alter_collection(text, text, interval, interval, double precision, boolean,
-    interval, integer, double precision, integer) IS
+    interval, integer, double precision, integer, boolean) IS
 $$Change settings of a collection; NULL leaves one as it is.
 
 description: what the documents are and what they answer, for people and for programs that choose
@@ -67,4 +69,6 @@ recall_target: 0 to 1, maintenance measures once a day whether vector searches f
 the nearest (rag.measure_recall); 0 at first: it does not.
 ef_search: 1 to 1000, how widely the vector index of the active space is searched, where a search
 does not say it itself; 0 at first: chosen by the number of chunks. With a filter, at least what is
-chosen for it.$$;
+chosen for it.
+keep_original: clients that add or sync files store these, too (rag.keep_original), unless a call
+says otherwise; those that are kept stay until their document changes.$$;

@@ -146,7 +146,7 @@ BEGIN
            extract(epoch FROM c.keep_answers)::double precision,
            c.sample_queries, c.keep_query_text,
            extract(epoch FROM c.keep_queries)::double precision, c.max_queries, c.recall_target,
-           s.ef_search
+           s.ef_search, c.keep_original
     FROM rag.collections AS c
     JOIN rag.spaces AS s ON s.collection_id = c.collection_id AND s.state = 'active'
     WHERE c.dropped_at IS NULL
@@ -174,7 +174,8 @@ BEGIN
                  extract(epoch FROM _collection.keep_answers),
                  _collection.sample_queries, _collection.keep_query_text,
                  extract(epoch FROM _collection.keep_queries), _collection.max_queries,
-                 _collection.recall_target, _space.ef_search)::rag.collection_info;
+                 _collection.recall_target, _space.ef_search,
+                 _collection.keep_original)::rag.collection_info;
 END
 $$;
 

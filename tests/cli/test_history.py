@@ -92,12 +92,11 @@ def test_a_difference_has_the_unified_form_and_colours_on_a_terminal_only(run: R
 
 
 def test_how_long_history_is_kept_is_set_and_shown(run: Run) -> None:
-    assert run("keep", "docs").stdout == "versions  30 days\nanswers   0\n"
-    assert run("keep", "docs", "--versions", "0", "--answers", "12 hours").stdout == (
-        "versions  0\nanswers   12 hours\n"
-    )
+    assert run("keep", "docs").stdout == "versions  30 days\nanswers   0\noriginal  no\n"
+    changed = run("keep", "docs", "--versions", "0", "--answers", "12 hours", "--original")
+    assert changed.stdout == "versions  0\nanswers   12 hours\noriginal  yes\n"
     assert json.loads(run("keep", "docs", "--json").stdout) == {
-        "collection": "docs", "versions": 0.0, "answers": 43200.0,
+        "collection": "docs", "versions": 0.0, "answers": 43200.0, "original": True,
     }  # fmt: skip
     assert isinstance(run("keep", "docs", "--versions", "long").exception, InvalidInput)
 

@@ -114,3 +114,25 @@ def test_the_command_line_gives_the_file_back(
     assert run("show", "zoo.md", "--original", "-o", "-").stdout_bytes == DATA
     refused = run("show", "zoo.md", "--original")
     assert refused.exit_code != 0 and zoo.read_bytes() == DATA
+
+
+def test_a_collection_says_whether_files_are_kept(rag: Rag, zoo: Path) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.alter(keep_original=True)
+    assert docs.info.keep_original and rag.collections()[0].keep_original
+    (uri,) = docs.add(zoo).uris
+    assert docs.original(uri).data == DATA
+    zoo.write_bytes(DATA + b"It sleeps in winter.")
+    docs.sync(zoo.parent)
+    assert docs.original(uri).data == zoo.read_bytes()
+    (other,) = docs.add(
+        {"uri": "text", "content": "No file."}, zoo.rename(zoo.with_name("b.md")),
+        keep_original=False,
+    ).uris[1:]  # fmt: skip
+    with pytest.raises(NotFound):
+        docs.original(other)
+    docs.alter(keep_original=False)
+    assert docs.original(uri).data  # what is kept stays
+    docs.erase(uri)
+    with pytest.raises(NotFound):
+        docs.original(uri)
