@@ -148,7 +148,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 3, "eval_queries": 2,
         "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
-        "eval_judgements_of_others": 0, "sources": 0, "live_queries": 0,
+        "eval_judgements_of_others": 0, "sources": 0,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
