@@ -103,7 +103,8 @@ DECLARE
     _searchable text[];
     _checks text[] := ARRAY['_audit_sizes($3, $4, $6)', '_audit_copies($3, $4)',
         '_audit_hidden_text($3, $4)', '_audit_languages($3, $4, $5)', '_audit_rows($1, $2)',
-        '_audit_metadata($1)', '_audit_keywords($1, $2)', '_audit_vectors($1, $2)'];
+        '_audit_metadata($1)', '_audit_keywords($1, $2)', '_audit_vectors($1, $2)',
+        '_audit_similar($1, $2)'];
 BEGIN
     PERFORM rag._check_sample_size(sample_size, max_tokens);
     IF set_name IS NOT NULL THEN
@@ -128,7 +129,8 @@ BEGIN
         NULL::text, jsonb_build_object('chunks', cardinality(_sample.chunk_ids), 'complete',
             _sample.complete);
     RETURN QUERY SELECT c.*
-    FROM rag._run_checks(CASE WHEN _names IS NULL THEN _checks[5:6] || _checks[9:] ELSE _checks END,
+    FROM rag._run_checks(
+        CASE WHEN _names IS NULL THEN _checks[5:6] || _checks[10:] ELSE _checks END,
         _id, _sample.chunk_ids, _names, _texts, _languages,
         coalesce(max_tokens, (_collection.chunking ->> 'max_tokens')::integer, 256),
         audit.collection, set_name) AS c;
@@ -206,6 +208,10 @@ BEGIN
                  cardinality(_texts)) END,
         NULL::text, jsonb_build_object('rows', coalesce(cardinality(_texts), 0), 'complete',
             _complete, 'column', _column);
+    RETURN QUERY SELECT c.*
+    FROM rag._run_checks(ARRAY[format('_audit_layout(%L::oid)', _table::oid),
+        format('_audit_table_rows(%L::oid, %s)', _table::oid, sample_size)], NULL, NULL, NULL, NULL,
+        NULL, NULL, NULL, NULL) AS c;
     IF _texts IS NOT NULL THEN
         RETURN QUERY SELECT c.*
         FROM rag._run_checks('{"_audit_sizes($3, $4, $6)","_audit_copies($3, $4)",'
@@ -218,7 +224,7 @@ $$;
 
 COMMENT ON FUNCTION rag.audit_table(text, text, text, integer, integer) IS
 $$The checks of rag.audit that need texts alone, of another program's table of chunks before it is
-adopted. It only reads.
+adopted, and whether it has a layout that adopt knows, with sound vectors. It only reads.
 
 table_name: as in SQL. content_column: NULL: content, document, text or chunk, as LangChain,
 LlamaIndex, Haystack and pgai name it. language: the text search configuration that the collection

@@ -19,6 +19,8 @@ from paths import ROOT
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from rag_pg.ingest.adopt.layouts import LAYOUTS
+
 Connection = psycopg.Connection[Any]
 GERMAN = (
     "Der Antrag ist bei der Behörde zu stellen, und sie hat ihn innerhalb von drei Monaten zu"
@@ -327,10 +329,68 @@ def test_another_programs_table_is_audited(connection: Connection) -> None:
         [[text] for text in [*PARAGRAPHS[:40], "hidden \u200b text", "many words " * 200, None]],
     )
     rows = connection.execute("""SELECT * FROM rag.audit_table('public."Hand Book"')""").fetchall()
-    assert [row[0] for row in rows if row[1] != "ok"] == ["cut by the model", "invisible text"]
+    assert [row[0] for row in rows if row[1] != "ok"] == [
+        "layout",
+        "cut by the model",
+        "invisible text",
+    ]
     with pytest.raises(psycopg.Error, match="has no column body of texts") as raised:
         connection.execute("""SELECT * FROM rag.audit_table('public."Hand Book"', 'body')""")
     assert raised.value.sqlstate == "RG002"
+
+
+def test_copies_in_other_words_are_found_by_their_vectors(connection: Connection) -> None:
+    assert audit(connection)["copies in other words"][0] == "ok"
+    for number in range(6):
+        first, second = PARAGRAPHS[80 + number], PARAGRAPHS[90 + number]
+        chunks = [{"content": text, "embedding": vector(number)} for text in (first, second)]
+        for uri, chunk in zip((f"one{number}", f"two{number}"), chunks, strict=True):
+            connection.execute("SELECT rag.put_chunks('c', %s, %s)", [uri, json.dumps([chunk])])
+    status, detail, figures = audit(connection)["copies in other words"]
+    assert (status, figures["copies"], figures["of"]) == ("warn", 12, 92)
+    assert "one0 #0 ~ two0" in detail
+    # of a narrow space a cosine says less
+    connection.execute("UPDATE rag.spaces SET similarity_mean = 0.8, similarity_spread = 0.0133")
+    assert audit(connection)["copies in other words"][2]["least_cosine"] == 0.998
+
+
+def test_a_table_is_checked_by_the_layouts_that_adopt_knows(connection: Connection) -> None:
+    assert {
+        (program, frozenset(columns), content, embedding, metadata, tuple(keys))
+        for program, columns, content, embedding, metadata, keys in connection.execute(
+            "SELECT * FROM rag._table_layouts()"
+        )
+    } == {
+        (one.program, frozenset(one.columns), one.content, one.embedding, one.metadata,
+         tuple(one.uri_keys))
+        for one in LAYOUTS
+    }  # fmt: skip
+    connection.execute(
+        """CREATE TABLE public.store (langchain_id uuid, content text, embedding vector,
+               langchain_metadata json);
+           CREATE TABLE public.own (body text, vectors halfvec(3));
+           INSERT INTO public.store
+           SELECT gen_random_uuid(), 'words of row ' || i, CASE WHEN i < 9 THEN '[1,2,3]'::vector
+               WHEN i = 9 THEN '[1,2]'::vector END, CASE WHEN i > 3 THEN '{"source": "a"}'::json END
+           FROM generate_series(1, 10) AS i"""
+    )
+
+    def checks(table: str, column: str) -> dict[str, Any]:
+        rows = connection.execute("SELECT * FROM rag.audit_table(%s, %s)", [table, column])
+        return {row[0]: row[1:] for row in rows.fetchall()}
+
+    found = checks("public.store", "content")
+    assert found["layout"][0] == "ok" and "rag-pg adopt --from langchain" in found["layout"][1]
+    assert found["vectors of the table"][0] == "fail"
+    assert found["vectors of the table"][3]["dimensions"] == [2, 3]
+    assert found["vectors of the table"][3]["without"] == 1
+    assert found["documents of the table"][:2] == (
+        "warn", "7 of 10 rows name their document in langchain_metadata",
+    )  # fmt: skip
+    own = checks("public.own", "body")
+    assert own["layout"][0] == "warn" and "documents of the table" not in own
+    connection.execute("INSERT INTO public.own VALUES ('some words', '[0,0,0]')")
+    assert checks("public.own", "body")["vectors of the table"][3]["void"] == 1
 
 
 def test_the_command_prints_what_is_hidden_as_escapes_and_exits_with_1(
