@@ -1,4 +1,4 @@
-"""Files of questions and judgements -> a set, and back: JSON Lines, CSV, BEIR, TREC.
+"""Files of questions and judgements -> a set: JSON Lines, CSV, BEIR, TREC.
 
 A line that cannot be read is reported with its number, and the rest is stored.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,22 +17,17 @@ from psycopg.types.json import Jsonb
 
 from rag_pg.db import Database, checked_json
 from rag_pg.errors import InvalidInput
+from rag_pg.evaluation.files.cells import FIELDS, entry_of_cells
 from rag_pg.text import separated_rows
-from rag_pg.types import EvalImport, EvalQuery, Rejected
+from rag_pg.types import EvalImport, Rejected
 
 BATCH = 500
-SEPARATOR = "|"  # between the items of a cell in CSV
-FIELDS = (
-    "id", "question", "category", "source", "unanswerable", "relevant", "quote", "start", "stop",
-    "grade", "answers", "expected_terms", "expected_metadata", "min_score",
-)  # fmt: skip
 _OTHER_NAMES: Mapping[str, str] = {
     "_id": "id",
     "query_id": "id",
     "text": "question",
     "query": "question",
 }
-_TRUE, _FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
 @dataclass(slots=True)
@@ -175,7 +170,7 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
             if not row:
                 continue
             try:
-                entry = _entry_of_cells(
+                entry = entry_of_cells(
                     {key: cell for key, cell in zip(names, row, strict=False) if cell}
                 )
             except ValueError as exc:
@@ -190,53 +185,6 @@ def _read_csv(path: Path, qrels: Path | None, read: _Read) -> None:
     except (OSError, UnicodeDecodeError, csv.Error) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     _report_unasked(judged, qrels, read)
-
-
-def _entry_of_cells(cells: Mapping[str, str]) -> dict[str, Any]:
-    """An entry of the cells of a row. Raises: ValueError saying what cannot be read."""
-    entry: dict[str, Any] = {
-        key: cells[key] for key in ("id", "question", "category", "source") if key in cells
-    }
-    if "question" not in entry:
-        raise ValueError("the question is empty")
-    for key in ("answers", "expected_terms"):
-        if key in cells:
-            entry[key] = _items(cells[key])
-    if "unanswerable" in cells:
-        if cells["unanswerable"].lower() not in _TRUE + _FALSE:
-            raise ValueError(f"unanswerable is {cells['unanswerable']!r:.100}: use true or false")
-        entry["unanswerable"] = cells["unanswerable"].lower() in _TRUE
-    if "expected_metadata" in cells:
-        entry["expected_metadata"] = json.loads(cells["expected_metadata"])
-    if "min_score" in cells:
-        entry["min_score"] = float(cells["min_score"])
-    passage: dict[str, Any] = {key: int(cells[key]) for key in ("start", "stop") if key in cells}
-    if "grade" in cells:
-        passage["grade"] = float(cells["grade"])
-    if "quote" in cells:
-        passage["quote"] = cells["quote"]
-    if "relevant" in cells:
-        entry["relevant"] = [{"uri": uri, **passage} for uri in _items(cells["relevant"])]
-    elif passage:
-        raise ValueError("a quote, an offset or a grade needs its document in column relevant")
-    return entry
-
-
-def _items(cell: str) -> list[str]:
-    """The texts of a cell: a JSON array, or parted by SEPARATOR. Raises: ValueError."""
-    if not cell.startswith("["):
-        return [item.strip() for item in cell.split(SEPARATOR) if item.strip()]
-    items = json.loads(cell)
-    if not all(isinstance(item, str) for item in items):
-        raise ValueError(f"{cell!r:.100} is no array of texts")
-    return list(items)
-
-
-def _cell(items: Sequence[str]) -> str:
-    """What `_items` reads."""
-    plain = SEPARATOR.join(items)
-    same = not plain.startswith("[") and _items(plain) == list(items)
-    return plain if same else json.dumps(items, ensure_ascii=False)
 
 
 def _read_beir(path: Path, qrels: Path | None, read: _Read) -> None:
@@ -340,127 +288,3 @@ _READERS: Mapping[str, Callable[[Path, Path | None, _Read], None]] = {
     "beir": _read_beir,
     "trec": _read_trec,
 }
-
-
-def export_set(database: Database, set_name: str, path: Path, *, form: str) -> list[str]:
-    """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the form
-    cannot hold.
-
-    Raises: InvalidInput (it cannot be written, an unknown form), NotFound.
-    """
-    if form not in _WRITERS:
-        raise InvalidInput(f"there is no form {form!r}; use {', '.join(sorted(_WRITERS))}")
-    queries = database.list_eval_queries(set_name)
-    try:
-        _WRITERS[form](queries, path)
-    except OSError as exc:
-        raise InvalidInput(f"cannot write {path}: {exc}") from exc
-    if form in ("jsonl", "csv"):
-        return []
-    lost = sum(1 for query in queries if _beyond_qrels(query))
-    return [f"{form} holds questions and graded documents alone: {lost} questions have more, such"
-            " as quotes or answers"] if lost else []  # fmt: skip
-
-
-def _beyond_qrels(query: EvalQuery) -> bool:
-    passages = any(one.keys() - {"uri", "grade"} for one in query.relevant)
-    expected = query.answers or query.expected_terms or query.expected_metadata
-    return bool(passages or expected or query.unanswerable or query.min_score is not None)
-
-
-def _entry(query: EvalQuery) -> dict[str, Any]:
-    """A question as an import takes it, without what is empty."""
-    fields = {
-        "id": query.query_id,
-        "question": query.question,
-        "category": query.category,
-        "source": query.source,
-        "unanswerable": query.unanswerable,
-        "relevant": list(query.relevant),
-        "answers": list(query.answers),
-        "expected_terms": list(query.expected_terms),
-        "expected_metadata": query.expected_metadata,
-        "min_score": query.min_score,
-    }
-    return {key: value for key, value in fields.items() if value not in ("", False, [], {}, None)}
-
-
-def _write_jsonl(queries: Iterable[EvalQuery], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for query in queries:
-            file.write(json.dumps(_entry(query), ensure_ascii=False) + "\n")
-
-
-def _write_csv(queries: Iterable[EvalQuery], path: Path) -> None:
-    """A row for each judgement."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.DictWriter(file, FIELDS)
-        rows.writeheader()
-        for query in queries:
-            entry = _entry(query)
-            for judgement in entry.pop("relevant", None) or [{}]:
-                row = {**entry, **judgement}
-                row["relevant"] = _cell([row.pop("uri")]) if judgement else ""
-                for key in ("answers", "expected_terms"):
-                    row[key] = _cell(entry.get(key, ()))
-                if "expected_metadata" in row:
-                    row["expected_metadata"] = json.dumps(row["expected_metadata"])
-                rows.writerow(row)
-
-
-def _write_beir(queries: Iterable[EvalQuery], path: Path) -> None:
-    (path / "qrels").mkdir(parents=True, exist_ok=True)
-    with (
-        (path / "queries.jsonl").open("w", encoding="utf-8", newline="\n") as texts,
-        (path / "qrels" / "test.tsv").open("w", encoding="utf-8", newline="\n") as qrels,
-    ):
-        qrels.write("query-id\tcorpus-id\tscore\n")
-        for query in queries:
-            record = {"_id": query.query_id, "text": query.question}
-            texts.write(json.dumps(record, ensure_ascii=False) + "\n")
-            for uri, grade in _grades(query).items():
-                qrels.write(f"{query.query_id}\t{uri}\t{grade:g}\n")
-
-
-def _write_trec(queries: Iterable[EvalQuery], path: Path) -> None:
-    path.mkdir(parents=True, exist_ok=True)
-    with (
-        (path / "topics.tsv").open("w", encoding="utf-8", newline="\n") as topics,
-        (path / "qrels.txt").open("w", encoding="utf-8", newline="\n") as qrels,
-    ):
-        for query in queries:
-            topics.write(f"{query.query_id}\t{' '.join(query.question.split())}\n")
-            for uri, grade in _grades(query).items():
-                qrels.write(f"{query.query_id}\t0\t{uri}\t{grade:g}\n")
-
-
-def _grades(query: EvalQuery) -> dict[str, float]:
-    """The best grade of each document."""
-    grades: dict[str, float] = {}
-    for one in query.relevant:
-        grades[one["uri"]] = max(one["grade"], grades.get(one["uri"], one["grade"]))
-    return grades
-
-
-_WRITERS: Mapping[str, Callable[[Iterable[EvalQuery], Path], None]] = {
-    "jsonl": _write_jsonl,
-    "csv": _write_csv,
-    "beir": _write_beir,
-    "trec": _write_trec,
-}
-
-
-def export_run(database: Database, run_id: int, path: Path) -> int:
-    """Write what a run found in TREC's form, for trec_eval and ir-measures: each document where its
-    first chunk stands; return how many lines.
-
-    Raises: InvalidInput (it cannot be written), NotFound.
-    """
-    ranked = database.ranked_documents(run_id)
-    try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            for query_id, uri, rank in ranked:
-                file.write(f"{query_id}\tQ0\t{uri}\t{rank}\t{1 / rank:.9f}\trag_pg-{run_id}\n")
-    except OSError as exc:
-        raise InvalidInput(f"cannot write {path}: {exc}") from exc
-    return len(ranked)
