@@ -2,9 +2,12 @@
 vector and hybrid search on evaluation sets.
 
     python bench/quality.py [SET …] [--ready] [--model NAME] [--queries N]      default: scifact
+        [--language NAME] [--together | --dealt]
 
 A set is embedded once and kept in its collection: a second run only asks.
---ready takes the set's own vectors, which are of minilm.
+--ready takes the set's own vectors, which are of minilm. --together puts the sets into one
+collection, whose documents have their languages detected, and asks it the queries of all; --dealt
+the same, with each document of a translated set in one of its languages only.
 """
 
 from __future__ import annotations
@@ -34,20 +37,31 @@ def main() -> None:
     parser.add_argument("--ready", action="store_true", help="take the set's own vectors")
     parser.add_argument("--model", default="minilm", help="what makes the vectors")
     parser.add_argument("--queries", type=int, help="at most so many, drawn by chance")
+    parser.add_argument("--language", help="instead of the set's own, e.g. auto")
+    parser.add_argument("--together", action="store_true", help="the sets as one collection")
+    parser.add_argument("--dealt", action="store_true", help="each document in one set only")
     arguments = parser.parse_args()
     if arguments.ready and arguments.model != "minilm":
         parser.error("--ready are vectors of minilm")
     table = Table("set", "mode", *map(str, MEASURES), "queries", "ms per query")
     results = []
     with Rag() as rag:
-        for name in arguments.sets:
-            evaluation = data.read(name)
-            docs = load(rag, evaluation, ready=arguments.ready, model=arguments.model)
-            if arguments.queries is not None and arguments.queries < len(evaluation.queries):
-                drawn = random.Random(3).sample(sorted(evaluation.queries), arguments.queries)
-                evaluation = replace(
-                    evaluation, queries={query: evaluation.queries[query] for query in drawn}
-                )
+        evaluations = [data.read(name) for name in arguments.sets]
+        if arguments.dealt:
+            evaluations = data.dealt(evaluations)
+        evaluations = [sampled(evaluation, arguments.queries) for evaluation in evaluations]
+        if arguments.together or arguments.dealt:
+            evaluations = [data.together(evaluations, "dealt" if arguments.dealt else "together")]
+            arguments.language = arguments.language or "auto"
+        for evaluation in evaluations:
+            name = evaluation.name
+            docs = load(
+                rag,
+                evaluation,
+                ready=arguments.ready,
+                model=arguments.model,
+                language=arguments.language,
+            )
             for mode, weights in MODES.items():
                 row = measure(docs, evaluation, weights)
                 results.append({"set": name, "mode": mode, **row})
@@ -67,10 +81,26 @@ def main() -> None:
     data.keep("quality", results)
 
 
-def load(rag: Rag, evaluation: data.EvalSet, *, ready: bool, model: str = "minilm") -> Collection:
+def sampled(evaluation: data.EvalSet, queries: int | None) -> data.EvalSet:
+    """Return a set with at most so many queries, always the same ones."""
+    if queries is None or queries >= len(evaluation.queries):
+        return evaluation
+    drawn = random.Random(3).sample(sorted(evaluation.queries), queries)
+    return replace(evaluation, queries={query: evaluation.queries[query] for query in drawn})
+
+
+def load(
+    rag: Rag,
+    evaluation: data.EvalSet,
+    *,
+    ready: bool,
+    model: str = "minilm",
+    language: str | None = None,
+) -> Collection:
     """Open the set's collection, filling it on the first run."""
-    language = LANGUAGES.get(evaluation.name.rpartition("-")[2], "english")
     name = f"eval-{evaluation.name}" + ("" if model == "minilm" else f"-{model}")
+    name += f"-{language}" if language else ""
+    language = language or LANGUAGES.get(evaluation.name.rpartition("-")[2], "english")
     docs = rag.collection(name, language=language, model=model)
     if docs.stats().embedded < len(evaluation.documents):
         began = time.monotonic()

@@ -7,8 +7,8 @@ import gzip
 import json
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -69,6 +69,36 @@ def read(name: str, *, limit: int | None = None) -> EvalSet:
         document_vectors=vectors[0],
         query_vectors=vectors[1],
     )
+
+
+def together(evaluations: Sequence[EvalSet], name: str) -> EvalSet:
+    """Sets as one; ids get the set's name in front, and a query's relevant documents stay those of
+    its own set."""
+    return EvalSet(
+        name=name,
+        documents={f"{e.name}/{i}": d for e in evaluations for i, d in e.documents.items()},
+        queries={f"{e.name}/{i}": q for e in evaluations for i, q in e.queries.items()},
+        qrels={
+            f"{e.name}/{i}": {f"{e.name}/{d}": grade for d, grade in found.items()}
+            for e in evaluations
+            for i, found in e.qrels.items()
+        },
+        document_vectors={
+            f"{e.name}/{i}": v for e in evaluations for i, v in e.document_vectors.items()
+        },
+        query_vectors={f"{e.name}/{i}": v for e in evaluations for i, v in e.query_vectors.items()},
+    )
+
+
+def dealt(evaluations: Sequence[EvalSet]) -> list[EvalSet]:
+    """Translations of one set, dealt out: the i-th document stays in one of them, with the queries
+    whose relevant documents all stay."""
+    parts = []
+    for number, one in enumerate(evaluations):
+        documents = dict(islice(one.documents.items(), number, None, len(evaluations)))
+        queries = {i: q for i, q in one.queries.items() if one.qrels[i].keys() <= documents.keys()}
+        parts.append(replace(one, documents=documents, queries=queries))
+    return parts
 
 
 def read_part(text: str) -> EvalSet:

@@ -45,6 +45,12 @@ BEGIN
         RETURN QUERY SELECT 'language', collection.language, collection.language, _summary,
             unmeasured, NULL::text;
     ELSIF _count >= 0.9 * _all THEN
+        _most := CASE WHEN rag._has_language(_most) THEN _most ELSE 'simple' END;
+        IF _most = _own OR _most = 'simple' AND collection.language = 'rag.auto' THEN
+            RETURN QUERY SELECT 'language', collection.language, collection.language, _summary
+                || '; no text search configuration fits it', unmeasured, NULL::text;
+            RETURN;
+        END IF;
         RETURN QUERY SELECT 'language', collection.language, _most,
             _summary || '; words are matched by the stems of their own language', unmeasured,
             format('rag-pg add PATH --collection %s --language %s',

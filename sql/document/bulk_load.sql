@@ -100,6 +100,7 @@ BEGIN
     IF _rebuild THEN
         CALL rag._build_index(_space);
     END IF;
+    PERFORM rag.measure_spaces(ARRAY[_collection.name]);
     RETURN NEXT;
 END
 $$;

@@ -183,3 +183,12 @@ def test_without_shared_memory_an_index_is_built_by_one_process(
         " current_setting('maintenance_work_mem')"
     )
     assert connection.execute(kept).fetchone() == ("2", "2000GB")
+
+
+def test_the_spread_of_vectors_that_came_with_their_chunks_is_measured(
+    connection: Connection, database: Database
+) -> None:
+    load(database, TEXTS[:12])
+    measured = connection.execute("SELECT similarity_spread, measured_chunks FROM rag.spaces")
+    ((spread, chunks),) = measured.fetchall()
+    assert 0.03 < spread < 0.06 and chunks == 12
