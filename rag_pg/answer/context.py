@@ -156,23 +156,21 @@ class AnswerContext:
         self.weak = (self.weak | found) - {hit.chunk_id for hit in hits if hit.score >= least}
 
     def assess(self, question: str, hits: Sequence[Hit]) -> Assessment | None:
-        """Return whether hits answer the question; None where the collection is not calibrated, or
-        nothing was found. Judged once, by the first hits."""
-        calibration = self.calibration()
-        if calibration is None:
-            return None
-        if question not in self.assessments:
+        """Return whether hits answer the question; None where the collection is not calibrated,
+        nothing was found, or nothing could be embedded. Judged once, by the first hits."""
+        if self.calibration() is not None and question not in self.assessments:
             embedder = self.embedder() if self.embedder is not None else None
             evidence = examine(question, hits, embedder=embedder, match_terms=self.match_terms)
-            if evidence is None:
-                return None
-            self.judge(question, evidence)
-        return self.assessments[question]
+            if evidence is not None:
+                self.judge(question, evidence)
+        return self.assessments.get(question)
 
     def judge(self, question: str, evidence: Evidence) -> Assessment:
         """Return what evidence is worth: by the calibration; by its strength alone where there is
         none, or nothing could be embedded."""
         calibration = self.calibration()
+        if calibration is not None and not evidence.is_embedded:
+            self.note("the calibration was not applied, as nothing could be embedded")
         if calibration is None or not evidence.is_embedded:
             return judge_strength(question, evidence)
         found = assess(question, evidence, calibration, self.min_support)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from rag_pg.answer import FEATURES
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.types import Calibration
@@ -44,8 +45,11 @@ def read_calibration(
             if applied:
                 notes.append(f"{collection} is not calibrated (rag-pg calibrate){applied}")
             return None
-        if found.stale:
-            notes.append(f"the calibration holds no more, as {found.stale}{applied}")
+        stale = found.stale
+        if unknown := sorted(set(found.features) - set(FEATURES)):
+            stale = f"this release does not measure {', '.join(unknown)}"
+        if stale:
+            notes.append(f"the calibration holds no more, as {stale}{applied}")
             return None
         if min_support is not None and found.threshold_for(min_support) is None:
             most = max(found.lower_bounds, default=0.0)

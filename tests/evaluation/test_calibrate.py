@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from rag_pg import Rag
 from rag_pg.answer import FEATURES
+from rag_pg.client.calibration import STORED
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput
 from rag_pg.evaluation import Observation, calibrate, fit
@@ -164,3 +166,15 @@ def test_more_than_was_measured_is_no_min_support(docs: Collection) -> None:
         docs.ask("Where does the kelp stand?", min_support=0.999)
     with pytest.raises(InvalidInput, match=r"min_support is 1\.5"):
         docs.ask("Where does the kelp stand?", min_support=1.5)
+
+
+def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
+    rag: Rag, docs: Collection
+) -> None:
+    values = asdict(docs.calibrate("faq")) | {"features": ["moon_phase"]}
+    values |= {"answerable_weights": [0, 1], "right_weights": [0, 1]}
+    rag.database.put_calibration("docs", {name: values[name] for name in STORED})
+    answer = docs.ask("Where does the kelp stand?")
+    assert answer.found and answer.support is None
+    told = "the calibration holds no more, as this release does not measure moon_phase"
+    assert told in answer.notes

@@ -92,10 +92,28 @@ def test_options_of_sql_reach_the_strategy(filled: Rag, connection: Connection) 
             ({"strategy": "single"}, "needs a language model"),
             ({"verify": "twice"}, "use once or strict"),
             ({"max_steps": 99}, "max_steps 99 is out of range"),
+            ({"min_support": 2}, "min_support is 2"),
         ):
             with pytest.raises(psycopg.Error, match=message) as caught:
                 ask(connection, **options)
             assert caught.value.sqlstate == "RG009"
+
+
+def test_sql_refuses_what_is_not_right_often_enough(filled: Rag, connection: Connection) -> None:
+    weak = {
+        "features": ["words"], "answerable_weights": [0, 0], "right_weights": [-3, 1],
+        "evidence_floor": -9, "thresholds": [0.0, 0.5], "answered": [20, 10], "correct": [10, 10],
+        "question_count": 20, "answerable_count": 10, "refuse_below": 0.1, "answer_from": 0.5,
+    }  # fmt: skip
+    with answering(filled):
+        plain = ask(connection, min_support=0.6)
+        assert plain["found"] and "docs is not calibrated (rag-pg calibrate)" in plain["notes"][0]
+        connection.execute("SELECT rag.put_calibration('docs', %s)", [json.dumps(weak)])
+        hedged, refused = ask(connection), ask(connection, min_support=0.6)
+    assert (hedged["found"], hedged["sufficient"]) == (True, False)
+    assert hedged["support"] == pytest.approx(0.06, abs=0.01)
+    assert (refused["found"], refused["sufficient"]) == (False, False)
+    assert refused["reason"].endswith("its support is 0.06, needed is 0.50")
 
 
 @pytest.mark.one_database
