@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from rag_pg.answer.extractive import Evidence
+from rag_pg.answer.opposites import find_opposite
 from rag_pg.answer.question_kind import has_number
 from rag_pg.text import content_words, same_word, words
 
@@ -29,6 +30,7 @@ FEATURES: Mapping[str, int] = {
     "missing_in_sentence": -1,  # that the answering sentence lacks
     "missing_numbers": -1,  # a number of the question that the sentence lacks
     "negation": -1,  # the question negates, the answering sentence does not, or the reverse
+    "opposite": -1,  # the answering sentence has the opposite of a word of the question
     "answer_type": 1,  # 1: it has the date, number or name asked for; -1: it lacks it; 0: neither
     "matched_words": 1,  # share of the question's words, unweighted
     "missing_words": -1,  # share that the passage lacks
@@ -55,6 +57,7 @@ _DATE = re.compile(
     r"|december|century|centuries|year|years|decade)\b|\d+s\b",
     re.IGNORECASE,
 )
+_AMOUNT = re.compile(r"\b(?:what|which) (?:percent|number|amount|share|proportion)", re.IGNORECASE)
 _WHO = re.compile(
     r"\b(?:who|whom|whose|where)\b|\b(?:what|which) (?:country|city|place|state)\b", re.IGNORECASE
 )
@@ -93,6 +96,7 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
         "missing_in_sentence": _share_missing(names, shown),
         "missing_numbers": float(_share_missing(_NUMBER.findall(question), shown) > 0),
         "negation": float(bool(_NEGATION.search(question)) and not _NEGATION.search(sentence)),
+        "opposite": float(find_opposite(question, sentence) is not None),
         "answer_type": _answer_type(question, evidence.kind, sentence),
         "matched_words": sum(map(bool, positions)) / max(len(asked), 1),
         "missing_words": _share_missing(asked, in_passage),
@@ -116,7 +120,7 @@ def _share_missing(terms: Iterable[str], texts: Iterable[str]) -> float:
 def _answer_type(question: str, kind: str, sentence: str) -> float:
     if _TIME.search(question):
         return 1.0 if _DATE.search(sentence) else -1.0
-    if kind == "quantity":
+    if kind == "quantity" or _AMOUNT.search(question):
         return 1.0 if has_number(sentence) else -1.0
     if _WHO.search(question):
         known = set(words(question))

@@ -1,0 +1,200 @@
+"""Whether a sentence has the opposite of a word that a question has: rapid for slow."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from rag_pg.text import is_function_word, words
+
+# A line: each word of one side is the opposite of each of the other.
+_PAIRS = """
+increase rise grow raise expand gain | decrease fall drop decline reduce shrink diminish loss
+more greater | less fewer
+most | least fewest
+maximum | minimum
+maximal | minimal
+first begin beginning start initial | last end ending final finish
+before prior | after following
+early earlier earliest | late later latest
+north northern | south southern
+east eastern | west western
+large larger big bigger biggest great | small little smaller tiny
+high higher | low lower
+long longer | short shorter
+fast quick rapid | slow
+old older ancient | new newer newest young modern
+strong strengthen | weak weaken
+good better best | bad worse worst
+rich wealthy | poor
+hot warm | cold cool
+wet | dry
+difficult hard | easy simple
+heavy heavier | light lighter
+full | empty
+open | close shut
+inside internal inner interior | outside external outer exterior
+above upper | below under lower
+left | right
+male man men | female woman women
+public | private
+succeed success successful win won victory | fail failure lose lost defeat
+accept approve allow permit agree | reject refuse deny forbid prohibit ban disagree
+support promote encourage stimulate strengthen | oppose inhibit suppress hinder discourage weaken
+supporter proponent advocate | opponent detractor critic
+include | exclude
+create build establish | destroy abolish demolish dissolve
+buy purchase | sell sold
+import | export
+enter arrive arrival | leave depart departure exit
+friend ally | enemy
+always | never
+common frequent usual | rare uncommon unusual
+positive | negative
+true | false
+limited finite | unlimited infinite
+constant fixed stable | variable changing fluctuating
+active | passive
+natural | artificial
+urban | rural
+majority | minority
+attack | defend
+cause | prevent
+safe | dangerous
+war | peace
+born birth | died death
+same identical similar | different
+alive living | dead
+deep | shallow
+wide broad | narrow
+thick | thin
+day | night
+summer | winter
+expensive | cheap
+temporary | permanent
+domestic | foreign
+forward | backward
+add | remove subtract
+connect attach | disconnect detach
+single | multiple
+complex | simple
+partial | complete
+guilty | innocent
+presence present | absence absent
+mehr größer höher | weniger kleiner niedriger
+meisten | wenigsten
+erste | letzte
+groß | klein
+hoch | niedrig
+lang | kurz
+schnell | langsam
+alt älter | neu neuer jung
+früh früher | spät später
+stark | schwach
+gut besser | schlecht schlechter
+nördlich norden | südlich süden
+östlich osten | westlich westen
+steigen erhöhen zunehmen | sinken senken abnehmen verringern
+gewinnen gewann sieg | verlieren verlor niederlage
+öffentlich | privat
+innen innerhalb | außen außerhalb
+vorher | nachher
+plus davantage | moins
+premier première | dernier dernière
+grand | petit
+haut | bas
+rapide | lent
+ancien vieux | nouveau nouvelle jeune moderne
+avant | après
+fort | faible
+meilleur | pire
+nord | sud
+augmenter hausse | diminuer baisse
+gagner victoire | perdre défaite
+public | privé
+más mayor | menos menor
+primero primera | último última
+grande | pequeño
+alto | bajo
+largo | corto
+rápido | lento
+antiguo viejo | nuevo joven moderno
+antes | después
+fuerte | débil
+mejor | peor
+norte | sur
+aumentar aumento | disminuir disminución
+ganar victoria | perder derrota
+público | privado
+"""
+_PREFIXES = ("un", "in", "im", "il", "ir", "dis", "non", "anti")
+_SEPARATE = ("non", "anti")  # before a hyphen too
+_SHORTEST = 4  # letters of what follows a prefix
+_ENDING = re.compile(r"(?:e|s|es|ed|d|ing|ly|er|est|en|em|n|a|o|as|os|ne)?")
+
+
+def _read_pairs() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for line in _PAIRS.strip().splitlines():
+        one, other = (words(side) for side in line.split("|"))
+        for here, there in ((one, other), (other, one)):
+            for word in here:
+                found.setdefault(_stem(word), set()).update(_stem(far) for far in there)
+    return found
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > _SHORTEST and word[-1] in "aeo" else word
+
+
+_OPPOSITES = _read_pairs()
+
+
+def find_opposite(question: str, sentence: str) -> tuple[str, str] | None:
+    """Return a word of the question that the sentence lacks, and its opposite there, which the
+    question lacks; None: there is none.
+
+    Opposites are common pairs in English, with some in German, French and Spanish, and words that
+    differ by a prefix of negation (equal, unequal).
+    """
+    asked, told = _forms(question), _forms(sentence)
+    for word in asked:
+        if word in told or is_function_word(word) or _is_in(_listed(word), told):
+            continue
+        for other in told:
+            if other not in asked and _is_negated(word, other):
+                return word, other
+        far = {opposite for stem in _listed(word) for opposite in _OPPOSITES[stem]}
+        for other in told:
+            if far & _listed(other) and not _is_in(_listed(other), asked):
+                return word, other
+    return None
+
+
+def _forms(text: str) -> list[str]:
+    """The different words; one after a separate prefix of negation is joined to it."""
+    found: list[str] = []
+    for word in words(text):
+        if found and found[-1] in _SEPARATE:
+            word = found.pop() + word
+        found.append(word)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(4096)
+def _listed(word: str) -> frozenset[str]:
+    """The listed stems that a word is a form of."""
+    return frozenset(
+        word[:stop]
+        for stop in range(max(len(word) - 3, 2), len(word) + 1)
+        if word[:stop] in _OPPOSITES and _ENDING.fullmatch(word[stop:])
+    )
+
+
+def _is_in(stems: frozenset[str], texts: list[str]) -> bool:
+    return bool(stems) and any(stems & _listed(word) for word in texts)
+
+
+def _is_negated(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) >= _SHORTEST and any(long == prefix + short for prefix in _PREFIXES)
