@@ -20,6 +20,7 @@ MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 _MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
+RANGE = 0.9  # of cosines from text about something else to the same text, in MiniLM's space
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
@@ -155,13 +156,20 @@ def is_one_slip(one: str, other: str) -> bool:
 
 
 def similarity(
-    question: str, texts: Sequence[str], embedder: Embedder | None
+    question: str,
+    texts: Sequence[str],
+    embedder: Embedder | None,
+    factor: float | None = None,
 ) -> tuple[Numbers, bool, list[str]]:
     """Return how near each text is in meaning, whether that can be relied on, and what failed.
 
-    0: no nearer than text about something else; 1: the same. Not to be relied on: zeros because
-    there is no embedder or its provider fails, and a language in which the model finds everything
-    alike, as it does not know it.
+    0: no nearer than text about something else; about 1: the same. Not to be relied on: zeros
+    because there is no embedder or its provider fails, and a language in which the model finds
+    everything alike, as it does not know it.
+
+    Args:
+        factor: how much narrower the cosines of the space are spread than MiniLM's
+            (`Database.similarity_factor`); None: it is not measured.
     """
     nothing = np.zeros(len(texts))
     if embedder is None:
@@ -174,7 +182,8 @@ def similarity(
         return nothing, False, [f"sentences were chosen by their words alone: {exc}"]
     by_language = (background @ query).reshape(len(BACKGROUND), -1).mean(axis=1)
     floor = min(float(by_language.max()), 0.99)
-    near: Numbers = np.maximum((vectors @ query - floor) / (1 - floor), 0.0).astype(np.float64)
+    unit = 1 - floor if factor is None else RANGE / factor
+    near: Numbers = np.maximum((vectors @ query - floor) / unit, 0.0).astype(np.float64)
     return near, float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE, []
 
 

@@ -123,6 +123,7 @@ def observe_questions(
     from rag_pg.evaluation import observe
 
     terms = partial(collection.rag.database.match_terms, collection.name)
+    factor = collection.rag.database.similarity_factor(collection.info.collection_id)
     embedder: Embedder | None = None
     searching = collection._unsampled()
     for query in queries:
@@ -132,5 +133,7 @@ def observe_questions(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
             )
         embedder = embedder or RememberedSentences(collection.embedder)
-        evidence = examine(query.question, hits, embedder=embedder, match_terms=terms)
+        evidence = examine(
+            query.question, hits, embedder=embedder, match_terms=terms, factor=factor
+        )
         yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)

@@ -53,6 +53,16 @@ class Spaces(Statements):
             )
         )
 
+    def similarity_factor(self, collection_id: int) -> float | None:
+        """How much narrower the cosines of the active space are spread than MiniLM's; None: it is
+        not measured."""
+        found = self._scalar(
+            """SELECT rag._reference_spread() OPERATOR(pg_catalog./) s.similarity_spread
+               FROM rag._active_space(%(collection_id)s) AS s""",
+            collection_id=collection_id,
+        )
+        return None if found is None else float(found)
+
     def create_space(
         self,
         collection: str,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from passages import Broken, WordEmbedder, hit, hits
 
 from rag_pg.answer.display import display
-from rag_pg.answer.evidence import find_words, is_one_slip
+from rag_pg.answer.evidence import find_words, is_one_slip, similarity
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
@@ -403,3 +403,13 @@ def test_kind_is_told_by_the_opening_words(question: str, kind: str) -> None:
 def test_numbers_are_digits_and_small_words() -> None:
     assert has_number("It costs 5.") and has_number("a single process") and has_number("drei Tage")
     assert not has_number("It is cheap.")
+
+
+def test_similarities_of_a_measured_space_are_those_of_the_space_that_was_squeezed() -> None:
+    question, texts = "What do pandas eat?", ["Pandas eat bamboo.", "Lunch is at noon."]
+    wide, narrow = WordEmbedder(), WordEmbedder(1.5)  # whose cosines are 1 - r + r * cosine
+    r = 1 / (1 + 1.5**2)
+    known = similarity(question, texts, wide, 1.0)[0]
+    assert known[0] > 0.5 and known[1] == 0
+    assert similarity(question, texts, narrow, 1 / r)[0] == pytest.approx(known, abs=1e-5)
+    assert similarity(question, texts, narrow, 1.0)[0] == pytest.approx(known * r, abs=1e-5)

@@ -201,3 +201,7 @@ def test_documents_that_are_added_measure_their_space(dsn: str) -> None:
         )
         (space,) = docs.spaces()
         assert space.similarity_spread is not None
+        factor = rag.database.similarity_factor(docs.info.collection_id)
+        assert factor == pytest.approx(0.133 / space.similarity_spread)
+        few = rag.collection("few", model="hash:32")
+        assert rag.database.similarity_factor(few.info.collection_id) is None
