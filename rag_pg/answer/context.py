@@ -40,6 +40,7 @@ from rag_pg.types import (
     CheckedQuote,
     Citation,
     Completion,
+    CosineSpread,
     Document,
     Event,
     Hit,
@@ -70,24 +71,23 @@ class AnswerContext:
     find: searches the collection; its options are those of the question. expand: puts hits that
     stand beside each other together, and more around them where the question asks for it. read: a
     document with its content, None where there is none. embedder: opens the collection's.
-    similarity_factor: how much narrower its similarities are spread than MiniLM's; None: that was
-    not measured. match_terms: how rare the terms of a question are, and which texts have them.
-    read_around: the text around a chunk. tools: what a model may call beside searching and
-    calculating. llm: writes the answer; None: there is none. helper_llm: checks and extracts;
-    None: llm. history: the conversation before the question. route, metadata: how a question is
-    best answered, and what the metadata say; None: by passages. budget_tokens: of the sources in
-    a prompt; fewer where the model's context has no room for them. answer_tokens: of an answer's
-    text. account: bounds and counts the calls of models. listener: is called with every event.
-    stopped: the bound that kept a model from being asked, "" for none. check_citations: where
-    quotes stand in their sources, or in the other chunks given; None: nobody looks. calibration:
-    when answers are right, None where that was not measured. min_support: how often an answer
-    must be right to be given. now: the day."""
+    cosine_spread: of its space, None where that was not measured. match_terms: how rare the terms
+    of a question are, and which texts have them. read_around: the text around a chunk. tools:
+    what a model may call beside searching and calculating. llm: writes the answer; None: there is
+    none. helper_llm: checks and extracts; None: llm. history: the conversation before the
+    question. route, metadata: how a question is best answered, and what the metadata say; None:
+    by passages. budget_tokens: of the sources in a prompt; fewer where the model's context has no
+    room for them. answer_tokens: of an answer's text. account: bounds and counts the calls of
+    models. listener: is called with every event. stopped: the bound that kept a model from being
+    asked, "" for none. check_citations: where quotes stand in their sources, or in the other
+    chunks given; None: nobody looks. calibration: when answers are right, None where that was not
+    measured. min_support: how often an answer must be right to be given. now: the day."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
     expand: Callable[[Sequence[Hit]], Sequence[Hit]] = list
     embedder: Callable[[], Embedder] | None = None
-    similarity_factor: Callable[[], float | None] = lambda: None
+    cosine_spread: Callable[[], CosineSpread | None] = lambda: None
     route: Callable[[str], Route] | None = None
     metadata: Callable[[MetadataQuery], MetadataResult] | None = None
     match_terms: MatchTerms | None = None
@@ -168,7 +168,7 @@ class AnswerContext:
                 hits,
                 embedder=embedder,
                 match_terms=self.match_terms,
-                factor=self.similarity_factor(),
+                spread=self.cosine_spread(),
             )
             if evidence is not None:
                 self.judge(question, evidence)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.text import content_words, is_function_word, same_word, words
-from rag_pg.types import TermMatch, Vectors
+from rag_pg.types import CosineSpread, TermMatch, Vectors
 
 Numbers = NDArray[np.float64]
 MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
@@ -20,7 +20,9 @@ MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
 _MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
-RANGE = 0.9  # of cosines from text about something else to the same text, in MiniLM's space
+# Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
+BEGINS = -0.5  # from their mean
+RANGE = 6.0
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
@@ -159,7 +161,7 @@ def similarity(
     question: str,
     texts: Sequence[str],
     embedder: Embedder | None,
-    factor: float | None = None,
+    spread: CosineSpread | None = None,
 ) -> tuple[Numbers, bool, list[str]]:
     """Return how near each text is in meaning, whether that can be relied on, and what failed.
 
@@ -168,8 +170,8 @@ def similarity(
     everything alike, as it does not know it.
 
     Args:
-        factor: how much narrower the cosines of the space are spread than MiniLM's
-            (`Database.similarity_factor`); None: it is not measured.
+        spread: of the cosines of the space, on whose scale texts are compared; None: it is not
+            measured, and the scale ends at the same text.
     """
     nothing = np.zeros(len(texts))
     if embedder is None:
@@ -182,7 +184,9 @@ def similarity(
         return nothing, False, [f"sentences were chosen by their words alone: {exc}"]
     by_language = (background @ query).reshape(len(BACKGROUND), -1).mean(axis=1)
     floor = min(float(by_language.max()), 0.99)
-    unit = 1 - floor if factor is None else RANGE / factor
+    unit = 1 - floor
+    if spread is not None:
+        floor, unit = max(floor, spread.mean + BEGINS * spread.spread), RANGE * spread.spread
     near: Numbers = np.maximum((vectors @ query - floor) / unit, 0.0).astype(np.float64)
     return near, float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE, []
 

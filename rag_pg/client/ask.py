@@ -255,7 +255,7 @@ def _ask(
             views=views,
         ),
         embedder=lambda: searcher.embedder,
-        similarity_factor=partial(searcher.database.similarity_factor, searcher.info.collection_id),
+        cosine_spread=partial(searcher.database.cosine_spread, searcher.info.collection_id),
         route=route,
         metadata=metadata,
         match_terms=match_terms,

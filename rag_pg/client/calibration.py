@@ -123,7 +123,7 @@ def observe_questions(
     from rag_pg.evaluation import observe
 
     terms = partial(collection.rag.database.match_terms, collection.name)
-    factor = collection.rag.database.similarity_factor(collection.info.collection_id)
+    spread = collection.rag.database.cosine_spread(collection.info.collection_id)
     embedder: Embedder | None = None
     searching = collection._unsampled()
     for query in queries:
@@ -134,6 +134,6 @@ def observe_questions(
             )
         embedder = embedder or RememberedSentences(collection.embedder)
         evidence = examine(
-            query.question, hits, embedder=embedder, match_terms=terms, factor=factor
+            query.question, hits, embedder=embedder, match_terms=terms, spread=spread
         )
         yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)

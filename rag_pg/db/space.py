@@ -11,7 +11,7 @@ from psycopg.errors import DiskFull, OutOfMemory
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements, is_pooled
-from rag_pg.types import Space
+from rag_pg.types import CosineSpread, Space
 
 log = logging.getLogger(__name__)
 
@@ -53,15 +53,16 @@ class Spaces(Statements):
             )
         )
 
-    def similarity_factor(self, collection_id: int) -> float | None:
-        """How much narrower the cosines of the active space are spread than MiniLM's; None: it is
-        not measured."""
-        found = self._scalar(
-            """SELECT rag._reference_spread() OPERATOR(pg_catalog./) s.similarity_spread
-               FROM rag._active_space(%(collection_id)s) AS s""",
+    def cosine_spread(self, collection_id: int) -> CosineSpread | None:
+        """How the cosines of the active space are spread; None: it is not measured."""
+        found = self._rows(
+            CosineSpread,
+            """SELECT s.similarity_mean AS mean, s.similarity_spread AS spread
+               FROM rag._active_space(%(collection_id)s) AS s
+               WHERE s.similarity_mean IS NOT NULL""",
             collection_id=collection_id,
         )
-        return None if found is None else float(found)
+        return found[0] if found else None
 
     def create_space(
         self,

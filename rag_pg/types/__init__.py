@@ -13,7 +13,13 @@ from rag_pg.types.answer import (
 from rag_pg.types.audit import Advice, AuditFinding
 from rag_pg.types.cache import CacheStats
 from rag_pg.types.calibration import Assessment, Calibration, Zone
-from rag_pg.types.collection import CollectionInfo, CollectionStats, Space, SpaceComparison
+from rag_pg.types.collection import (
+    CollectionInfo,
+    CollectionStats,
+    CosineSpread,
+    Space,
+    SpaceComparison,
+)
 from rag_pg.types.document import (
     AddReport,
     AdoptReport,
@@ -82,6 +88,7 @@ __all__ = [
     "CollectionInfo",
     "CollectionStats",
     "Completion",
+    "CosineSpread",
     "Document",
     "DocumentText",
     "DocumentVersion",

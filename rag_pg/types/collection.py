@@ -40,6 +40,14 @@ class CollectionInfo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CosineSpread:
+    """Mean and standard deviation of the cosines between a space's own vectors, by a sample."""
+
+    mean: float
+    spread: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Space:
     """An embedding space: state building, active or retired; `embedded` of `chunks` have their
     vector, `share` of them; `waiting` and `failed` are its embed jobs; index_state is ready,

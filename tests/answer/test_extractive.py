@@ -15,7 +15,7 @@ from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
 from rag_pg.text import split_sentences
-from rag_pg.types import Answer, Hit, TermMatch, Usage, Vectors
+from rag_pg.types import Answer, CosineSpread, Hit, TermMatch, Usage, Vectors
 
 PASSWORD = hit(
     "# Accounts\n\nAn account belongs to one person. To **reset your password**, open "
@@ -409,7 +409,9 @@ def test_similarities_of_a_measured_space_are_those_of_the_space_that_was_squeez
     question, texts = "What do pandas eat?", ["Pandas eat bamboo.", "Lunch is at noon."]
     wide, narrow = WordEmbedder(), WordEmbedder(1.5)  # whose cosines are 1 - r + r * cosine
     r = 1 / (1 + 1.5**2)
-    known = similarity(question, texts, wide, 1.0)[0]
+    known = similarity(question, texts, wide, CosineSpread(mean=0.1, spread=0.1))[0]
     assert known[0] > 0.5 and known[1] == 0
-    assert similarity(question, texts, narrow, 1 / r)[0] == pytest.approx(known, abs=1e-5)
-    assert similarity(question, texts, narrow, 1.0)[0] == pytest.approx(known * r, abs=1e-5)
+    squeezed = CosineSpread(mean=1 - r + 0.1 * r, spread=0.1 * r)
+    assert similarity(question, texts, narrow, squeezed)[0] == pytest.approx(known, abs=1e-5)
+    high = CosineSpread(mean=0.3, spread=0.1)  # texts of the collection are near to each other
+    assert similarity(question, texts, wide, high)[0][0] == pytest.approx(known[0] - 1 / 3, abs=0.1)

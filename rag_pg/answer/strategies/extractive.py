@@ -18,5 +18,5 @@ def extractive(question: str, context: AnswerContext) -> Answer:
         match_terms=context.match_terms,
         read_around=context.read_around,
         judge=context.judge,
-        factor=context.similarity_factor(),
+        spread=context.cosine_spread(),
     )

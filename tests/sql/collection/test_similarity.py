@@ -13,6 +13,7 @@ from fakes import HashEmbedder
 from numpy.typing import NDArray
 
 from rag_pg import Rag
+from rag_pg.types import CosineSpread
 
 Connection = psycopg.Connection[Any]
 Vectors = NDArray[np.float64]
@@ -200,8 +201,8 @@ def test_documents_that_are_added_measure_their_space(dsn: str) -> None:
             *({"uri": f"d{n}", "content": f"The {w} is old."} for n, w in enumerate(WORDS * 3))
         )
         (space,) = docs.spaces()
-        assert space.similarity_spread is not None
-        factor = rag.database.similarity_factor(docs.info.collection_id)
-        assert factor == pytest.approx(0.133 / space.similarity_spread)
+        assert space.similarity_mean is not None and space.similarity_spread is not None
+        found = rag.database.cosine_spread(docs.info.collection_id)
+        assert found == CosineSpread(mean=space.similarity_mean, spread=space.similarity_spread)
         few = rag.collection("few", model="hash:32")
-        assert rag.database.similarity_factor(few.info.collection_id) is None
+        assert rag.database.cosine_spread(few.info.collection_id) is None
