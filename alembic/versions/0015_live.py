@@ -81,6 +81,8 @@ STATEMENTS: tuple[str, ...] = (
     CREATE INDEX recall_measures_collection
         ON rag.recall_measures (collection_id, measured_at)
     """,
+    # of the collection when a run began, so that an equal run need not be made again
+    "ALTER TABLE rag.eval_runs ADD COLUMN collection_version bigint",
 )
 
 

@@ -253,6 +253,8 @@ class AsyncCollection:
     original = Threaded(Collection.original)
     stats = Threaded(Collection.stats)
     evaluate = Threaded(Collection.evaluate)
+    sweep = Threaded(Collection.sweep)
+    estimate_sweep = Threaded(Collection.estimate_sweep)
     calibrate = Threaded(Collection.calibrate)
     calibration = Threaded(Collection.calibration)
     drop_calibration = Threaded(Collection.drop_calibration)

@@ -14,12 +14,14 @@ from rag_pg.client.metadata import Metadata
 from rag_pg.client.search import Searching
 from rag_pg.client.settings import CollectionSettings
 from rag_pg.client.spaces import Spaces
+from rag_pg.client.sweep import Sweeping
 from rag_pg.types import CollectionStats
 
 
 class Collection(
     Calibrating,
     Audited,
+    Sweeping,
     Evaluation,
     Gates,
     LiveQueries,

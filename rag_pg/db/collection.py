@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
@@ -135,3 +136,31 @@ class Collections(Statements):
 
     def drop_collection(self, name: str) -> None:
         self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)
+
+    def create_copy(
+        self,
+        source: str,
+        name: str,
+        *,
+        model: str,
+        dimensions: int,
+        chunking: Mapping[str, Any],
+    ) -> None:
+        self._scalar(
+            """SELECT rag._create_copy(%(source)s, %(name)s, %(model)s, %(dimensions)s,
+                   %(chunking)s)""",
+            source=source,
+            name=name,
+            model=model,
+            dimensions=dimensions,
+            chunking=Jsonb(chunking),
+        )
+
+    def copy_documents(self, source: str, name: str, after_uri: str) -> list[tuple[UUID, str, int]]:
+        return self._tuples(
+            """SELECT document_id, uri, characters
+               FROM rag._copy_documents(%(source)s, %(name)s, %(after_uri)s)""",
+            source=source,
+            name=name,
+            after_uri=after_uri,
+        )

@@ -60,6 +60,16 @@ class ResultRow:
     error: str | None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EqualRun:
+    """A run that would find the same again."""
+
+    run_id: int
+    kind: str
+    settings: Mapping[str, Any]
+    model_fingerprint: str | None
+
+
 class Evaluations(Statements):
     """Sets of questions, and runs of them."""
 
@@ -225,6 +235,33 @@ class Evaluations(Statements):
             run_b=run_b,
             metric=metric,
             k=k,
+        )
+
+    def adjust_p_values(self, p_values: Sequence[float], correction: str) -> list[float]:
+        found: list[float] = self._scalar(
+            "SELECT rag.adjust_p_values(%(p_values)s::pg_catalog.float8[], %(correction)s)",
+            p_values=list(p_values),
+            correction=correction,
+        )
+        return found or []
+
+    def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
+        return self._rows(
+            EqualRun,
+            "SELECT * FROM rag._equal_runs(%(set_name)s, %(collection)s)",
+            set_name=set_name,
+            collection=collection,
+        )
+
+    def file_eval_run(
+        self, run_id: int, collection: str, settings: Mapping[str, Any], version: int
+    ) -> None:
+        self._scalar(
+            "SELECT rag._file_eval_run(%(run_id)s, %(collection)s, %(settings)s, %(version)s)",
+            run_id=run_id,
+            collection=collection,
+            settings=Jsonb(settings),
+            version=version,
         )
 
     def answers_to_judge(self, run_id: int) -> list[JudgedAnswer]:

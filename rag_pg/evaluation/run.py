@@ -53,7 +53,7 @@ def run_set(
     if not queries:
         raise InvalidInput(f"evaluation set {set_name!r} has no questions: import some")
     run_id = database.start_eval_run(
-        set_name, collection, kind=kind, settings=_plain(settings), name=name
+        set_name, collection, kind=kind, settings=plain_settings(settings), name=name
     )
     notes: Counter[str] = Counter()
     results: list[Result] = []
@@ -161,7 +161,7 @@ def _support(answer: Answer) -> dict[str, int]:
     }
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Options as JSON: a model or a function stands by its name."""
 
     def plain(value: Any) -> Any:

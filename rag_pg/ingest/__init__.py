@@ -13,6 +13,7 @@ from rag_pg.ingest.add import (
     put_sources,
 )
 from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
+from rag_pg.ingest.copy import left_copies, temporary_copy
 from rag_pg.ingest.create import open_collection
 from rag_pg.ingest.reindex import (
     Query,
@@ -47,10 +48,12 @@ __all__ = [
     "compare_spaces",
     "create_space",
     "find_space",
+    "left_copies",
     "open_collection",
     "put_sources",
     "rechunk",
     "sync_folder",
+    "temporary_copy",
     "uri_prefix",
     "wait_until_searchable",
     "work_backlog",

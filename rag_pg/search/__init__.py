@@ -5,6 +5,7 @@ A question is embedded, searched for and its hits are reranked.
 
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rewrite import (
+    EXPANSIONS,
     Rewritten,
     Variant,
     combine,
@@ -15,6 +16,7 @@ from rag_pg.search.rewrite import (
 from rag_pg.search.search import Searcher
 
 __all__ = [
+    "EXPANSIONS",
     "Rewritten",
     "SearchOptions",
     "Searcher",

@@ -64,6 +64,7 @@ from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
+from rag_pg.types.sweep import Candidate, Sweep, SweepEstimate, SweepRow
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
 from rag_pg.types.usage import ModelUsage, Step, Usage, UsageLine
 from rag_pg.types.vector import Scores, Vectors
@@ -81,6 +82,7 @@ __all__ = [
     "AuditFinding",
     "CacheStats",
     "Calibration",
+    "Candidate",
     "Capabilities",
     "CheckedQuote",
     "Citation",
@@ -151,6 +153,9 @@ __all__ = [
     "Span",
     "StatusLine",
     "Step",
+    "Sweep",
+    "SweepEstimate",
+    "SweepRow",
     "SyncReport",
     "TermMatch",
     "Tool",

@@ -609,6 +609,7 @@ model  model of the space that was searched
 model_fingerprint  of its embedder
 code_version  release of the schema
 chunking  how the collection was cut
+collection_version  rag.collection_version of the collection when the run began
 baseline  whether others are compared with it
 notes  what was degraded, e.g. questions that were searched for by keywords alone
 started_at  when it began

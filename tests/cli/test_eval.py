@@ -59,6 +59,29 @@ def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -
     assert cli("eval", "sets", "--drop", "faq", "--json").stdout == ""
 
 
+def test_a_sweep_is_one_table(cli: Cli, rag: Rag, tmp_path: Path) -> None:
+    rag.put_eval_queries(
+        "faq", [{"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"]} for n in range(7)]
+    )
+    words = ("eval", "sweep", "faq", "docs", "--with", "mode=keyword")
+    done = cli(*words, "--vary", "limit=10,2,1")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 4 and max(map(len, lines)) <= 80
+    assert lines[0].split()[:4] == ["search", "run", "ndcg@10", "change"]
+    assert lines[1].startswith("limit=10") and "baseline" in lines[1]
+    assert "3 runs of 7 questions" in done.stderr and "rag-pg eval report 1" in done.stderr
+    refused = cli(*words, "--vary", "chunking=sentence")
+    assert refused.returncode == 1 and "1 copy of 12 documents: embeds about" in refused.stderr
+    done = cli(*words, "--vary", "rerank=none,nobody", "--html", "out.html", "--json")
+    assert done.returncode == 1 and "failed: rerank=nobody: unknown reranker" in done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["name"], row["run_id"], row["reused"]) for row in rows] == [
+        ("rerank=none", 1, True), ("rerank=nobody", None, False)
+    ]  # fmt: skip
+    assert (tmp_path / "out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
 def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
     rag.put_eval_queries("faq", [{"id": "q", "question": "x", "relevant": ["d1"]}])
     assert cli("eval", "drift", "faq", "docs").returncode == 0

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rag_pg.client import AskOptions
     from rag_pg.types import EvalMetric, EvalRun
 
-MODES = {"hybrid": {}, "keyword": {"vector_weight": 0.0}, "vector": {"keyword_weight": 0.0}}
-
 
 def run(
     set_name: SetName,
@@ -60,6 +58,8 @@ def run(
     dsn: Dsn = None,
 ) -> None:
     """Ask a collection the questions of a set, and measure what it gives."""
+    from rag_pg.evaluation import MODES
+
     if mode not in MODES:
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     if kind != "ask" and (strategy is not None or llm is not None):

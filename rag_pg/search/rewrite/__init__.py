@@ -4,6 +4,7 @@ A follow-up is made to stand alone, a filter is read from a question, and it get
 """
 
 from rag_pg.search.rewrite.dates import find_period
+from rag_pg.search.rewrite.expansion import EXPANSIONS
 from rag_pg.search.rewrite.fields import MOST_VALUES, Field, Metadata
 from rag_pg.search.rewrite.filters import combine
 from rag_pg.search.rewrite.rewrite import REWRITES, check_rewrites, local_time, rewrite_question
@@ -11,6 +12,7 @@ from rag_pg.search.rewrite.rewritten import Rewritten, Variant, read_history
 from rag_pg.search.rewrite.route import choose_route
 
 __all__ = [
+    "EXPANSIONS",
     "MOST_VALUES",
     "REWRITES",
     "Field",
