@@ -106,7 +106,7 @@ class Sweeping(Evaluation, Enriching):
         version = self.rag.database.collection_version(self.name)
 
         @contextmanager
-        def open_place(first: Candidate) -> Iterator[Measure]:
+        def open_target(first: Candidate) -> Iterator[Measure]:
             if not first.is_copied:
                 yield lambda one: self._run(one, set_name, at_once, progress)
                 return
@@ -122,7 +122,7 @@ class Sweeping(Evaluation, Enriching):
                 yield measure
 
         measured = measure_candidates(
-            self.rag.database, plan.candidates, plan.equal, open_place, told
+            self.rag.database, plan.candidates, plan.equal, open_target, told
         )
         how = Comparing(metric=metric, k=k, correction=correction)
         return compare_measured(self.rag.database, set_name, self.name, measured, how)
@@ -233,7 +233,7 @@ class Sweeping(Evaluation, Enriching):
         kinds = {one.kind for one in self.rag.database.get_enrichment(self.name)
                  if one.settings}  # fmt: skip
         longest = self.embedder.max_tokens
-        room = longest - Chunking.read(self.info.chunking, longest).max_tokens
+        tokens_left = longest - Chunking.read(self.info.chunking, longest).max_tokens
         facilities = Facilities(
             llm=llm,
             helper=options.get("helper_llm") or options.get("llm"),
@@ -245,7 +245,7 @@ class Sweeping(Evaluation, Enriching):
             answers=has_answers,
             contexts="context" in kinds,
             context_chunking=None
-            if room >= CONTEXT_TOKENS
+            if tokens_left >= CONTEXT_TOKENS
             else {"max_tokens": max(16, longest - 100)},
         )
         shared = {

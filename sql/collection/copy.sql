@@ -35,6 +35,7 @@ RETURNS TABLE (document_id uuid, uri text, characters integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
+SET row_security TO off
 AS $$
 #variable_conflict use_column
 DECLARE

@@ -202,6 +202,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_read_verdict": ("rag._read_verdict('a', 'v')",),
     "_ranked_documents": ("rag._ranked_documents(1)",),
     "_answers_to_judge": ("rag._answers_to_judge(1)",),
+    "_create_copy": ("rag._create_copy('own', 'own.copy', 'none', 3, '{}')",),
+    "_copy_documents": ("rag._copy_documents('own', 'own', '')",),
+    "_equal_runs": ("rag._equal_runs('faq', 'own')",),
+    "_file_eval_run": ("rag._file_eval_run(1, 'own', '{}', 1)",),
     "_sample_chunks": ("rag._sample_chunks('own', 5, 1, 1)",),
     "record_usage": (
         """rag.record_usage('own', 'single', '[{"kind": "answer", "model": "m"}]')""",

@@ -68,14 +68,14 @@ def measure_candidates(
     database: Database,
     candidates: Sequence[Candidate],
     equal: Mapping[str, int],
-    open_place: Callable[[Candidate], AbstractContextManager[Measure]],
+    open_target: Callable[[Candidate], AbstractContextManager[Measure]],
     tell: Callable[[str], None],
 ) -> list[Measured]:
     """Run the candidates that have no equal run; one that fails costs itself alone.
 
     Args:
-        equal: see `find_equal`. open_place: where a candidate is measured, the collection or a copy
-            of it; candidates of one `copy_key` are measured in one place.
+        equal: see `find_equal`. open_target: where a candidate is measured, the collection or a copy
+            of it; candidates of one `copy_key` are measured on one.
     Raises: what stands in the way of the first candidate of all, which is a baseline.
     """
     done: dict[str, Measured] = {}
@@ -87,21 +87,21 @@ def measure_candidates(
             tell(f"{one.name}: run {equal[key]} is of equal settings and is reused")
             done[key] = Measured(candidate=one, run=find_run(database, equal[key]), reused=True)
     left = [one for one in candidates if settings_key(one) not in done]
-    places: dict[str, list[Candidate]] = {}
+    groups: dict[str, list[Candidate]] = {}
     for one in left:
-        places.setdefault(copy_key(one) if one.is_copied else "", []).append(one)
-    for place in sorted(places.values(), key=lambda group: group[0].is_copied):
+        groups.setdefault(copy_key(one) if one.is_copied else "", []).append(one)
+    for group in sorted(groups.values(), key=lambda of_one: of_one[0].is_copied):
         try:
-            with open_place(place[0]) as measure:
-                for one in place:
+            with open_target(group[0]) as measure:
+                for one in group:
                     if one is candidates[0]:
                         done[settings_key(one)] = _measured(one, measure, tell)
                     else:
                         done[settings_key(one)] = _attempt(one, measure, tell)
         except Exception as exc:
-            if place[0] is candidates[0]:
+            if group[0] is candidates[0]:
                 raise
-            for one in place:
+            for one in group:
                 if settings_key(one) not in done:
                     done[settings_key(one)] = _failed(one, exc, tell)
     return [done[settings_key(one)] for one in candidates]
