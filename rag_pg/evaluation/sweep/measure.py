@@ -74,8 +74,8 @@ def measure_candidates(
     """Run the candidates that have no equal run; one that fails costs itself alone.
 
     Args:
-        equal: see `find_equal`. open_target: where a candidate is measured, the collection or a copy
-            of it; candidates of one `copy_key` are measured on one.
+        equal: see `find_equal`. open_target: the collection, or the copy of it, that a candidate is
+            measured on; one for all candidates of a `copy_key`.
     Raises: what stands in the way of the first candidate of all, which is a baseline.
     """
     done: dict[str, Measured] = {}
