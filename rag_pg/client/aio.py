@@ -258,6 +258,7 @@ class AsyncCollection:
     calibrate = Threaded(Collection.calibrate)
     calibration = Threaded(Collection.calibration)
     drop_calibration = Threaded(Collection.drop_calibration)
+    import_eval_run = Threaded(Collection.import_eval_run)
     embed_eval_queries = Threaded(Collection.embed_eval_queries)
     eval_drift = Threaded(Collection.eval_drift)
     set_gate = Threaded(Collection.set_gate)

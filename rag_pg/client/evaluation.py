@@ -20,6 +20,7 @@ from rag_pg.types import (
     EvalMetric,
     EvalQuery,
     EvalRun,
+    EvalRunImport,
     EvalSet,
     JudgeAgreement,
     JudgeReport,
@@ -89,6 +90,18 @@ class Evaluation(Searching, Answers):
             at_once=at_once,
             progress=progress,
         )
+
+    def import_eval_run(self, set_name: str, path: str | Path, *, name: str = "") -> EvalRunImport:
+        """Store a ranking that another program made as a run, to be compared with others.
+
+        Args:
+            path: a file in TREC's form, as `Rag.export_eval_run` writes it; its document ids are
+                uris of this collection. name: a label; default: the tag in the file.
+        Raises: InvalidInput (it cannot be read, no line is of the set), NotFound.
+        """
+        from rag_pg.evaluation import import_run
+
+        return import_run(self.rag.database, set_name, self.name, Path(path), name=name)
 
     def embed_eval_queries(self, set_name: str, *, space_id: int | None = None) -> int:
         """Keep the vectors of a set's questions, so that SQL runs it without a model; return how

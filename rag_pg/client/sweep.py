@@ -5,36 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rag_pg.chunk import Chunking
-from rag_pg.client.ask import AskOptions
+from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.enrichment import CONTEXT_TOKENS, Enriching
 from rag_pg.client.evaluation import Evaluation
-from rag_pg.enrich import estimate_contexts
 from rag_pg.errors import InvalidInput, RagError
-from rag_pg.evaluation import (
-    MOST,
-    Comparing,
-    Corpus,
-    Facilities,
-    Measure,
-    compare_measured,
-    estimate_sweep,
-    find_equal,
-    find_run,
-    list_techniques,
-    make_candidates,
-    measure_candidates,
-    settings_key,
-    settings_of,
-)
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.ingest import left_copies, temporary_copy
 from rag_pg.protocols import LLM
 from rag_pg.search import EXPANSIONS, SearchOptions, check_names
 from rag_pg.types import Candidate, EvalRun, Sweep, SweepEstimate
 
+if TYPE_CHECKING:
+    from rag_pg.evaluation import Measure
+
+MOST = 50  # candidates, unless the caller wants more
 Vary = Mapping[str, Sequence[Any]]
 Tell = Callable[[str], None]
 Progress = Callable[[int, int], None]
@@ -99,6 +86,14 @@ class Sweeping(Evaluation, Enriching):
         Raises: InvalidInput (a name, too many candidates), NotFound, and what stands in the way of
             the baseline.
         """
+        from rag_pg.evaluation import (
+            Comparing,
+            compare_measured,
+            find_run,
+            measure_candidates,
+            settings_of,
+        )
+
         told = tell or (lambda text: None)
         plan = self._plan_sweep(set_name, vary, techniques, kind, most, reuse, copies, options)
         for name in left_copies(self.rag.database, self.name):
@@ -144,6 +139,9 @@ class Sweeping(Evaluation, Enriching):
 
         Raises: InvalidInput, NotFound.
         """
+        from rag_pg.enrich import estimate_contexts
+        from rag_pg.evaluation import Corpus, estimate_sweep, settings_key
+
         plan = self._plan_sweep(set_name, vary, techniques, kind, most, reuse, copies, options)
         left = [
             one
@@ -177,6 +175,8 @@ class Sweeping(Evaluation, Enriching):
         copies: bool,
         options: Mapping[str, Any],
     ) -> _Plan:
+        from rag_pg.evaluation import find_equal, make_candidates
+
         if kind not in ("search", "ask"):
             raise InvalidInput(f"a sweep is of kind {kind!r:.100}; use search or ask")
         if techniques == bool(vary):
@@ -222,6 +222,8 @@ class Sweeping(Evaluation, Enriching):
         has_answers: bool,
         current: Mapping[str, Any],
     ) -> list[Candidate]:
+        from rag_pg.evaluation import Facilities, list_techniques
+
         models, llm = self.rag.models, self._answering(options)
         given = options.get("rerank")
         reranker_missing = ""

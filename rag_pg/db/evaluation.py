@@ -339,6 +339,13 @@ class Evaluations(Statements):
             seed=seed,
         )
 
+    def missing_documents(self, collection: str, uris: Sequence[str]) -> list[str]:
+        return self._scalars(
+            "SELECT rag._missing_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
+            collection=collection,
+            uris=list(uris),
+        )
+
     def ranked_documents(self, run_id: int) -> list[tuple[str, str, int]]:
         return self._tuples(
             "SELECT query_id, uri, rank FROM rag._ranked_documents(%(run_id)s)", run_id=run_id

@@ -7,12 +7,12 @@ from rag_pg.evaluation.calibrate import Observation, calibrate, fit, observe
 from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
 from rag_pg.evaluation.gates import embed_gated_queries, embed_queries
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
+from rag_pg.evaluation.import_run import import_run
 from rag_pg.evaluation.judges import Judge, find_judge, judge_run
 from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import answer_result, find_run, run_set, search_result
 from rag_pg.evaluation.sweep import (
     MODES,
-    MOST,
     Comparing,
     Corpus,
     Facilities,
@@ -31,7 +31,6 @@ from rag_pg.evaluation.sweep import (
 
 __all__ = [
     "MODES",
-    "MOST",
     "Comparing",
     "Corpus",
     "Estimate",
@@ -54,6 +53,7 @@ __all__ = [
     "find_run",
     "fit",
     "generate_questions",
+    "import_run",
     "import_set",
     "judge_run",
     "list_techniques",

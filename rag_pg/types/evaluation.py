@@ -96,6 +96,24 @@ class EvalRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EvalRunImport:
+    """A ranking of another program as a run.
+
+    ranked: how many documents, of all questions. missing: uris that no document has; they keep
+    their ranks. unknown: ids that no question of the set has. unranked: questions without a line,
+    for which nothing was found. passages: questions that are left out, for passages are judged.
+    """
+
+    run: EvalRun
+    ranked: int
+    missing: Sequence[str]
+    unknown: Sequence[str]
+    unranked: int
+    passages: int
+    rejected: Sequence[Rejected] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EvalMetric:
     """A metric of a run: of all its questions (category None) or of a category.
 

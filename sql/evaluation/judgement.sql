@@ -147,14 +147,15 @@ BEGIN
     WITH judged AS MATERIALIZED (
         SELECT r.* FROM rag._resolve_judgements(of_collection, of_set, query_ids) AS r
     ), found AS MATERIALIZED (
-        SELECT g.query_id, h.rank::integer AS rank, h.value AS hit, c.chunk_id, d.uri,
-               c.start_offset, c.stop_offset, c.content
+        SELECT g.query_id, h.rank::integer AS rank, h.value AS hit, c.chunk_id,
+               coalesce(d.uri, h.value ->> 'uri') AS uri, c.start_offset, c.stop_offset, c.content
         FROM unnest(query_ids, hits) AS g (query_id, hits),
             LATERAL jsonb_array_elements(g.hits) WITH ORDINALITY AS h (value, rank)
-        JOIN rag.chunks AS c ON c.collection_id = of_collection
+        LEFT JOIN rag.chunks AS c ON c.collection_id = of_collection
             AND c.chunk_id = (h.value ->> 'chunk_id')::bigint
-        JOIN rag.documents AS d ON d.collection_id = of_collection
+        LEFT JOIN rag.documents AS d ON d.collection_id = of_collection
             AND d.document_id = c.document_id
+        WHERE d.uri IS NOT NULL OR NOT h.value ? 'chunk_id'
     ), level AS (
         SELECT j.query_id, bool_or(j.start_offset IS NOT NULL OR j.quote IS NOT NULL) AS passages
         FROM judged AS j GROUP BY j.query_id
@@ -227,7 +228,30 @@ $$;
 COMMENT ON FUNCTION rag._judge_hits(integer, integer, text[], jsonb[]) IS
 $$Hits of questions judged: a row for each question, with what rag.eval_results keeps.
 
-hits: for each question an array of objects with chunk_id and score, best first. A question all of
+hits: for each question an array of objects with chunk_id (or uri, of a ranking of documents, which
+may name some that are not here) and score, best first. A question all of
 whose judgements are whole documents ranks documents: each counts where its first chunk stands. Else
 chunks are ranked: a chunk meets a passage when they share at least half of the shorter one; where
 chunks have no offsets, when it holds the quote.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._missing_documents(of_collection text, uris text[])
+RETURNS SETOF text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    _collection rag.collections := rag._require_collection(of_collection);
+BEGIN
+    RETURN QUERY
+    SELECT DISTINCT u.uri FROM unnest(uris) AS u (uri)
+    LEFT JOIN rag.documents AS d ON d.collection_id = _collection.collection_id
+        AND d.document_id = rag.document_id(_collection.name, u.uri)
+    WHERE d.document_id IS NULL
+    ORDER BY u.uri;
+END
+$$;
+
+COMMENT ON FUNCTION rag._missing_documents(text, text[]) IS
+$$Those of the uris that no document of the collection has.$$;

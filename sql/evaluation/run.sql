@@ -126,7 +126,8 @@ BEGIN
     IF jsonb_typeof(results) IS DISTINCT FROM 'array'
         OR jsonb_path_exists(results, 'strict $[*] ? (@.type() != "object")')
         OR jsonb_path_exists(results, 'lax $[*].hits ? (@.type() != "object" '
-            '|| !exists(@.chunk_id) || @.chunk_id.type() != "number")') THEN
+            '|| exists(@.chunk_id) && @.chunk_id.type() != "number" '
+            '|| !exists(@.chunk_id) && (!exists(@.uri) || @.uri.type() != "string"))') THEN
         RAISE EXCEPTION 'the results are no JSON array of objects' USING ERRCODE = 'RG001',
         HINT = 'pass [{"query_id": "…", "hits": [{"chunk_id": 1, "score": 0.5}, …]}, …]';
     END IF;
@@ -187,7 +188,8 @@ $$Record what a run found, judged by the documents as they are now; return how m
 question that was recorded before is replaced. An answer from a chunk that is gone meanwhile is
 measured, and its text not kept.
 
-results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first], "confidence":
+results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first, or {"uri": text,
+"score": n} of a ranking of documents], "confidence":
 number (larger is surer), "answered": boolean, "answer": text, "statements", "supported_statements",
 "citations", "supporting_citations": counts, "seconds": number, "prompt_tokens", "answer_tokens":
 counts, "cost": US dollars, "error": text}, …]; only query_id is needed.$$;

@@ -177,3 +177,55 @@ def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> Non
             rag.import_eval_set("set", path, form=form)
     with pytest.raises(NotFound, match="no evaluation set"):
         rag.export_eval_set("never", tmp_path / "out.csv", form="csv")
+
+
+def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
+    rag: Rag, tmp_path: Path
+) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks({"uri": f"d{n}", "content": f"text {n}"} for n in range(6))
+    queries = [
+        {"id": f"q{n}", "question": f"question {n}", "relevant": {f"d{n}": 1, f"d{n + 1}": 2}}
+        for n in range(4)
+    ]
+    passage = {"uri": "d1", "quote": "text 1"}
+    rag.put_eval_queries("set", [*queries, {"id": "p", "question": "x?", "relevant": [passage]}])
+    ranked = [("q0", "d5", 9.0), ("q0", "gone", 8.0), ("q0", "d1", 7.5), ("q0", "d0", 1.0),
+              ("q1", "d3", 0.5), ("q1", "d1", 0.9), ("q2", "gone", 2.0)]  # fmt: skip
+    rows = [f"{q} Q0 {uri} {rank} {score} other" for rank, (q, uri, score) in enumerate(ranked, 1)]
+    path = lines(
+        tmp_path / "other.run", *rows, "q9 Q0 d1 1 1.0 other", "q1 Q0 d1 2 0.1 other", "q1 Q0 d2",
+        "q1 Q0 d4 1 nan other",
+    )  # fmt: skip
+    found = docs.import_eval_run("set", path)
+    assert (found.ranked, found.missing, found.unknown) == (7, ["gone"], ["q9"])
+    assert (found.unranked, found.passages, found.run.queries) == (1, 1, 4)
+    assert (found.run.name, found.run.settings) == ("other", {"imported": "other"})
+    assert [str(one) for one in found.rejected] == [
+        "other.run:9: d1 is ranked twice for q1",
+        "other.run:10: 3 fields, not 6",
+        "other.run:11: the score is nan",
+    ]
+    qrels = [
+        ir_measures.Qrel(str(q["id"]), uri, grade)
+        for q in queries
+        for uri, grade in dict(q["relevant"]).items()
+    ]  # type: ignore[call-overload]
+    run = [ir_measures.ScoredDoc(q, uri, score) for q, uri, score in ranked]
+    wanted = ir_measures.calc_aggregate([nDCG @ 10, ir_measures.AP @ 10], qrels, run)
+    metrics = {m.metric: m.value for m in rag.eval_metrics(found.run.run_id)}
+    assert metrics["ndcg"] == pytest.approx(wanted[nDCG @ 10])
+    assert metrics["map"] == pytest.approx(wanted[ir_measures.AP @ 10])
+    ours = docs.evaluate("set")
+    (row,) = rag.compare_runs(ours.run_id, found.run.run_id, metrics=["ndcg"])
+    assert row.queries == 4
+    exported = tmp_path / "ours.run"
+    rag.export_eval_run(ours.run_id, exported)
+    again = docs.import_eval_run("set", exported)
+    assert (again.missing, again.unknown, again.rejected) == ([], [], [])
+    (same,) = rag.compare_runs(ours.run_id, again.run.run_id, metrics=["ndcg"])
+    assert (same.ties, same.difference) == (4, 0)
+    for wrong, message in ((lines(tmp_path / "x", "q9 Q0 d 1 1 t"), "no line is of a question"),
+                           (tmp_path / "none", "cannot read")):  # fmt: skip
+        with pytest.raises(InvalidInput, match=message):
+            docs.import_eval_run("set", wrong)

@@ -18,7 +18,7 @@ KNOWN = ("limit", "rerank", "rewrite", "vector_weight", "keyword_weight")
 
 
 def grid(*texts: str, **given: Any) -> list[Any]:
-    arguments: dict[str, Any] = {"kind": "search", "options": {}, "known": KNOWN,
+    arguments: dict[str, Any] = {"kind": "search", "options": {}, "known": KNOWN, "most": 50,
                                  "current": {"chunking": {}, "model": "m"}, **given}  # fmt: skip
     return make_candidates(read_vary(texts), **arguments)
 

@@ -11,7 +11,7 @@ from rag_pg.cli.eval.comparison import compare, report
 from rag_pg.cli.eval.gates import gate, set_gate
 from rag_pg.cli.eval.live import recall, replay, sample
 from rag_pg.cli.eval.runs import judge, run, runs, show, show_progress
-from rag_pg.cli.eval.sets import drift, embed, export, generate, import_, sets
+from rag_pg.cli.eval.sets import drift, embed, export, generate, import_, import_run, sets
 from rag_pg.cli.eval.sweep import sweep
 
 __all__ = ["evaluation", "show_progress"]
@@ -22,7 +22,7 @@ evaluation = typer.Typer(
 )
 
 for _command in (
-    *(import_, export, sets, drift, generate, embed),
+    *(import_, import_run, export, sets, drift, generate, embed),
     *(run, show, runs, judge),
     *(compare, sweep, report),
     *(set_gate, gate),

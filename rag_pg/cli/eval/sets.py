@@ -67,6 +67,43 @@ def export(
     write_message(f"{path}: written as {chosen}")
 
 
+def import_run(
+    set_name: SetName,
+    collection: Chosen,
+    path: Annotated[Path, typer.Argument(help="A ranking in TREC's form; its ids are uris.")],
+    name: Annotated[str, typer.Option(help="A label for the run; default: its tag.")] = "",
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Store a ranking of another program as a run; exit 1 when lines were left out."""
+    with open_client(dsn) as rag:
+        found = open_collection(rag, collection).import_eval_run(set_name, path, name=name)
+    for remark in found.run.notes:
+        note(remark)
+    for label, ids in (("not in the collection", found.missing), ("not in the set", found.unknown)):
+        if ids:
+            more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+            note(f"{label}: {', '.join(ids[:5])}{more}")
+    for rejected in found.rejected:
+        failed(str(rejected))
+    write_result(
+        f"run {found.run.run_id}: {count_of(found.ranked, 'document')} ranked for"
+        f" {count_of(found.run.queries, 'question')}, {len(found.missing)} unresolved,"
+        f" {count_of(len(found.rejected), 'line')} left out",
+        json_,
+        run=found.run.run_id,
+        ranked=found.ranked,
+        questions=found.run.queries,
+        missing=list(found.missing),
+        unknown=list(found.unknown),
+        unranked=found.unranked,
+        passages=found.passages,
+        rejected=[str(one) for one in found.rejected],
+    )
+    if found.rejected:
+        raise SystemExit(1)
+
+
 def sets(
     drop: Annotated[str | None, typer.Option(help="Remove this set with its runs.")] = None,
     json_: Json = False,

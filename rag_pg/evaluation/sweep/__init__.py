@@ -3,7 +3,6 @@
 from rag_pg.evaluation.sweep.estimate import Corpus, copy_key, estimate_sweep
 from rag_pg.evaluation.sweep.grid import (
     MODES,
-    MOST,
     make_candidates,
     read_options,
     read_vary,
@@ -21,7 +20,6 @@ from rag_pg.evaluation.sweep.techniques import Facilities, list_techniques
 
 __all__ = [
     "MODES",
-    "MOST",
     "Comparing",
     "Corpus",
     "Facilities",

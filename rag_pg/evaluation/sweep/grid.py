@@ -13,7 +13,6 @@ from rag_pg.errors import InvalidInput
 from rag_pg.evaluation.run import plain_settings
 from rag_pg.types import Candidate
 
-MOST = 50  # candidates, unless the caller wants more
 LONGEST = 8192  # tokens of a chunk; what the model reads is told when the copy is made
 MODES: Mapping[str, Mapping[str, float]] = {
     "hybrid": {},
@@ -92,7 +91,7 @@ def make_candidates(
     options: Mapping[str, Any],
     known: Sequence[str],
     current: Mapping[str, Any],
-    most: int = MOST,
+    most: int,
 ) -> list[Candidate]:
     """Return the baseline, which has `options` alone, and every combination of the values.
 
