@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: eval-demo help install lock demo unit test test-newest test-quality check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
+.PHONY: eval-demo help install lock demo unit test test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -83,6 +83,10 @@ test-newest: ## the whole suite with the newest versions that pyproject.toml adm
 
 test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
+
+test-report: $(VENV)/.test ## the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
+	@$(PIP_INSTALL) playwright
+	$(BIN)/pytest -rs tests/evaluation/test_report_page.py
 
 format: $(VENV)/.test ## format the code and mend what the linter can
 	$(BIN)/ruff format .

@@ -277,7 +277,7 @@ class Evaluations:
         return self.database.compare_queries(run_a, run_b, metric=metric, k=k)
 
     def eval_report(self: HasDatabase, run_ids: Sequence[int], *, k: int = 10) -> Report:
-        """One or two runs of a set beside each other: metrics and every question, as HTML by
+        """Runs of a set beside each other: metrics, and every question of two of them, as HTML by
         `Report.html`. Raises: NotFound, InvalidInput."""
         from rag_pg.evaluation import report_runs
 

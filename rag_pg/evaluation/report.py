@@ -1,4 +1,4 @@
-"""One or two runs of a set -> tables, and one HTML file with plots that works offline."""
+"""Runs of a set -> tables, and one HTML file with plots that works offline."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from rag_pg.evaluation.run import find_run
 from rag_pg.types import EvalMetric, EvalRun
 
 SHOWN_HITS = 10
+MOST_BARS = 8  # runs of a plot by category
 METRIC = "ndcg"
 STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}
 table{border-collapse:collapse;width:100%;margin:1rem 0}td,th{border:1px solid #ccc;padding:.3rem
@@ -36,17 +37,19 @@ class ReportedQuery:
 
     @property
     def change(self) -> float:
-        """Of the last run against the first; of one run, its value."""
+        """Of the last of two shown runs against the first; of one run, its value."""
         first, last = self.values[0] or 0.0, self.values[-1] or 0.0
         return last - first if len(self.values) > 1 else last
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """What `report_runs` returns. metrics: of each run, in its order."""
+    """What `report_runs` returns. metrics: of each run, in its order. queries: of the runs that are
+    `shown` question by question."""
 
     runs: Sequence[EvalRun]
     metrics: Sequence[Sequence[EvalMetric]]
+    shown: Sequence[EvalRun]
     queries: Sequence[ReportedQuery]
     k: int
 
@@ -71,6 +74,7 @@ class Report:
         title = f"Set {self.runs[0].eval_set}: " + ", ".join(f"run {r.run_id}" for r in self.runs)
         heads = "".join(f"<th>run {run.run_id}</th>" for run in self.runs)
         failures = [q for q in self.queries if any(q.errors)]
+        missed = [q for q in self.queries if q.values and not any(value != 0 for value in q.values)]
         parts = [
             "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
             "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src"
@@ -92,8 +96,12 @@ class Report:
             "</table>",
             f"<h2>Failures</h2><p>{len(failures)} questions have an error.</p>",
             *(f"<p class='fail'>{escape(q.query_id)}: {_errors(q)}</p>" for q in failures),
-            "<h2>Questions</h2><table><tr><th>question</th>",
-            "".join(f"<th>{METRIC}</th><th>hits of run {r.run_id}</th>" for r in self.runs),
+            f"<p>{len(missed)} questions have nothing relevant among their hits.</p>",
+            *(f"<p>{escape(q.query_id)}: {escape(q.question)}</p>" for q in missed),
+            "<h2>Questions</h2>",
+            _shown_line(self.runs, self.shown),
+            "<table class='questions'><tr><th>question</th>",
+            "".join(f"<th>{METRIC}</th><th>hits of run {r.run_id}</th>" for r in self.shown),
             "</tr>",
             *(_query_row(q) for q in sorted(self.queries, key=lambda q: (q.change, q.query_id))),
             "</table></body></html>",
@@ -101,19 +109,24 @@ class Report:
         return "\n".join(parts)
 
     def _draw_frontier(self, axes: Any) -> None:
+        points = []
         for run, metrics in zip(self.runs, self.metrics, strict=True):
-            found = {m.metric: m.value for m in metrics if m.category is None}
+            found = _overall(metrics)
             if METRIC in found and "latency_p50" in found:
-                axes.scatter([found["latency_p50"] * 1000], [found[METRIC]])
-                axes.annotate(f"run {run.run_id}", (found["latency_p50"] * 1000, found[METRIC]))
+                points.append((found["latency_p50"] * 1000, found[METRIC]))
+                axes.scatter(*points[-1])
+                axes.annotate(f"run {run.run_id}", points[-1])
+        best = _frontier(points)
+        axes.plot([x for x, _ in best], [y for _, y in best], color="0.6", linestyle=":", zorder=0)
         axes.set_xlabel("median latency, ms")
         axes.set_ylabel(f"{METRIC}@{self.k}")
 
     def _draw_categories(self, axes: Any) -> None:
-        found = [{m.category: m for m in ms if m.metric == METRIC} for ms in self.metrics]
+        pairs = list(zip(self.runs, self.metrics, strict=True))[:MOST_BARS]
+        found = [{m.category: m for m in ms if m.metric == METRIC} for _, ms in pairs]
         names = sorted({name for one in found for name in one}, key=lambda name: name or "")
         width = 0.8 / len(found)
-        for number, (run, one) in enumerate(zip(self.runs, found, strict=True)):
+        for number, ((run, _), one) in enumerate(zip(pairs, found, strict=True)):
             values = [one[name].value if name in one else 0.0 for name in names]
             axes.bar(
                 [n + number * width for n in range(len(names))], values, width,
@@ -121,16 +134,24 @@ class Report:
             )  # fmt: skip
         axes.set_xticks(range(len(names)), [_plain(name or "all") for name in names], rotation=30)
         axes.set_ylim(0, 1)
-        axes.legend()
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
-    """Read one or two runs of a set. Raises: NotFound, InvalidInput (of different sets)."""
+    """Read runs of a set. Of more than two, the first and the best of the others are shown question
+    by question. Raises: NotFound, InvalidInput (of different sets, a run twice)."""
     runs = [find_run(database, run_id) for run_id in run_ids]
     if len({run.eval_set for run in runs}) != 1:
         raise InvalidInput("a report is of runs of one set; rag-pg eval runs lists them")
+    if len(set(run_ids)) < len(run_ids):
+        raise InvalidInput("a report names each run once")
+    metrics = [database.eval_metrics(run_id, k) for run_id in run_ids]
+    shown = [runs[0]]
+    if len(runs) > 1:
+        others = range(1, len(runs))
+        shown.append(runs[max(others, key=lambda n: _overall(metrics[n]).get(METRIC, -1.0))])
     texts = {q.query_id: q.question for q in database.list_eval_queries(runs[0].eval_set)}
-    found = [{row.query_id: row for row in database.eval_result_rows(r, k)} for r in run_ids]
+    found = [{row.query_id: row for row in database.eval_result_rows(r.run_id, k)} for r in shown]
     queries = []
     for query_id in sorted({key for one in found for key in one}):
         rows = [one.get(query_id) for one in found]
@@ -145,9 +166,28 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
                 seconds=[row.seconds if row else None for row in rows],
             )
         )
-    return Report(
-        runs=runs, metrics=[database.eval_metrics(r, k) for r in run_ids], queries=queries, k=k
-    )
+    return Report(runs=runs, metrics=metrics, shown=shown, queries=queries, k=k)
+
+
+def _overall(metrics: Sequence[EvalMetric]) -> dict[str, float]:
+    """The metrics of all questions."""
+    return {m.metric: m.value for m in metrics if m.category is None}
+
+
+def _frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The points that no other is both faster and better than, fastest first."""
+    best: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda one: (one[0], -one[1])):
+        if not best or point[1] > best[-1][1]:
+            best.append(point)
+    return best
+
+
+def _shown_line(runs: Sequence[EvalRun], shown: Sequence[EvalRun]) -> str:
+    if len(runs) == len(shown):
+        return ""
+    first, best = (run.run_id for run in shown)
+    return f"<p>Run {first}, and run {best}, the best of the others.</p>"
 
 
 def _run_line(run: EvalRun) -> str:

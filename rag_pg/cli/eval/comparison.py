@@ -107,17 +107,19 @@ def _print_comparison(rows: Sequence[RunComparison]) -> None:
 
 
 def report(
-    run_a: RunId,
-    run_b: Annotated[
-        int | None, typer.Argument(metavar="[RUN]", help="Another run of the same set.")
-    ] = None,
+    run_ids: Annotated[
+        list[int], typer.Argument(metavar="RUN…", help="Runs of one set, the baseline first.")
+    ],
     html: Annotated[Path | None, typer.Option(help="Write one file that works offline.")] = None,
     k: K = 10,
     dsn: Dsn = None,
 ) -> None:
-    """A run, or two beside each other, as tables; or as one HTML file with plots."""
+    """Runs beside each other as tables, or as one HTML file with plots.
+
+    Of more than two, the first and the best of the others are shown question by question.
+    """
     with open_client(dsn) as rag:
-        made = rag.eval_report([run_a] if run_b is None else [run_a, run_b], k=k)
+        made = rag.eval_report(run_ids, k=k)
     if html is not None:
         html.write_text(made.html(), encoding="utf-8")
         write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
@@ -126,7 +128,7 @@ def report(
     columns += [Column(f"run {run.run_id}", figure) for run in made.runs]
     write_table(columns, made.metric_rows())
     write_table(
-        [Column("question"), *(Column(f"run {run.run_id}", figure) for run in made.runs),
+        [Column("question"), *(Column(f"run {run.run_id}", figure) for run in made.shown),
          Column("text")],
         [(q.query_id, *q.values, " ".join(q.question.split())[:40]) for q in made.worst(10)],
     )  # fmt: skip

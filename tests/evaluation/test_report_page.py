@@ -1,0 +1,73 @@
+"""The HTML report in Chromium, opened from its file and offline: make test-report.
+
+It takes playwright and a Chromium (RAG_PG_TEST_CHROMIUM, or one on the PATH); elsewhere it is
+skipped.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from rag_pg import Rag
+
+CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
+    filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
+)
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: make test-report"
+)
+if CHROMIUM is None:
+    pytest.skip("no Chromium here: make test-report", allow_module_level=True)
+
+HOSTILE = "<script>fetch('http://127.0.0.1:9/x')</script><img src='http://127.0.0.1:9/y'> word1?"
+
+
+def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    docs = rag.collection("docs", model="hash:32")
+    docs.add_chunks({"uri": f"d{n}", "content": f"fish {'bird ' * n} word{n}"} for n in range(12))
+    queries = [
+        {"id": f"q{n}", "question": HOSTILE if n == 1 else f"word{n} bird?",
+         "relevant": [f"d{n}"], "category": "odd" if n % 2 else "even"}
+        for n in range(8)
+    ]  # fmt: skip
+    rag.put_eval_queries("set", [*queries, {"id": "none", "question": "?", "relevant": ["gone"]}])
+    done = docs.sweep("set", {"limit": [10, 1], "vector_weight": [0, 1]})
+    assert len(done.run_ids) == 5
+    page_file = tmp_path / "report.html"
+    page_file.write_text(rag.eval_report(done.run_ids).html(), encoding="utf-8")
+    asked: list[str] = []
+    errors: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM)
+        context = browser.new_context(offline=True, viewport={"width": 1200, "height": 900})
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: errors.append(message.text))
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(page_file.as_uri())
+        assert asked == [page_file.as_uri()] and errors == []
+        plots = page.locator("svg").all()
+        assert len(plots) == 2
+        for plot in plots:
+            box = plot.bounding_box()
+            assert box is not None and box["width"] > 300 and box["height"] > 150
+            pixels = imread(io.BytesIO(plot.screenshot()))[..., :3]
+            colored = (pixels.max(axis=2) - pixels.min(axis=2) > 0.2).mean()
+            assert 0.0003 < colored < 0.9, colored  # points or bars, in colour
+        text = page.inner_text("body")
+        assert "median latency, ms" in page.content() and "ndcg@10 by category" in text
+        rows = page.locator("table.questions tr").all()[1:]
+        assert len(rows) == 9 and all(row.locator("ol").count() == 2 for row in rows)
+        assert page.locator("li.rel").count() >= 8
+        assert "0 questions have an error" in text and "1 questions have nothing relevant" in text
+        assert HOSTILE in text and page.locator("script, img").count() == 0
+        if folder := os.environ.get("RAG_PG_TEST_SCREENSHOT"):
+            page.screenshot(path=folder, full_page=True)
+        browser.close()
