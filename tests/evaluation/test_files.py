@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import ir_measures
 import pytest
@@ -184,7 +185,7 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks({"uri": f"d{n}", "content": f"text {n}"} for n in range(6))
-    queries = [
+    queries: list[dict[str, Any]] = [
         {"id": f"q{n}", "question": f"question {n}", "relevant": {f"d{n}": 1, f"d{n + 1}": 2}}
         for n in range(4)
     ]
@@ -209,8 +210,8 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
     qrels = [
         ir_measures.Qrel(str(q["id"]), uri, grade)
         for q in queries
-        for uri, grade in dict(q["relevant"]).items()
-    ]  # type: ignore[call-overload]
+        for uri, grade in q["relevant"].items()
+    ]
     run = [ir_measures.ScoredDoc(q, uri, score) for q, uri, score in ranked]
     wanted = ir_measures.calc_aggregate([nDCG @ 10, ir_measures.AP @ 10], qrels, run)
     metrics = {m.metric: m.value for m in rag.eval_metrics(found.run.run_id)}
