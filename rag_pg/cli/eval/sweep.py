@@ -168,13 +168,16 @@ def _print_sweep(done: Sweep) -> None:
 
 
 def _tell_remarks(done: Sweep) -> None:
+    left_out: dict[str, list[str]] = {}
     for row in done.rows:
         for remark in row.notes:
             note(f"{row.name}: {remark}")
         if row.unavailable:
-            note(f"{row.name} is not measured: {row.error}")
+            left_out.setdefault(row.error or "", []).append(row.name)
         elif row.error:
             failed(f"{row.name}: {row.error}")
+    for reason, names in left_out.items():
+        note(f"not measured: {', '.join(names)}: {reason}")
     if len(done.run_ids) > 1:
         ids = " ".join(map(str, done.run_ids))
         write_message(f"each question: rag-pg eval report {ids} --html FILE")

@@ -149,7 +149,7 @@ def _candidate(
     chunking, model = chosen.get("chunking"), chosen.get("model")
     chunking = None if chunking is None else read_chunking(chunking)
     return Candidate(
-        name=" ".join(f"{name}={_shown(value)}" for name, value in chosen.items()),
+        name=" ".join(f"{name}={_shown(name, value)}" for name, value in chosen.items()),
         kind=kind,
         options=wanted,
         chunking=None if chunking == current.get("chunking") else chunking,
@@ -158,10 +158,10 @@ def _candidate(
     )
 
 
-def _shown(value: Any) -> str:
+def _shown(name: str, value: Any) -> str:
     plain = plain_settings({"value": value})["value"]
     if plain is None or plain == []:
-        return "none"
+        return "current" if name in OF_A_COPY else "none"
     if isinstance(plain, list) and all(isinstance(one, str) for one in plain):
         return "+".join(plain)
     if isinstance(plain, dict) and "method" in plain and plain.keys() <= {
