@@ -130,7 +130,7 @@ then defaults to 64).
 index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw
 (halfvec, to 4000 dimensions), binary (HNSW over one bit a dimension, ten times the candidates
 re-scored exactly: the default above 4000), exact (no index: every search compares every vector).
-Small collections are searched exactly whatever the kind: rag._exact_search_limit().$$;
+Small collections are searched exactly whatever the kind: rag._exact_search_limit(integer).$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()

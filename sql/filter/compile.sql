@@ -258,6 +258,11 @@ AS $$
 DECLARE
     _columns bigint;
 BEGIN
+    IF coalesce(metadata_filter, '{}') = '{}' THEN
+        indexed := false;
+        undeclared := '{}';
+        RETURN;
+    END IF;
     PERFORM rag._check_filter_size('the filter has', metadata_filter);
     SELECT count(*) INTO _columns
     FROM jsonb_path_query(metadata_filter, 'strict $.** ? (@.type() == "object").keyvalue().key
@@ -266,11 +271,6 @@ BEGIN
         RAISE EXCEPTION 'the filter asks for columns % times', _columns USING ERRCODE = 'RG004',
         HINT = 'use $title, $media_type, $created_at and $updated_at at most 10 times; many texts '
                'of one column are one $in';
-    END IF;
-    IF coalesce(metadata_filter, '{}') = '{}' THEN
-        indexed := false;
-        undeclared := '{}';
-        RETURN;
     END IF;
     SELECT format('(%s)', o.condition), o.indexed,
         ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)

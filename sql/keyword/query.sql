@@ -98,8 +98,10 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (
     SELECT array_agg(r.threshold ORDER BY r.threshold)
     FROM (
-        SELECT (sum(1.0 / (i * i)) OVER (ORDER BY i) - 0.3 / (i * i)) / 1.64493406685 AS threshold
-        FROM generate_series(1, 255) AS i
+        SELECT (sum(1 / (i * i)) OVER (ORDER BY i) - 0.3::double precision / (i * i))
+            / 1.64493406685::double precision AS threshold
+        FROM generate_series(1, 255) AS n,
+        LATERAL (SELECT n::double precision AS i) AS f
     ) AS r
 );
 

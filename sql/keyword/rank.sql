@@ -57,16 +57,13 @@ first_step: how many at first; later batches are half as many as all before.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._sample_cut(
-    query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec,
-        highest double precision,
-    wanted integer
+    scores {vector}.vector, highest double precision, wanted integer
 )
 RETURNS double precision
-LANGUAGE plpgsql STABLE
+LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _scores {vector}.vector := rag._block_scores(query, segment_key, rare_vector);
     _low double precision := 0;
     _high double precision := highest;
     _middle double precision;
@@ -75,9 +72,7 @@ BEGIN
     FOR _round IN 1..10 LOOP
         _middle := (_low + _high) / 2;
         _passed := bit_count({vector}.binary_quantize(
-            _scores OPERATOR({vector}.-)
-                array_fill(_middle::real, ARRAY[rag._keyword_block_size()])::{vector}.vector
-        ));
+            scores OPERATOR({vector}.-) rag._constant_block(_middle::real)));
         IF _passed < wanted THEN
             _high := _middle;
         ELSE
@@ -89,11 +84,19 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_cut(
-    rag.keyword_query, integer, {vector}.sparsevec, double precision, integer
-) IS
+COMMENT ON FUNCTION rag._sample_cut({vector}.vector, double precision, integer) IS
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
-bisection from `highest`: where a first scan may cut.$$;
+bisection from `highest`: where a first scan may cut. scores: of the segment
+(rag._block_scores).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._few_segments()
+RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 4;
+
+COMMENT ON FUNCTION rag._few_segments() IS
+$$Up to so many segments with weights are scanned at once, without chunks scored before to make a
+bar.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._weak_share()
@@ -169,6 +172,7 @@ DECLARE
     _docs record;
     _scan record;
     _strong rag.keyword_query;
+    _first_scores {vector}.vector;      -- of the first segment that is scanned
     _slack double precision;
     _cut double precision;
     _needed double precision;
@@ -219,6 +223,9 @@ BEGIN
     END IF;
 
     _lists := rag._keyword_lists(_q, _required);
+    IF coalesce(cardinality(_lists.dense_segments), 0) <= rag._few_segments() THEN
+        _seeds := 0;                    -- a bar would hardly spare one of them
+    END IF;
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
         _best := rag._merge_topk(_q, _best, rag._chunks_of_slots(
             _key, _lists.rare_slots[1:_seeds], _condition
@@ -263,20 +270,23 @@ BEGIN
     _bar := (_best[result_limit]).score;
 
     IF _scan.segments IS NOT NULL THEN
-        _cut := rag._sample_cut(
-            _q, _scan.segments[1], _scan.rare_vectors[1], _scan.highest,
-            greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments))
-        );
+        _first_scores := rag._block_scores(_q, _scan.segments[1], _scan.rare_vectors[1]);
+        _cut := rag._sample_cut(_first_scores, _scan.highest,
+            greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments)));
         -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
         _strong := rag._strong_terms(_q, rag._weak_share() * greatest(_bar, _cut / 1000));
         _slack := _lists.slack + rag._factor_sum(_q) - rag._factor_sum(_strong);
         _cut := _cut - 1000 * (_slack - _lists.slack);
+        IF cardinality(_strong.lexemes) < cardinality(_q.lexemes) THEN
+            _first_scores := NULL;
+        END IF;
         LOOP
             -- Nothing below _needed can reach the bar, so a scan from there on is the last one.
             _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _slack) / _lists.drift * 1000);
             _cut := greatest(_cut, _needed);
             _found := rag._scan_blocks(
-                _strong, _required, _scan.segments, _scan.rare_vectors, _cut, _below
+                _strong, _required, _scan.segments, _scan.rare_vectors, _cut, _below,
+                _first_scores
             );
             _best := rag._refine_topk(_q, _best, _found.slots, ARRAY(
                 SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _slack

@@ -149,6 +149,31 @@ changed; a collection whose k1 or b is altered stays exact, only slower until
 rag._compact_keyword(collection, -1).$$;
 
 
+CREATE OR REPLACE FUNCTION rag._constant_block(value real)
+RETURNS {vector}.vector
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _size CONSTANT integer := rag._keyword_block_size();
+    _block {vector}.vector := ARRAY[value]::{vector}.vector;
+    _filled integer := 1;
+BEGIN
+    WHILE 2 * _filled <= _size LOOP     -- twice as fast as a cast of array_fill
+        _block := _block OPERATOR({vector}.||) _block;
+        _filled := 2 * _filled;
+    END LOOP;
+    IF _filled < _size THEN
+        _block := _block OPERATOR({vector}.||) {vector}.subvector(_block, 1, _size - _filled);
+    END IF;
+    RETURN _block;
+END
+$$;
+
+COMMENT ON FUNCTION rag._constant_block(real) IS
+$$The same number for every slot of a block.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._block_scores(
     query rag.keyword_query, segment_key integer, rare_vector {vector}.sparsevec
 )
@@ -163,9 +188,8 @@ BEGIN
         FROM (
             SELECT CASE
                 WHEN rag._idf_within_tolerance(t.factor, p.idf) THEN p.weights::{vector}.vector
-                ELSE p.weights::{vector}.vector OPERATOR({vector}.*) array_fill(
-                    (t.factor / p.idf)::real, ARRAY[rag._keyword_block_size()]
-                )::{vector}.vector END AS weights
+                ELSE p.weights::{vector}.vector OPERATOR({vector}.*)
+                    rag._constant_block((t.factor / p.idf)::real) END AS weights
             FROM unnest(query.lexemes, query.factors) AS t (word, factor)
             JOIN rag._read_weights(query.collection_key, segment_key, query.lexemes) AS p
                 ON p.word = t.word
@@ -205,7 +229,7 @@ there).$$;
 
 CREATE OR REPLACE FUNCTION rag._scan_blocks(
     query rag.keyword_query, required text[], segments integer[], rare_vectors {vector}.sparsevec[],
-    at_least double precision, below double precision,
+    at_least double precision, below double precision, first_scores {vector}.vector,
     OUT slots integer[], OUT bounds double precision[]
 )
 LANGUAGE plpgsql STABLE
@@ -213,9 +237,7 @@ SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
-    _cut {vector}.vector := array_fill(
-        (at_least * (1 - 1e-6))::real, ARRAY[rag._keyword_block_size()]
-    )::{vector}.vector;
+    _cut {vector}.vector := rag._constant_block((at_least * (1 - 1e-6))::real);
 BEGIN
     SELECT array_agg(x.slot), array_agg(x.bound)
     INTO slots, bounds
@@ -224,8 +246,10 @@ BEGIN
                 ({vector}.subvector(t.scores, o.position, 1)::real[])[1] AS bound
         FROM (
             SELECT s.segment, s.rare_vector,
-                   rag._block_scores(query, s.segment, s.rare_vector) AS scores
-            FROM unnest(segments, rare_vectors) AS s (segment, rare_vector)
+                   CASE WHEN s.position = 1 AND first_scores IS NOT NULL THEN first_scores
+                   ELSE rag._block_scores(query, s.segment, s.rare_vector) END AS scores
+            FROM unnest(segments, rare_vectors) WITH ORDINALITY
+                AS s (segment, rare_vector, position)
             OFFSET 0
         ) AS t
         CROSS JOIN LATERAL (
@@ -247,10 +271,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._scan_blocks(
-    rag.keyword_query, text[], integer[], {vector}.sparsevec[], double precision, double precision
+    rag.keyword_query, text[], integer[], {vector}.sparsevec[], double precision, double precision,
+    {vector}.vector
 ) IS
 $$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that
-bound.
+bound. first_scores: of the first segment (rag._block_scores), where they are known.
 
 binary_quantize(bounds - cut) is a bit string with a 1 per slot that passes; splitting its text at
 the 1s gives their places without unnesting 16,000 numbers.$$;

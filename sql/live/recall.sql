@@ -135,13 +135,15 @@ BEGIN
     _measure.target := coalesce(measure_recall.target, nullif(_collection.recall_target, 0), 0.95);
     _measure.chunk_count := coalesce((SELECT t.chunk_count FROM rag.keyword_totals AS t
         WHERE t.collection_id = _key), 0);
-    _measure.ef_search := rag._choose_ef_search(_space.ef_search, NULL, _measure.chunk_count);
+    _measure.ef_search := rag._choose_ef_search(_space.ef_search, NULL, _measure.chunk_count,
+        measure_recall.k);
     FOR _query IN SELECT q.* FROM rag._recall_queries(_space, sample) AS q LOOP
         EXIT WHEN cardinality(_recalls) > 0 AND clock_timestamp() > _ends_at;
         _measure.source := _query.source;
         BEGIN
             SELECT f.* INTO _filter FROM rag.compile_filter(_key, _query.metadata_filter) AS f;
-            _plan := rag._plan_vector(_key, _space, _filter.condition, _filter.indexed, NULL);
+            _plan := rag._plan_vector(_key, _space, _filter.condition, _filter.indexed, NULL,
+                _query.ef_search, measure_recall.k, measure_recall.k);
             IF _plan.method NOT IN ('index', 'iterative') THEN
                 _recalls := _recalls || 1.0::double precision;
                 CONTINUE;
@@ -163,7 +165,8 @@ BEGIN
         _walked := _walked || jsonb_build_object('own', _query.own_chunk,
             'condition', _filter.condition, 'indexed', _filter.indexed, 'ef', _query.ef_search,
             'least', CASE WHEN _plan.share IS NOT NULL
-                THEN rag._choose_ef_search(NULL, _plan.share, _measure.chunk_count) ELSE 1 END,
+                THEN rag._choose_ef_search(NULL, _plan.share, _measure.chunk_count,
+                    measure_recall.k) ELSE 1 END,
             'recall', _recalls[cardinality(_recalls)], 'distances', _distances);
     END LOOP;
     IF cardinality(_recalls) = 0 THEN

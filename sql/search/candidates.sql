@@ -23,7 +23,7 @@ BEGIN
         INTO _vector_ids, _distances
         FROM rag._rank_vector(
             request.collection_key, request.query_embedding, candidate_count, request.filter_sql,
-            request.filter_indexed, request.ef_search
+            request.filter_indexed, request.ef_search, wanted => request.result_limit
         ) WITH ORDINALITY AS r (chunk_id, distance, rank);
     END IF;
     IF request.query_text IS NOT NULL THEN

@@ -32,7 +32,8 @@ BEGIN
         FROM rag._collect_candidates(_request, _request.candidate_limit) AS g;
     SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
     IF _request.query_embedding IS NOT NULL THEN
-        _plan := rag._plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL);
+        _plan := rag._plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL,
+            _request.ef_search, _request.candidate_limit, _request.result_limit);
         _vector := jsonb_build_object(
             'space', _space.space_id, 'model', _space.model,
             'index', _space.index_options ->> 'kind',
@@ -80,7 +81,8 @@ BEGIN
                     'factor', round(s.factor::numeric, 4))
                 FROM rag._similarity_scale(rag._active_space(_key)) AS s),
             'vector_share', CASE WHEN _request.fusion <> 'rrf' AND _candidates IS NOT NULL
-                THEN round(rag._fusion_alpha(_request, _candidates)::numeric, 4) END),
+                THEN round(rag._fusion_alpha(_request, _candidates,
+                    rag._cosine_similarities(_request, _candidates))::numeric, 4) END),
         'hits', coalesce((
             SELECT jsonb_agg(jsonb_build_object(
                 'rank', _request.result_offset + h.rank, 'chunk_id', h.chunk_id, 'uri', d.uri,
@@ -234,7 +236,7 @@ BEGIN
     SELECT r.* INTO _candidate
     FROM (SELECT array_agg(g) AS all_of
         FROM rag._collect_candidates(_request, _request.candidate_limit) AS g) AS a,
-    LATERAL rag._fuse(_request, a.all_of, rag._fusion_alpha(_request, a.all_of)) AS r
+    LATERAL rag._fuse(_request, a.all_of) AS r
     WHERE r.chunk_id = why_not.chunk_id;
     RETURN QUERY SELECT 'result', _hit_rank IS NOT NULL, CASE
         WHEN _hit_rank IS NOT NULL THEN format('it is hit %s', _hit_rank)

@@ -60,7 +60,7 @@ Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._fusion_alpha(request rag.search_arguments,
-    candidates rag.candidate[])
+    candidates rag.candidate[], similarities double precision[])
 RETURNS double precision
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -72,7 +72,7 @@ BEGIN
     SELECT max(v.cosine) - avg(v.cosine)
     INTO _cosine_lead
     FROM (
-        SELECT u.cosine FROM unnest(rag._cosine_similarities(request, candidates)) AS u (cosine)
+        SELECT u.cosine FROM unnest(similarities) AS u (cosine)
         WHERE u.cosine IS NOT NULL
         ORDER BY u.cosine DESC LIMIT 10
     ) AS v;
@@ -90,19 +90,23 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fusion_alpha(rag.search_arguments, rag.candidate[]) IS
+COMMENT ON FUNCTION rag._fusion_alpha(rag.search_arguments, rag.candidate[], double precision[]) IS
 $$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
+
+similarities: of the candidates, in their order (rag._cosine_similarities).
 
 weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs'
 leads.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._fuse(request rag.search_arguments, candidates rag.candidate[],
-    vector_share double precision)
+CREATE OR REPLACE FUNCTION rag._fuse(request rag.search_arguments, candidates rag.candidate[])
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
+DECLARE
+    _similarities double precision[];
+    _share double precision;    -- the vector leg's
 BEGIN
     IF request.fusion = 'rrf' THEN
         RETURN QUERY
@@ -114,15 +118,17 @@ BEGIN
         ORDER BY 2 DESC, 1;
         RETURN;
     END IF;
+    _similarities := rag._cosine_similarities(request, candidates);
+    _share := rag._fusion_alpha(request, candidates, _similarities);
     RETURN QUERY
     SELECT s.chunk_id,
-           vector_share * coalesce(s.similarity, min(s.similarity) OVER (), 0)
-           + (1 - vector_share) *
+           _share * coalesce(s.similarity, min(s.similarity) OVER (), 0)
+           + (1 - _share) *
                coalesce(s.keyword_score / nullif(max(s.keyword_score) OVER (), 0), 0),
            s.vector_rank, s.vector_distance, s.keyword_rank, s.keyword_score
     FROM (
         SELECT c.*
-        FROM unnest(candidates, rag._cosine_similarities(request, candidates))
+        FROM unnest(candidates, _similarities)
             AS c (chunk_id, score, vector_rank, vector_distance, keyword_rank, keyword_score,
                 similarity)
     ) AS s
@@ -130,11 +136,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[], double precision) IS
+COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[]) IS
 $$The candidates with their fused scores, best first.
 
 rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto:
-vector_share * similarity + (1 - vector_share) * keyword_score / (the query's best keyword
+share * similarity + (1 - share) * keyword_score / (the query's best keyword
 score), the similarity by rag._similarity_scale, whatever the collection's distance; a chunk that
 has
 no vector yet counts as the least

@@ -23,19 +23,19 @@ BEGIN
         END IF;
         SELECT array_agg(f), array_agg((f).chunk_id), array_agg((f).score)
         INTO _fused, _ids, _scores
-        FROM rag._fuse(request, _candidates, rag._fusion_alpha(request, _candidates)) AS f;
+        FROM rag._fuse(request, _candidates) AS f;
         IF request.boosts <> '[]' THEN
             SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id),
                 array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
             FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b
                 (chunk_id, score);
+            SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance,
+                f.keyword_rank, f.keyword_score)::rag.candidate)
+            INTO _fused
+            FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score)
+                ON s.chunk_id = f.chunk_id;
         END IF;
-        SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance, f.keyword_rank,
-            f.keyword_score)::rag.candidate)
-        INTO _fused
-        FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score)
-            ON s.chunk_id = f.chunk_id;
         _found := CASE WHEN _enough THEN _found || ARRAY(
             SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o
                 ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
@@ -48,7 +48,8 @@ BEGIN
                 LEFT JOIN unnest(_kept) AS k (chunk_id) USING (chunk_id)
                 WHERE k.chunk_id IS NULL ORDER BY i.rank)
             ELSE _ids END,
-            request.per_document, request.duplicates);
+            request.per_document, request.duplicates,
+            CASE WHEN request.diversity = 0 THEN _last END);
         IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count
             OR _count >= 10000) THEN
             _enough := true;

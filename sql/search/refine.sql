@@ -90,6 +90,9 @@ DECLARE
     _boost jsonb;
     _key text;
 BEGIN
+    IF boosts = '[]' THEN
+        RETURN;
+    END IF;
     IF jsonb_typeof(boosts) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'boosts is a JSON %', coalesce(jsonb_typeof(boosts), 'null')
         USING ERRCODE = 'RG004',
@@ -151,15 +154,19 @@ $$Error RG004 unless boosts are as rag.boost takes them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._distinct_chunks(
-    collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean
+    collection_key integer, chunk_keys bigint[], per_document integer, keep_duplicates boolean,
+    wanted integer
 )
 RETURNS bigint[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 AS $$
+DECLARE
+    _first bigint[] := chunk_keys[:coalesce(wanted + 10, cardinality(chunk_keys))];
+    _kept bigint[];
 BEGIN
-    RETURN ARRAY(
+    _kept := ARRAY(
         SELECT n.chunk_id
         FROM (
             SELECT d.chunk_id, d.position,
@@ -167,20 +174,27 @@ BEGIN
             FROM (
                 SELECT k.chunk_id, k.position, c.document_id,
                        row_number() OVER (PARTITION BY c.content_hash ORDER BY k.position) AS copy
-                FROM unnest(chunk_keys) WITH ORDINALITY AS k (chunk_id, position)
-                JOIN rag._read_hashes(collection_key, chunk_keys) AS c ON c.chunk_id = k.chunk_id
+                FROM unnest(_first) WITH ORDINALITY AS k (chunk_id, position)
+                JOIN rag._read_hashes(collection_key, _first) AS c ON c.chunk_id = k.chunk_id
             ) AS d
             WHERE keep_duplicates OR d.copy = 1
         ) AS n
         WHERE n.nth <= coalesce(per_document, n.nth)
         ORDER BY n.position
     );
+    IF cardinality(_kept) < wanted AND cardinality(_first) < cardinality(chunk_keys) THEN
+        RETURN rag._distinct_chunks(collection_key, chunk_keys, per_document, keep_duplicates,
+            NULL);
+    END IF;
+    RETURN _kept;
 END
 $$;
 
-COMMENT ON FUNCTION rag._distinct_chunks(integer, bigint[], integer, boolean) IS
+COMMENT ON FUNCTION rag._distinct_chunks(integer, bigint[], integer, boolean, integer) IS
 $$The chunks, best first, without those whose text stands above already, and at most per_document of
-each document.$$;
+each document.
+
+wanted: when so many are found, the rest need not be looked at; NULL: all are.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.diversify(

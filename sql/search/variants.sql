@@ -64,7 +64,8 @@ BEGIN
         ARRAY(SELECT f.chunk_id FROM unnest(_found) WITH ORDINALITY
                   AS f (chunk_id, score, vector_rank, vector_distance, keyword_rank,
                       keyword_score, rank) ORDER BY f.rank),
-        _first.per_document, _first.duplicates);
+        _first.per_document, _first.duplicates,
+        CASE WHEN _first.diversity = 0 THEN _last END);
     IF _first.diversity > 0 THEN
         _kept := rag.diversify(
             rag._active_space(_first.collection_key), _kept,

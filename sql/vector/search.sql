@@ -1,11 +1,13 @@
 -- Vector search: how a search is run (rag._plan_vector), and the search (rag._rank_vector).
 
-CREATE OR REPLACE FUNCTION rag._exact_search_limit()
+CREATE OR REPLACE FUNCTION rag._exact_search_limit(ef_search integer)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 2500;
+RETURN CASE WHEN ef_search IS NULL THEN 2500 ELSE greatest(5000, 17 * ef_search) END;
 
-COMMENT ON FUNCTION rag._exact_search_limit() IS
-$$Up to so many vectors are compared one by one: exact, and as fast as an index.$$;
+COMMENT ON FUNCTION rag._exact_search_limit(integer) IS
+$$Up to so many vectors are compared one by one: exact, and about as fast as a walk of the index that
+keeps ef_search (measured: docs/internals/vector-search.md). NULL: under a filter, which reads the
+chunks, too.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._exact_match_limit(share double precision)
@@ -17,26 +19,31 @@ $$Up to so many chunks that pass a filter are compared one by one. The smaller t
 passes, the longer an index has to be walked, and the more comparisons pay.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._default_ef_search(share double precision, chunk_count bigint)
+CREATE OR REPLACE FUNCTION rag._default_ef_search(share double precision, chunk_count bigint,
+    wanted integer)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN least(1000, CASE WHEN share IS NULL THEN 100 WHEN share < 0.05 THEN 1000 ELSE 500 END
-    * greatest(1, chunk_count / 100000.0::double precision) ^ 0.6)::integer;
+RETURN least(1000, CASE
+    WHEN share IS NULL THEN 120 * (greatest(1, wanted / 10.0::double precision)
+        * greatest(1, chunk_count / 20000.0::double precision)) ^ 0.3
+    ELSE CASE WHEN share < 0.05 THEN 1000 ELSE 500 END
+        * greatest(1, chunk_count / 100000.0::double precision) ^ 0.6 END)::integer;
 
-COMMENT ON FUNCTION rag._default_ef_search(double precision, bigint) IS
-$$hnsw.ef_search for a recall@10 of about 0.99; more where a filter (share: what passes, NULL
-without) thins the neighbours, and beyond 100,000 chunks, where the same walk finds fewer of the
-nearest (measured: 400 at a million).$$;
+COMMENT ON FUNCTION rag._default_ef_search(double precision, bigint, integer) IS
+$$hnsw.ef_search for a recall of 0.99 and more among the first `wanted`: it grows with them and with
+the chunks, of which the same walk finds fewer of the nearest (measured: 120 to 20,000 chunks and
+240 for 100 wanted, 390 at a million). More where a filter (share: what passes, NULL without) thins
+the neighbours.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._choose_ef_search(
-    set_ef_search integer, share double precision, chunk_count bigint)
+    set_ef_search integer, share double precision, chunk_count bigint, wanted integer)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE
-    WHEN set_ef_search IS NULL THEN rag._default_ef_search(share, chunk_count)
+    WHEN set_ef_search IS NULL THEN rag._default_ef_search(share, chunk_count, wanted)
     WHEN share IS NULL THEN set_ef_search
-    ELSE greatest(set_ef_search, rag._default_ef_search(share, chunk_count)) END;
+    ELSE greatest(set_ef_search, rag._default_ef_search(share, chunk_count, wanted)) END;
 
-COMMENT ON FUNCTION rag._choose_ef_search(integer, double precision, bigint) IS
+COMMENT ON FUNCTION rag._choose_ef_search(integer, double precision, bigint, integer) IS
 $$hnsw.ef_search of a search that does not say it: what is set for the space, with a filter at least
 rag._default_ef_search, which is also taken where nothing is set (NULL).$$;
 
@@ -68,8 +75,9 @@ index serves.$$;
 
 CREATE OR REPLACE FUNCTION rag._plan_vector(
     collection_key integer, space rag.spaces, filter_sql text, filter_indexed boolean,
-        exact_below integer,
-    OUT method text, OUT chunk_keys bigint[], OUT share double precision, OUT chunk_count bigint
+    exact_below integer, ef_search integer, candidate_limit integer, wanted integer,
+    OUT method text, OUT chunk_keys bigint[], OUT share double precision, OUT chunk_count bigint,
+    OUT ef integer
 )
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -80,7 +88,11 @@ BEGIN
     SELECT t.chunk_count INTO chunk_count FROM rag.keyword_totals AS t
         WHERE t.collection_id = collection_key;
     chunk_count := coalesce(chunk_count, 0);
-    IF chunk_count <= coalesce(_exact, rag._exact_search_limit()) OR NOT rag._has_index(space) THEN
+    ef := least(1000, greatest(candidate_limit,
+        coalesce(ef_search, rag._choose_ef_search(space.ef_search, NULL, chunk_count, wanted))));
+    IF chunk_count <= coalesce(_exact,
+            rag._exact_search_limit(CASE WHEN filter_sql IS NULL THEN ef END))
+        OR NOT rag._has_index(space) THEN
         method := 'exact';
         RETURN;
     ELSIF filter_sql IS NULL THEN
@@ -88,6 +100,8 @@ BEGIN
         RETURN;
     END IF;
     share := rag._filter_share(collection_key, filter_sql);
+    ef := least(1000, greatest(candidate_limit,
+        coalesce(ef_search, rag._choose_ef_search(space.ef_search, share, chunk_count, wanted))));
     _exact := coalesce(_exact, rag._exact_match_limit(share));
     IF filter_indexed AND share * chunk_count < 2 * _exact THEN
         chunk_keys := rag._list_indexed_matches(collection_key, filter_sql, NULL, _exact);
@@ -99,13 +113,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._plan_vector(integer, rag.spaces, text, boolean, integer) IS
+COMMENT ON FUNCTION rag._plan_vector(integer, rag.spaces, text, boolean, integer, integer, integer,
+    integer) IS
 $$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are
 compared), exact (every vector of the space that passes is compared), iterative (the index is walked
 until enough have passed), index.
 
 share: of the chunks, about so much passes the filter (from a sample). exact_below: NULL for
-rag._exact_search_limit() and rag._exact_match_limit(share).$$;
+rag._exact_search_limit(ef) and rag._exact_match_limit(share). ef: of the walk; ef_search where that
+is given. candidate_limit: how many are taken; wanted: how many of them with a recall of 0.99.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._exact_search(
@@ -224,7 +240,7 @@ CREATE OR REPLACE FUNCTION rag._rank_vector(
     collection_key integer, query_embedding {vector}.halfvec, candidate_limit integer,
     filter_sql text DEFAULT NULL, filter_indexed boolean DEFAULT true,
     ef_search integer DEFAULT NULL, exact_below integer DEFAULT NULL,
-        scan_limit integer DEFAULT NULL
+        scan_limit integer DEFAULT NULL, wanted integer DEFAULT NULL
 )
 RETURNS TABLE (chunk_id bigint, distance double precision)
 LANGUAGE plpgsql STABLE
@@ -235,25 +251,23 @@ DECLARE
     _space rag.spaces := rag._require_active_space(collection_key);
     _plan record;
     _taken integer;
-    _ef_search integer;
     _scan_limit integer;
     _ids bigint[];
     _distances double precision[];
 BEGIN
     PERFORM rag._check_dimensions(_space, query_embedding);
     _plan := rag._plan_vector(collection_key, _space, filter_sql, filter_indexed,
-                             _rank_vector.exact_below);
+                             _rank_vector.exact_below, _rank_vector.ef_search, candidate_limit,
+                             coalesce(wanted, candidate_limit));
     IF _plan.method IN ('index', 'iterative') THEN
         -- One more than asked for shows whether the last place is tied.
         _taken := candidate_limit * CASE WHEN _space.index_options ->> 'kind' = 'binary' THEN 10
             ELSE 1 END + 1;
-        _ef_search := coalesce(_rank_vector.ef_search,
-            rag._choose_ef_search(_space.ef_search, _plan.share, _plan.chunk_count));
         _scan_limit := coalesce(scan_limit, rag._vector_scan_limit());
         SELECT array_agg(w.chunk_id), array_agg(w.distance)
         INTO _ids, _distances
         FROM rag._ann_search(collection_key, _space, query_embedding, _taken, filter_sql,
-            _ef_search,
+            _plan.ef,
                             CASE _plan.method WHEN 'iterative' THEN _scan_limit END) AS w;
         -- Too few: rows that are dead or invisible took the places of others.
         IF _plan.method = 'index' AND coalesce(cardinality(_ids), 0) < _taken
@@ -262,8 +276,7 @@ BEGIN
             SELECT array_agg(w.chunk_id), array_agg(w.distance)
             INTO _ids, _distances
             FROM rag._ann_search(collection_key, _space, query_embedding,
-                greatest(_taken, 4 * _ef_search),
-                                filter_sql, _ef_search, _scan_limit) AS w;
+                greatest(_taken, 4 * _plan.ef), filter_sql, _plan.ef, _scan_limit) AS w;
         END IF;
         IF cardinality(_ids) >= candidate_limit AND (
             cardinality(_ids) = candidate_limit
@@ -287,7 +300,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._rank_vector(
-    integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer
+    integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer, integer
 ) IS
 $$The nearest chunks, nearest first; rag._plan_vector chooses how. A walk of the index that meets
 too few chunks (the others do not pass the filter, or are deleted, or not visible to the snapshot)
@@ -298,4 +311,5 @@ and it comes last.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index
 serves it. ef_search: 1 to 1000 (default rag._choose_ef_search; at least candidate_limit).
-exact_below: see rag._plan_vector. scan_limit: default rag._vector_scan_limit().$$;
+exact_below: see rag._plan_vector. scan_limit: default rag._vector_scan_limit(). wanted: how many of
+them are to be found with a recall of 0.99, default all; the others are found along the way.$$;

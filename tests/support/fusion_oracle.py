@@ -51,7 +51,7 @@ def auto_weight(
     if not best or not cosines:
         return 0.0 if best else 1.0
     candidates = cosines.keys() | keyword_scores.keys()
-    vector = weights[0] * (8 * lead(list(cosines.values()))) ** (2 / 3)
+    vector = weights[0] * (8 * max(lead(list(cosines.values())), 0.0)) ** (2 / 3)
     keyword = weights[1] * max(
         lead([keyword_scores.get(i, 0.0) / best for i in candidates]), 0.05
     ) ** (2 / 3)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from walk import walk_above
 
 from rag_pg.db import Database
 
@@ -32,10 +33,7 @@ def bad(new_database: Any, template: str) -> Iterator[str]:
     vectors = np.round(clustered(COUNT, 2), 4)
     with psycopg.connect(dsn, autocommit=True) as connection:
         # An index is walked from here on, so that few chunks show how it is.
-        connection.execute(
-            """CREATE OR REPLACE FUNCTION rag._exact_search_limit() RETURNS integer
-               LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN 100"""
-        )
+        walk_above(connection, 100)
         for name, options in (
             ("docs", {"m": 4, "ef_construction": 8}),
             ("worst", {"m": 2, "ef_construction": 4}),
@@ -185,12 +183,14 @@ def test_a_set_ef_search_is_used_and_0_returns_to_the_choice_by_size(
     )
     assert measured(connection, ", 2")["ef_search"] == 77
     connection.execute("SELECT rag.alter_collection('docs', ef_search => 0)")
-    assert measured(connection, ", 2")["ef_search"] == 100
+    assert measured(connection, ", 2")["ef_search"] == 120
     chosen = connection.execute(
-        """SELECT rag._choose_ef_search(NULL, NULL, 1000), rag._choose_ef_search(77, NULL, 1000),
-               rag._choose_ef_search(77, 0.2, 1000), rag._choose_ef_search(777, 0.2, 1000)"""
+        """SELECT rag._choose_ef_search(NULL, NULL, 1000, 10),
+               rag._choose_ef_search(77, NULL, 1000, 10),
+               rag._choose_ef_search(77, 0.2, 1000, 10),
+               rag._choose_ef_search(777, 0.2, 1000, 10)"""
     ).fetchone()
-    assert chosen == (100, 77, 500, 777)
+    assert chosen == (120, 77, 500, 777)
 
 
 def test_an_interval_counts_neighbours_of_a_query_as_far_as_they_vary(

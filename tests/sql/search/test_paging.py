@@ -10,12 +10,13 @@ import psycopg
 import pytest
 from fakes import WordReranker
 from sqlalchemy import create_engine, select
+from walk import walk_above
 
 from rag_pg import InvalidQuery, Rag
 from rag_pg.sqlalchemy import search, search_keyword, search_vector
 
 Connection = psycopg.Connection[Any]
-CHUNKS = 3000  # more than are compared one by one, so the vector index is walked
+CHUNKS = 3000  # whose vector index is walked
 VECTOR = "[1, 0.5, 0.2, 0.1]"
 
 
@@ -24,6 +25,7 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
     """Many chunks of few words: many equal scores, some chunks of the same text."""
     chance, points = random.Random(5), np.random.default_rng(5)
     with psycopg.connect(new_database(template), autocommit=True) as connection:
+        walk_above(connection)
         connection.execute("SELECT rag.create_collection('c', 'none', 4, language => 'simple')")
         words = [f"w{n}" for n in range(12)]
         for document in range(CHUNKS // 100):

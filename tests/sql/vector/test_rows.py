@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
+from walk import walk_above
 
 from rag_pg.db.database import Database
 
@@ -51,6 +52,8 @@ class Collection:
             language="simple", chunking={}, index_options=options,
         )  # fmt: skip
         add(database, name, "far", cloud(self.rng, FAR, 3000))
+        with psycopg.connect(database.dsn) as connection:
+            walk_above(connection)
 
     def visible(self, connection: Connection) -> dict[int, np.ndarray]:
         return dict(

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 from pgvector import HalfVector
 from pgvector.psycopg import register_vector
+from walk import walk_above
 
 from rag_pg.db.database import Database
 
@@ -50,6 +51,7 @@ def large(new_database: Any, template: str) -> Iterator[tuple[Connection, np.nda
     load(database, "exact", vectors[:FEWER].astype(np.float32), kind="exact")
     with psycopg.connect(database.dsn, autocommit=True) as connection:
         register_vector(connection)
+        walk_above(connection)
         yield connection, vectors.astype(np.float32)
     database.close()
 
@@ -58,7 +60,7 @@ def method(connection: Connection, name: str, condition: str | None, indexed: bo
     row = connection.execute(
         """SELECT p.method FROM rag.collections AS c,
            LATERAL rag._plan_vector(c.collection_id, rag._active_space(c.collection_id), %s, %s,
-               NULL) AS p
+               NULL, NULL, 10, 10) AS p
            WHERE c.name = %s""",
         [condition, indexed, name],
     ).fetchone()
@@ -165,6 +167,7 @@ def test_an_index_that_was_taken_away_can_be_built_again(
     database: Database, connection: Connection
 ) -> None:
     rng = np.random.default_rng(1)
+    walk_above(connection)
     load(database, "c", rng.normal(size=(3000, 8)).astype(np.float32))
     ask = "SELECT uri FROM rag.search_vector('c', %s, 5, exact_below => 0)"
     register_vector(connection)
