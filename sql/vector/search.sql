@@ -5,9 +5,9 @@ RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ef_search IS NULL THEN 2500 ELSE greatest(5000, 17 * ef_search) END;
 
 COMMENT ON FUNCTION rag._exact_search_limit(integer) IS
-$$Up to so many vectors are compared one by one: exact, and about as fast as a walk of the index that
-keeps ef_search (measured: docs/internals/vector-search.md). NULL: under a filter, which reads the
-chunks, too.$$;
+$$Up to so many vectors are compared one by one: exact, and about as fast as a walk of the index
+that keeps ef_search (measured: docs/internals/vector-search.md). NULL: under a filter, which reads
+the chunks, too.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._exact_match_limit(share double precision)
