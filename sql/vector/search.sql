@@ -2,7 +2,7 @@
 
 CREATE OR REPLACE FUNCTION rag._exact_search_limit(ef_search integer)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN ef_search IS NULL THEN 2500 ELSE greatest(5000, 17 * ef_search) END;
+RETURN CASE WHEN ef_search IS NULL THEN 2500 ELSE greatest(4500, 17 * ef_search) END;
 
 COMMENT ON FUNCTION rag._exact_search_limit(integer) IS
 $$Up to so many vectors are compared one by one: exact, and about as fast as a walk of the index
