@@ -6,6 +6,7 @@ revision = "0017"
 down_revision = "0016"
 
 STATEMENTS: tuple[str, ...] = (
+    "DROP FUNCTION IF EXISTS rag._query_terms(integer, text)",
     "CREATE TEXT SEARCH CONFIGURATION rag.auto (COPY = pg_catalog.simple)",
     """
     COMMENT ON TEXT SEARCH CONFIGURATION rag.auto IS

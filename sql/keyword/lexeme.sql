@@ -305,7 +305,7 @@ documents', without those that no longer exist.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._query_terms(collection_key integer, query_text text)
-RETURNS TABLE (word text, qtf integer)
+RETURNS TABLE (word text, qtf integer, form_of integer)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -317,7 +317,7 @@ DECLARE
 BEGIN
     IF cardinality(_languages) <= 1 THEN
         RETURN QUERY
-        SELECT u.lexeme, cardinality(u.positions)
+        SELECT u.lexeme, cardinality(u.positions), (row_number() OVER ())::integer
         FROM unnest(rag._lexemes(_languages[1], _text)) AS u
         ORDER BY u.positions[1], u.lexeme
         LIMIT most;
@@ -333,13 +333,18 @@ BEGIN
     ), kept AS (
         SELECT l.lexeme, l.position::integer AS position
         FROM lexed AS l
-        WHERE _own IS NULL
-            OR l.position IN (SELECT o.position FROM lexed AS o WHERE o.language = _own)
+        WHERE CASE
+            WHEN _own IS NOT NULL
+            THEN l.position IN (SELECT o.position FROM lexed AS o WHERE o.language = _own)
+            WHEN l.language = 'rag.auto' THEN l.position IN (
+                SELECT o.position FROM lexed AS o
+                GROUP BY o.position HAVING count(DISTINCT o.language) = cardinality(_languages))
+            ELSE true END
         UNION ALL
         SELECT m.lexeme, 20000 + m.position::integer
         FROM unnest(rag._special_words(_text)) WITH ORDINALITY AS m (lexeme, position)
     )
-    SELECT k.lexeme, count(DISTINCT k.position)::integer
+    SELECT k.lexeme, count(DISTINCT k.position)::integer, min(k.position)
     FROM kept AS k
     GROUP BY k.lexeme
     ORDER BY min(k.position), k.lexeme
@@ -352,7 +357,9 @@ $$The lexemes of a query and how often it says each, in every language that the 
 use.
 
 A word that several languages turn into the same lexeme counts once: they give it the same position.
+form_of: a number of the word, which the lexemes that several languages make of it share.
 Where the query's own language is told by its function words, these are left out in every language:
-in chunks of another one, which does not know them as such, they would be rare and weigh most. Of
-more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
+in chunks of another one, which does not know them as such, they would be rare and weigh most. Where
+it is not told, chunks of rag.auto, which has no stop words, are not asked for those of the others.
+Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
 has none and finds nothing.$$;

@@ -27,6 +27,7 @@ DECLARE
     _q rag.keyword_query;
     _words text[];
     _qtf integer[];
+    _form_of integer[];
     _term_queries tsquery[];
     _fresh_counts bigint[];
     _chunks bigint;
@@ -34,8 +35,9 @@ DECLARE
     _fresh integer;
     _fresh_lengths bigint;
 BEGIN
-    SELECT array_agg(t.word), array_agg(t.qtf), array_agg(rag._term_query(t.word))
-    INTO _words, _qtf, _term_queries
+    SELECT array_agg(t.word), array_agg(t.qtf), array_agg(t.form_of),
+           array_agg(rag._term_query(t.word))
+    INTO _words, _qtf, _form_of, _term_queries
     FROM rag._query_terms(collection_key, query_text) AS t;
 
     SELECT c.k1, c.b, coalesce(t.chunk_count, 0), coalesce(t.length_sum, 0)
@@ -70,12 +72,15 @@ BEGIN
     FROM (
         SELECT d.*, d.qtf * i.idf AS factor
         FROM (
-            SELECT w.word, w.term_query, w.qtf, n.chunks + coalesce(w.fresh, 0) AS chunks
-            FROM unnest(_words, _term_queries, _qtf, _fresh_counts)
-                AS w (word, term_query, qtf, fresh)
+            SELECT w.word, w.term_query, w.qtf, n.chunks + coalesce(w.fresh, 0) AS chunks,
+                   sum(n.chunks + coalesce(w.fresh, 0)) OVER (PARTITION BY w.form_of)::bigint
+                       AS chunks_of_word
+            FROM unnest(_words, _term_queries, _qtf, _form_of, _fresh_counts)
+                AS w (word, term_query, qtf, form_of, fresh)
             JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word
         ) AS d
-        CROSS JOIN LATERAL rag._bm25_idf(_q.chunk_count, d.chunks) AS i (idf)
+        CROSS JOIN LATERAL rag._bm25_idf(
+            _q.chunk_count, least(d.chunks_of_word, _q.chunk_count)) AS i (idf)
         WHERE d.chunks > 0
         ORDER BY factor DESC, d.word
         LIMIT rag._keyword_term_limit()
@@ -89,7 +94,8 @@ $$Lexes a query and looks up the live statistics of its lexemes; those that no c
 left out.
 
 Document frequencies are those of the merged chunks (rag._chunk_counts) corrected by the fresh
-changes.$$;
+changes. What several languages make of a word has one idf, by the sum of its document frequencies:
+a form that only one odd chunk has is not rarer than the word.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._frequency_thresholds()

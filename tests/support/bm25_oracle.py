@@ -32,11 +32,23 @@ class Oracle:
     def remove(self, chunk_id: int) -> None:
         del self.chunks[chunk_id]
 
-    def scores(self, query: Mapping[str, int]) -> dict[int, float]:
-        """The score of every chunk that has a lexeme of the query (lexeme -> its count there)."""
+    def scores(
+        self, query: Mapping[str, int], words: Mapping[str, str] | None = None
+    ) -> dict[int, float]:
+        """The score of every chunk that has a lexeme of the query (lexeme -> its count there).
+
+        words: the word that a lexeme is a form of; forms of a word have one idf, by the sum of
+        their document frequencies.
+        """
         total = len(self.chunks)
         mean = sum(c.total() for c in self.chunks.values()) / total if total else 0.0
         containing = {t: sum(t in c for c in self.chunks.values()) for t in query}
+        if words:
+            counted = containing
+            containing = {
+                t: min(total, sum(n for u, n in counted.items() if words[u] == words[t]))
+                for t in query
+            }
         idf = {t: log(1 + (total - n + 0.5) / (n + 0.5)) for t, n in containing.items()}
         return {
             chunk_id: fsum(

@@ -124,7 +124,7 @@ def test_scores_are_exact_in_several_languages_without_the_questions_function_wo
     lexemes: dict[int, list[str]] = {}
     for chunk, lexeme, times in chunks:
         lexemes.setdefault(chunk, []).extend([lexeme] * times)
-    asked: dict[str, int] = {}
+    words: dict[str, str] = {}
     for word in query.replace("the_flat", "the_flat flat").split():
         if word.strip("?").lower() in dropped:
             continue
@@ -134,9 +134,11 @@ def test_scores_are_exact_in_several_languages_without_the_questions_function_wo
                LATERAL unnest(rag._lexemes(k.language, %s)) WHERE lexeme <> ALL (%s)""",
             [word, sorted(dropped)],
         ).fetchall()
-        for (stem,) in stems:
-            asked[stem] = 1
-    expected = Oracle.of(lexemes).search(asked, 10)
+        one = word.strip("?").isalpha()
+        words |= {stem: word if one else stem for (stem,) in stems if stem not in words}
+    asked = dict.fromkeys(words, 1)
+    scores = Oracle.of(lexemes).scores(asked, words)
+    expected = sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:10]
     scored = mixed.execute(
         """SELECT d.chunk_id, s.keyword_score FROM rag.search_keyword('mixed', %s, 10) AS s
            JOIN rag.chunks AS d USING (chunk_id)""",
@@ -144,6 +146,16 @@ def test_scores_are_exact_in_several_languages_without_the_questions_function_wo
     ).fetchall()
     assert [chunk for chunk, _ in scored] == [chunk for chunk, _ in expected]
     assert [score for _, score in scored] == pytest.approx([score for _, score in expected])
+
+
+def test_a_form_that_one_odd_chunk_has_is_not_rarer_than_the_word(mixed: Connection) -> None:
+    for number in range(6):
+        put(mixed, f"en{number}", f"The keys of the room number{number} are with the porter.")
+    put(mixed, "odd", "Porters, keys, rooms")
+    rows = mixed.execute("SELECT term, df, idf FROM rag.explain_keyword('mixed', 'porters', 20)")
+    found = {term: (df, idf) for term, df, idf in rows}
+    assert (found["porter"][0], found["porters"][0]) == (6, 1)
+    assert len({idf for _, idf in found.values()}) == 1
 
 
 def test_an_identifier_counts_once_in_every_language(mixed: Connection) -> None:
