@@ -110,7 +110,7 @@ class AnswerContext:
     steps: list[Step] = field(default_factory=list)
     stopped: str = ""
     failed: set[str] = field(default_factory=set)  # names of models that did not answer
-    retrieved: dict[int, None] = field(default_factory=dict)  # ids of the chunks found, in order
+    retrieved: dict[int, Hit] = field(default_factory=dict)  # by the ids of their chunks
     assessments: dict[str, Assessment] = field(default_factory=dict)  # by the question
     weak: set[int] = field(default_factory=set)  # ids of chunks that the calibration leaves out
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -140,7 +140,7 @@ class AnswerContext:
         hits = self.find(query, **options)
         for text in hits.notes:
             self.note(text)
-        self.retrieved |= dict.fromkeys(hit.chunk_id for hit in hits)
+        self.retrieved |= {hit.chunk_id: hit for hit in hits}
         self._mark_weak(hits)
         found = [
             {"chunk_id": hit.chunk_id, "uri": hit.uri, "score": round(hit.score, 4)} for hit in hits

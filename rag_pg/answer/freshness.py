@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
 from rag_pg.text import content_words, split_sentences
-from rag_pg.types import CheckedQuote, Citation, Freshness
+from rag_pg.types import CheckedQuote, Citation, Freshness, Hit
 
 # Metadata that says from when a document holds, the surest first; until when; and that it does not.
 DATES = (
@@ -23,16 +23,25 @@ ALIKE = (
     0.8  # share of two sentences' words, without their figures, to say the same of other figures
 )
 LEAST_WORDS = 4
+SHARED = 0.5  # share of a passage's words that the later edition of its document has as well
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
+_EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
+    r"\b(?:v|ver|version|rev|revision|ed|edition|auflage)\.?\s*(\d+(?:\.\d+)*)\b"
+    r"|\b(\d+)(?:st|nd|rd|th|\.)\s+(?:ed|edition|auflage)\b",
+    re.IGNORECASE,
+)
 
 
 def find_freshness(
-    checked: Sequence[tuple[Citation, CheckedQuote | None]], today: date
+    checked: Sequence[tuple[Citation, CheckedQuote | None]],
+    today: date,
+    retrieved: Sequence[Hit] = (),
 ) -> Freshness | None:
     """Return how current the cited sources are; None where none was checked.
 
-    Deterministic: by the status of the citations, by metadata (DATES, UNTIL, REPLACED, status), and
+    Deterministic: by the status of the citations, by metadata (DATES, UNTIL, REPLACED, status), by
+    a later edition (see `_later_edition`) among the hits that were retrieved for the answer, and
     for a conflict by two sources of different dates whose sentences have the same words and other
     figures.
     """
@@ -42,7 +51,8 @@ def find_freshness(
     dates = {c.number: found for c, row in known if (found := document_date(row.metadata or {}))}
     outdated: list[str] = []
     for citation, row in known:
-        if reason := _superseded(citation, row, today):
+        reason = _superseded(citation, row, today)
+        if reason := reason or _later_edition(citation, row, retrieved, today):
             outdated.append(f"source [{citation.number}] {reason}")
     conflicts = [*dict.fromkeys(_conflicts([c for c, _ in known], dates))]
     status = "conflicting" if conflicts else "superseded" if outdated else "current"
@@ -59,9 +69,13 @@ def document_date(metadata: Mapping[str, Any]) -> date | None:
 
 
 def _superseded(citation: Citation, row: CheckedQuote, today: date) -> str:
-    metadata = row.metadata or {}
     if citation.status == "superseded":
         return "was replaced by another text after it was found"
+    return _outdated(row.metadata or {}, today)
+
+
+def _outdated(metadata: Mapping[str, Any], today: date) -> str:
+    """Return why a document does not hold, by its metadata; "" where they do not say so."""
     for key in REPLACED:
         if metadata.get(key):
             return f"is superseded by {str(metadata[key])[:200]}"
@@ -71,6 +85,57 @@ def _superseded(citation: Citation, row: CheckedQuote, today: date) -> str:
             return f"held until {until.isoformat()}"
     state = str(metadata.get("status", "")).lower()
     return f"has the status {state}" if state in STATES else ""
+
+
+def _later_edition(
+    citation: Citation, row: CheckedQuote, retrieved: Sequence[Hit], today: date
+) -> str:
+    """Return that a later edition of the citation's document was retrieved; "" where none was.
+
+    A later edition is another document of the same title, but for the numbers of versions and
+    editions, which may not fall; of a later date, not after today; that its metadata do not call
+    outdated; and whose hits have at least SHARED of the words of the passage that is cited. A year
+    in a title is kept: the reports of two years are two documents.
+    """
+    dated = document_date(row.metadata or {})
+    title, version = _read_title(citation.title)
+    if dated is None or not title:
+        return ""
+    later: dict[str, tuple[date, list[str]]] = {}
+    for hit in retrieved:
+        found = document_date(hit.metadata)
+        if hit.uri == citation.uri or found is None or not dated < found <= today:
+            continue
+        other_title, other_version = _read_title(hit.title)
+        falls = version and other_version and other_version < version
+        if other_title == title and not falls and not _outdated(hit.metadata, today):
+            later.setdefault(hit.uri, (found, []))[1].append(hit.content)
+    passage = _words_of(hit.content for hit in retrieved if hit.chunk_id in _chunks(citation))
+    editions = [
+        (found, uri)
+        for uri, (found, texts) in later.items()
+        if len(passage) >= LEAST_WORDS and len(passage & _words_of(texts)) >= SHARED * len(passage)
+    ]
+    if not editions:
+        return ""
+    found, uri = max(editions)
+    return f"of {dated.isoformat()} has a later edition of {found.isoformat()}: {uri}"
+
+
+def _read_title(title: str) -> tuple[str, Sequence[int]]:
+    """Return a title in plain words without the number of its edition, and that number."""
+    match = _EDITION.search(title)
+    number = (match[1] or match[2]) if match else ""
+    plain = re.sub(r"\W+", " ", _EDITION.sub(" ", title)).strip().casefold()
+    return plain, [int(part) for part in number.split(".") if part]
+
+
+def _chunks(citation: Citation) -> Sequence[int]:
+    return [citation.chunk_id, *citation.chunk_ids]
+
+
+def _words_of(texts: Iterable[str]) -> set[str]:
+    return {word for text in texts for word in content_words(text)}
 
 
 def _conflicts(citations: Sequence[Citation], dates: Mapping[int, date]) -> list[str]:

@@ -64,7 +64,8 @@ def ground_answer(
     checked = _located([c for one in grounded for c in one.citations], context)
     told = iter(checked)
     grounded = [replace(one, citations=[next(told)[0] for _ in one.citations]) for one in grounded]
-    answer = replace(answer, freshness=find_freshness([*checked], context.now()))
+    freshness = find_freshness(checked, context.now(), [*context.retrieved.values()])
+    answer = replace(answer, freshness=freshness)
     for reason in answer.freshness.reasons if answer.freshness else ():
         context.note(reason)
     wrong: set[int] = set()

@@ -119,6 +119,24 @@ def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
     assert "held until 2024-04-30" in answer.freshness.reasons[0]
 
 
+def test_a_later_edition_under_another_uri_is_told(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    rules = "{} The rent is due on the first working day of a month. The bin is emptied on Fridays."
+    docs.add(
+        {"uri": "old.txt", "title": "House rules, version 2", "metadata": {"date": "2021-03-01"},
+         "content": rules.format("Pets are forbidden in every flat.")},
+        {"uri": "new.txt", "title": "House Rules (v3)", "metadata": {"date": "2024-05-01"},
+         "content": rules.format("Cats and other small animals may be kept. Smoke outside only.")},
+    )  # fmt: skip
+    numbers = {hit.uri: n for n, hit in enumerate(docs.search("pets", limit=8), 1)}
+    reply = f"Pets are forbidden in every flat [{numbers['old.txt']}]."
+    answer = docs.ask("pets", llm=ScriptedLLM(reply), strategy="single")
+    assert answer.freshness is not None and answer.freshness.status == "superseded"
+    (reason,) = answer.freshness.reasons
+    assert "of 2021-03-01 has a later edition of 2024-05-01: new.txt" in reason
+    assert reason in answer.notes
+
+
 def test_a_text_that_is_replaced_while_the_model_writes_is_superseded(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.alter(keep_versions=timedelta(days=30))
