@@ -106,7 +106,7 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple[Any, .
     differ = []
     for text in queries:
         words: dict[str, int] = dict(
-            db.execute("SELECT * FROM rag._query_terms(2, %s)", (text,)).fetchall()
+            db.execute("SELECT word, qtf FROM rag._query_terms(2, %s)", (text,)).fetchall()
         )
         found = db.execute("SELECT * FROM rag._rank_keyword(2, %s, 100)", (text,)).fetchall()
         wanted = oracle.search(words, 100)

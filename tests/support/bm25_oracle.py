@@ -7,7 +7,7 @@ Lucene's. Nothing is shared with the implementation but the lexemes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import fsum, log
 
@@ -33,7 +33,7 @@ class Oracle:
         del self.chunks[chunk_id]
 
     def scores(
-        self, query: Mapping[str, int], words: Mapping[str, str] | None = None
+        self, query: Mapping[str, int], words: Mapping[str, Hashable] | None = None
     ) -> dict[int, float]:
         """The score of every chunk that has a lexeme of the query (lexeme -> its count there).
 
@@ -71,8 +71,12 @@ class Oracle:
         return oracle
 
     def search(
-        self, query: Mapping[str, int], limit: int, keep: Callable[[int], bool] = lambda _: True
+        self,
+        query: Mapping[str, int],
+        limit: int,
+        keep: Callable[[int], bool] = lambda _: True,
+        words: Mapping[str, Hashable] | None = None,
     ) -> list[tuple[int, float]]:
         """The best chunks as (chunk_id, score): highest score first, ties by chunk_id."""
-        kept = [(i, s) for i, s in self.scores(query).items() if keep(i)]
+        kept = [(i, s) for i, s in self.scores(query, words).items() if keep(i)]
         return sorted(kept, key=lambda hit: (-hit[1], hit[0]))[:limit]

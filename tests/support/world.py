@@ -64,11 +64,15 @@ class World:
 
     def keyword(self, query: str, limit: int, wanted: Mapping[str, Any]) -> Ranking:
         passing = self.passing(wanted)
-        return self.bm25.search(self.terms(query), limit, lambda i: i in passing)
+        terms, words = self.terms(query)
+        return self.bm25.search(terms, limit, lambda i: i in passing, words)
 
-    def terms(self, query: str) -> dict[str, int]:
-        rows = self.connection.execute("SELECT * FROM rag._query_terms(%s, %s)", [self.key, query])
-        return dict(rows.fetchall())
+    def terms(self, query: str) -> tuple[dict[str, int], dict[str, int]]:
+        """Lexemes of a query: how often it says each, and the number of the word behind it."""
+        rows = self.connection.execute(
+            "SELECT word, qtf, form_of FROM rag._query_terms(%s, %s)", [self.key, query]
+        ).fetchall()
+        return {word: qtf for word, qtf, _ in rows}, {word: form_of for word, _, form_of in rows}
 
     def distances(self, query: list[float]) -> dict[int, float]:
         """By the collection's distance; NaN where a vector has no direction, and so no cosine."""
@@ -119,7 +123,7 @@ class World:
             if fusion == "rrf":
                 ranking = fusion_oracle.rrf(zip(weights, (near, said), strict=True))
             else:
-                scores = self.bm25.scores(self.terms(query)) if said else {}
+                scores = self.bm25.scores(*self.terms(query)) if said else {}
                 keyword = {i: scores[i] for i in both & scores.keys()}
                 cosines = self.cosines(vector, both) if near else {}
                 if fusion == "weighted" and cosines and keyword:

@@ -94,11 +94,14 @@ class Life:
     def differences(self, query: str, limit: int, third: int | None = None) -> list[Any]:
         """Where a search, in each way that it can go,
         does not find what the oracle says it should."""
-        weights: dict[str, int] = dict(
-            self.db.execute("SELECT * FROM rag._query_terms(%s, %s)", (self.key, query)).fetchall()
-        )
+        terms = self.db.execute(
+            "SELECT word, qtf, form_of FROM rag._query_terms(%s, %s)", (self.key, query)
+        ).fetchall()
         wanted = self.oracle.search(
-            weights, limit, lambda i: third is None or self.metadata[i] == third
+            {word: qtf for word, qtf, _ in terms},
+            limit,
+            lambda i: third is None or self.metadata[i] == third,
+            {word: form_of for word, _, form_of in terms},
         )
         condition = None if third is None else f"""c.metadata @> '{{"third": {third}}}'"""
         ways = [("scanned", True)] if third is None else FILTERED_WAYS
