@@ -122,7 +122,7 @@ def _later_edition(
     return f"of {dated.isoformat()} has a later edition of {found.isoformat()}: {uri}"
 
 
-def _read_title(title: str) -> tuple[str, Sequence[int]]:
+def _read_title(title: str) -> tuple[str, list[int]]:
     """Return a title in plain words without the number of its edition, and that number."""
     match = _EDITION.search(title)
     number = (match[1] or match[2]) if match else ""
