@@ -221,6 +221,7 @@ DECLARE
     _slice text;
     _form text;
     _other text;
+    _long_enough boolean;
     _from integer;
     _at integer;
     _run record;
@@ -237,10 +238,12 @@ BEGIN
         _quote := regexp_replace(_quote,
             E'["''\\x01-\\x20\\u00A0\\u00AB\\u00BB\\u2018-\\u201F\\u2026]+$', '');
     END IF;
+    -- White space and invisible characters prove nothing.
+    _long_enough := length(_quote) >= 12 AND length(rag._quote_form(left(_quote, 200))) >= 12;
     -- As it stands: the untouched quotation, or what is between its quotation marks.
     _from := 0;
     FOR _try IN 1..4 LOOP
-        EXIT WHEN length(_quote) < 12;
+        EXIT WHEN NOT _long_enough;
         _at := strpos(substr(_original, _from + 1), _quote);
         EXIT WHEN _at = 0;
         _at := _from + _at - 1;
@@ -272,7 +275,7 @@ BEGIN
         _slice := substr(_original, start + 1, stop - start);
         _form := coalesce(_form, rag._quote_form(_quote));
         _other := rag._quote_form(_slice);
-        IF length(_quote) >= 12
+        IF _long_enough AND length(_quote) >= 12
             AND (_other = _form OR rag._is_divided(_other, _form) OR rag._is_divided(_form, _other))
             AND NOT rag._cuts_word(substr(_original, greatest(0, start - 12) + 1, least(start, 12)),
                 _slice, substr(_original, stop + 1, 12)) THEN

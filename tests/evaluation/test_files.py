@@ -164,11 +164,13 @@ def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> None:
     binary = tmp_path / "x.jsonl"
     binary.write_bytes(b"\xff\xfe{}")
+    named = tmp_path / "x.txt"
+    named.write_text("", encoding="utf-8")
     (tmp_path / "x.csv").write_text("colour,question\nred,x\n", encoding="utf-8")
     for path, form, message in (
-        (tmp_path / "none.jsonl", None, "cannot read"),
+        (tmp_path / "none.json", None, "there is no file .*none.json"),
         (binary, None, "cannot read"),
-        (tmp_path / "x.txt", None, "name its form"),
+        (named, None, "name its form"),
         (tmp_path / "x.csv", None, "has the columns colour, question; it needs question"),
         (tmp_path, None, "no queries.jsonl"),
         (binary, "xml", "there is no form 'xml'"),

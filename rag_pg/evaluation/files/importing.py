@@ -113,6 +113,8 @@ def _store(database: Database, set_name: str, read: _Read, source: str) -> EvalI
 def _form_of(path: Path) -> str:
     if path.is_dir():
         return "beir"
+    if not path.exists():
+        raise InvalidInput(f"there is no file {path}")
     forms = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
     if path.suffix.lower() not in forms:
         raise InvalidInput(f"what {path.name} is cannot be told by its name: name its form")

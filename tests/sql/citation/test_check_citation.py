@@ -129,6 +129,8 @@ def test_a_place_far_into_a_long_text_of_any_script_is_led_back(connection: Conn
         "It carries 15 % more … are kept in demonstration",
         "It carries 15 % more [...] that is 1,250 files",
         "carries 15",
+        "The lift\u200b\u200b\u200b\u200b",  # 12 characters, of which 8 are seen
+        "The    **lift**",
     ],
 )
 def test_a_part_of_a_number_or_compound_is_no_proof(connection: Connection, quote: str) -> None:
@@ -149,6 +151,12 @@ def test_the_same_in_other_print_is_normalised(connection: Connection, quote: st
     status, start, stop, similarity = locate(connection, SOURCE, quote)
     assert (status, similarity) == ("normalised", 1)
     assert start is not None and stop > start
+
+
+def test_what_is_not_seen_makes_no_short_quote_a_proof(connection: Connection) -> None:
+    source = "It has\u00ad\u200b\u200b a        lift."
+    assert locate(connection, source, source[:-6])[0] == "partial"
+    assert locate(connection, source + " It stops.", source + " It stops.")[0] == "exact"
 
 
 def test_the_run_of_a_partial_quote_is_led_back(connection: Connection) -> None:
