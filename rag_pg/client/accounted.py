@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rag_pg.db import Database
-from rag_pg.errors import RagError
+from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
 from rag_pg.providers import Account, Bounds, LLMReranker, Models
 from rag_pg.search import SearchOptions
 
@@ -57,6 +57,7 @@ def meter_search(options: SearchOptions, models: Models, account: Account) -> No
             options["helper_llm"] = account.meter(helper, "rewrite")
     rerank = options.get("rerank")
     if isinstance(rerank, str) and rerank.partition(":")[0] == "llm":
-        rerank = models.reranker(rerank)
+        with suppress(InvalidInput, ModelUnavailable):  # the search itself tells, in its order
+            rerank = models.reranker(rerank)
     if isinstance(rerank, LLMReranker):
         options["rerank"] = LLMReranker(account.meter(rerank.llm, "rerank"))

@@ -311,6 +311,7 @@ class Evaluations:
             return database.score_answers(run_id, judge.removeprefix("sql:"))
         models = self.models
         model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+        find_judge(judge, database, model)  # its name is checked before the run is looked for
         (run,) = database.list_eval_runs(run_id=run_id) or (None,)
         if run is None:
             raise NotFound(f"there is no evaluation run {run_id}; Rag.eval_runs lists them")

@@ -242,7 +242,9 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
         for (name,) in connection.execute(
             """SELECT p.proname FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace
                UNION SELECT c.relname FROM pg_class AS c
-               WHERE c.relnamespace = 'rag'::regnamespace"""
+               WHERE c.relnamespace = 'rag'::regnamespace
+               UNION SELECT t.cfgname FROM pg_ts_config AS t
+               WHERE t.cfgnamespace = 'rag'::regnamespace"""
         )
     }
     client = {name for name in vars(Rag) if not name.startswith("_")}

@@ -185,6 +185,15 @@ INTEGERS = {
     "originals.size": "bytes of one file, at most 1 GB",
     "spaces.recall_searches": "given by the caller, only compared",
     "usage.slot": "one of a constant number",
+    "collections.max_queries": "given by the caller, only compared",
+    "spaces.ef_search": "given by the caller, to 1,000",
+    "live_queries.result_limit": "given by the caller, only compared",
+    "recall_measures.query_count": "at most max_queries",
+    "recall_measures.walked_count": "at most max_queries",
+    "recall_measures.k": "given by the caller, to 1,000",
+    "recall_measures.ef_search": "to 1,000",
+    "recall_measures.set_ef_search": "to 1,000",
+    "recall_measures.advised_ef_search": "to 1,000",
 }
 KEYS = {"collection_id", "space_id", "source_id", "set_id"}  # of rows elsewhere
 

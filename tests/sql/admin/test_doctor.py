@@ -39,7 +39,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 19
+    assert len(checks) == 20
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
