@@ -72,6 +72,12 @@ CALLS: dict[str, tuple[str, ...]] = {
         ),
     ),
     "drop_space": ("rag.drop_space(%(second)s)",),
+    "_active_space": (
+        (
+            "rag._active_space((SELECT c.collection_id FROM rag.collections AS c"
+            " WHERE c.name = 'own'))"
+        ),
+    ),
     "assert_active_space": ("rag.assert_active_space('own', 1)",),
     "put_document": (
         "rag.put_document('own', 'new', 'text', metadata => '{\"a\": 1}')",
