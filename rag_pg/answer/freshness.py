@@ -23,7 +23,7 @@ ALIKE = (
     0.8  # share of two sentences' words, without their figures, to say the same of other figures
 )
 LEAST_WORDS = 4
-SHARED = 0.5  # share of a passage's words that the later edition of its document has as well
+SHARED = 0.7  # share of a passage's words that the later edition of its document has as well
 
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 _EDITION = re.compile(  # "v2.1", "Version 3", "rev. 4", "2nd edition", "3. Auflage"
@@ -95,31 +95,38 @@ def _later_edition(
     A later edition is another document of the same title, but for the numbers of versions and
     editions, which may not fall; of a later date, not after today; that its metadata do not call
     outdated; and whose hits have at least SHARED of the words of the passage that is cited. A year
-    in a title is kept: the reports of two years are two documents.
+    in a title is kept: the reports of two years are two documents. A title of which more than half
+    of the documents have other words ("Overview") names no document.
     """
     dated = document_date(row.metadata or {})
     title, version = _read_title(citation.title)
     if dated is None or not title:
         return ""
-    later: dict[str, tuple[date, list[str]]] = {}
+    namesakes: dict[str, list[Hit]] = {}
     for hit in retrieved:
-        found = document_date(hit.metadata)
-        if hit.uri == citation.uri or found is None or not dated < found <= today:
-            continue
-        other_title, other_version = _read_title(hit.title)
-        falls = version and other_version and other_version < version
-        if other_title == title and not falls and not _outdated(hit.metadata, today):
-            later.setdefault(hit.uri, (found, []))[1].append(hit.content)
-    passage = _words_of(hit.content for hit in retrieved if hit.chunk_id in _chunks(citation))
-    editions = [
-        (found, uri)
-        for uri, (found, texts) in later.items()
-        if len(passage) >= LEAST_WORDS and len(passage & _words_of(texts)) >= SHARED * len(passage)
+        if hit.uri != citation.uri and _read_title(hit.title)[0] == title:
+            namesakes.setdefault(hit.uri, []).append(hit)
+    cited = {citation.chunk_id, *citation.chunk_ids}
+    passage = _words_of(hit for hit in retrieved if hit.chunk_id in cited)
+    alike = [
+        hits[0]
+        for hits in namesakes.values()
+        if len(passage & _words_of(hits)) >= SHARED * len(passage)
     ]
+    if len(passage) < LEAST_WORDS or 2 * len(alike) < len(namesakes):
+        return ""
+    editions = []
+    for hit in alike:
+        found, other = document_date(hit.metadata), _read_title(hit.title)[1]
+        falls = version and other and other < version
+        if found is None or not dated < found <= today:
+            continue
+        if not falls and not _outdated(hit.metadata, today):
+            editions.append((found, hit.uri))
     if not editions:
         return ""
-    found, uri = max(editions)
-    return f"of {dated.isoformat()} has a later edition of {found.isoformat()}: {uri}"
+    day, uri = max(editions)
+    return f"of {dated.isoformat()} has a later edition of {day.isoformat()}: {uri}"
 
 
 def _read_title(title: str) -> tuple[str, list[int]]:
@@ -130,12 +137,8 @@ def _read_title(title: str) -> tuple[str, list[int]]:
     return plain, [int(part) for part in number.split(".") if part]
 
 
-def _chunks(citation: Citation) -> Sequence[int]:
-    return [citation.chunk_id, *citation.chunk_ids]
-
-
-def _words_of(texts: Iterable[str]) -> set[str]:
-    return {word for text in texts for word in content_words(text)}
+def _words_of(hits: Iterable[Hit]) -> set[str]:
+    return {word for hit in hits for word in content_words(hit.content)}
 
 
 def _conflicts(citations: Sequence[Citation], dates: Mapping[int, date]) -> list[str]:

@@ -93,3 +93,13 @@ def test_a_source_without_title_or_date_has_no_edition() -> None:
 def test_the_years_of_reports_are_not_editions() -> None:
     cited = replace(CITED, title="Annual report 2021")
     assert reasons(cited, source(2, LATER, "Annual report 2024", "2024-05-01")) == []
+
+
+def test_a_title_that_most_documents_share_names_no_document() -> None:
+    later = source(2, LATER, "House rules", "2024-05-01")
+    others = [
+        source(n, f"Of the {word} nothing is said here.", "House rules", "2020-01-01")
+        for n, word in enumerate(("cellar", "garden"), 3)
+    ]
+    assert reasons(CITED, later, others[0])
+    assert reasons(CITED, later, *others) == []

@@ -121,7 +121,10 @@ def test_outdated_and_conflicting_sources_are_told(rag: Rag) -> None:
 
 def test_a_later_edition_under_another_uri_is_told(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
-    rules = "{} The rent is due on the first working day of a month. The bin is emptied on Fridays."
+    rules = (
+        "{} The rent is due on the first working day of a month. Bins are emptied on Fridays, "
+        "the hall is swept on Saturdays, and who leaves for a week tells the caretaker."
+    )
     docs.add(
         {"uri": "old.txt", "title": "House rules, version 2", "metadata": {"date": "2021-03-01"},
          "content": rules.format("Pets are forbidden in every flat.")},
