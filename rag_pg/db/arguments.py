@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
 
@@ -25,11 +25,14 @@ WHOLE = (
 NUMBERS = (
     "vector_weight", "keyword_weight", "diversity", "sample_queries", "recall_target", "target",
 )  # fmt: skip
-TRUTHS = ("duplicates", "descending", "forced", "keep_query_text")
+TRUTHS = ("duplicates", "descending", "forced", "keep_query_text", "keep_original")
 TEXTS = (
     "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
     "distance", "type", "start_mark", "stop_mark", "ellipsis", "view", "description", "comment",
+    "set_name",
 )  # fmt: skip
+RUNS = ("run_id", "run_a", "run_b")
+DATES = ("since", "until")
 LISTS_OF_TEXTS = ("group_by", "columns")
 TIMES = ("timeout", "keep_versions", "keep_answers", "keep_queries")
 
@@ -107,16 +110,19 @@ def _plain(name: str, value: Any) -> Any:
     for text in texts:
         if isinstance(text, str) and "\0" in text:
             raise InvalidInput(_nul(name, text))
-    if name in WHOLE:
+    if name in WHOLE or name in RUNS:
+        bits = 32 if name in WHOLE else 64
         if not isinstance(value, Integral) or isinstance(value, bool):
             raise InvalidInput(f"{name} is a whole number, not {value!r:.100}")
-        if not -(2**31) <= int(value) < 2**31:
-            raise InvalidInput(f"{name} {value} is out of range; it is a 32 bit number")
+        if not -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1):
+            raise InvalidInput(f"{name} {value} is out of range; it is a {bits} bit number")
         return int(value)
     if name in NUMBERS:
         if not isinstance(value, Real) or isinstance(value, bool):
             raise InvalidInput(f"{name} is a number, not {value!r:.100}")
         return float(value)
+    if name in DATES and not isinstance(value, date | str):
+        raise InvalidInput(f"{name} is a date, not {value!r:.100}")
     if name in TEXTS and not isinstance(value, str):
         raise InvalidInput(f"{name} is a text, not {value!r:.100}")
     if name in LISTS_OF_TEXTS and not (
