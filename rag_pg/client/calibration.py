@@ -57,6 +57,7 @@ class Calibrating(Searching, Answers):
         if not 0 < accuracy < 1:
             raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
         database = self.rag.database
+        database.require_insert("calibrations")
         own = database.list_eval_queries(set_name)
         others = database.list_eval_queries(off_corpus) if off_corpus else []
         items = []

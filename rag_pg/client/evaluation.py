@@ -149,6 +149,7 @@ class Evaluation(Searching, Answers):
         """
         from rag_pg.evaluation import generate_questions
 
+        self.rag.database.require_insert("eval_queries")
         searching = self._unsampled()
         with accounted(
             self.rag.database, self.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
@@ -315,6 +316,7 @@ class Evaluations:
         (run,) = database.list_eval_runs(run_id=run_id) or (None,)
         if run is None:
             raise NotFound(f"there is no evaluation run {run_id}; Rag.eval_runs lists them")
+        database.require_insert("eval_scores")
         with accounted(
             database, run.collection, "evaluation", max_tokens=max_tokens, max_cost=max_cost
         ) as account:

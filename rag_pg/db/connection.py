@@ -192,6 +192,21 @@ class Statements:
         found = self._scalars(statement, **values)
         return found[0] if found else None
 
+    def require_insert(self, table: str) -> None:
+        """Raise RagError where this role may not insert into a table of schema rag.
+
+        For what asks long, or for money, before it writes.
+        """
+        if not self._scalar(
+            """SELECT pg_catalog.has_table_privilege(
+                   pg_catalog.format('rag.%%I', %(table)s::pg_catalog.text), 'INSERT')""",
+            table=table,
+        ):
+            raise RagError(
+                f"this role may not write to rag.{table}; ask its owner for"
+                f" GRANT INSERT ON rag.{table}"
+            )
+
     def _fetch(
         self,
         row_factory: BaseRowFactory[T],

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
-from fakes import HashEmbedder
+from fakes import HashEmbedder, ScriptedLLM
 from psycopg.types.json import Jsonb
 
 from rag_pg import (
@@ -24,6 +24,7 @@ from rag_pg import (
     NotFound,
     ProviderError,
     Rag,
+    RagError,
     RateLimited,
     Settings,
     load_bytes,
@@ -411,6 +412,8 @@ def test_a_reader_without_write_rights_can_search_vectors_others_brought(
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks([{"uri": "a", "content": "red fish", "embedding": embedder.embed_query("red")}])
+    rag.put_eval_queries("faq", [{"question": "red?", "relevant": ["a"]}])
+    run = docs.evaluate("faq").run_id
     connection.execute("CREATE ROLE only_reader LOGIN")
     connection.execute("GRANT USAGE ON SCHEMA rag TO only_reader")
     connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA rag TO only_reader")
@@ -418,7 +421,17 @@ def test_a_reader_without_write_rights_can_search_vectors_others_brought(
     settings = Settings(home=tmp_path)
     reader = psycopg.conninfo.make_conninfo(dsn, user="only_reader")
     with Rag(reader, settings=settings, embedders={"hash": lambda name: embedder}) as other:
-        assert other.collection("docs").search("red")[0].vector_rank == 1
+        read = other.collection("docs")
+        assert read.search("red")[0].vector_rank == 1
+        llm = ScriptedLLM("{}")
+        for ask in (
+            lambda: read.calibrate("faq"),
+            lambda: read.generate_eval_queries("faq", count=1, llm=llm),
+            lambda: other.judge_run(run, "faithfulness", llm=llm),
+        ):
+            with pytest.raises(RagError, match="this role may not write to rag.*GRANT INSERT"):
+                ask()
+        assert llm.calls == []
     connection.execute("DROP OWNED BY only_reader")
     connection.execute("DROP ROLE only_reader")
 
