@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.client.opened import OpenCollection
+from rag_pg.errors import NotReady
 from rag_pg.ingest import (
     Query,
     Report,
@@ -14,8 +16,11 @@ from rag_pg.ingest import (
     create_space,
     find_space,
     rechunk,
+    temporary_copy,
 )
 from rag_pg.types import Space, SpaceComparison
+
+log = logging.getLogger(__name__)
 
 
 class Spaces(OpenCollection):
@@ -71,23 +76,64 @@ class Spaces(OpenCollection):
         """Cut the documents anew; unchanged chunks keep their vectors,
         and all stay searchable meanwhile.
 
+        Gates of the collection (`set_gate`) want their sets run on documents that are cut so. Where
+        there is no such run, they are run on a temporary copy first, which costs what cutting and
+        embedding all documents costs.
+
         Args:
             forced: whatever the gates of the collection demand; it is recorded.
         Returns: how many documents there are, 0 when they are cut like this already.
-        Raises: NotReady (a gate, and no run of its set on documents that are cut so), GateFailed.
+        Raises: NotReady (a gate, and its baseline is of other documents or questions), GateFailed.
         """
-        count = rechunk(
-            self.rag.database,
-            self.rag.models,
-            self.rag.worker,
-            self.name,
-            chunking,
-            wait,
-            progress,
-            forced=forced,
-        )
+
+        def cut() -> int:
+            return rechunk(
+                self.rag.database,
+                self.rag.models,
+                self.rag.worker,
+                self.name,
+                chunking,
+                wait,
+                progress,
+                forced=forced,
+            )
+
+        try:
+            count = cut()
+        except NotReady:
+            if not self._measure_chunking(chunking, progress):
+                raise
+            count = cut()
         self.refresh()
         return count
+
+    def _measure_chunking(self, chunking: Mapping[str, Any], progress: Report | None) -> bool:
+        """Run the sets of the gates on a copy that is cut so; False where there are no gates."""
+        from rag_pg.evaluation import embed_queries
+
+        database, models = self.rag.database, self.rag.models
+        measured = {(gate.eval_set, gate.k, repr(gate.options)): gate
+                    for gate in database.list_gates(self.name)}  # fmt: skip
+        if not measured:
+            return False
+        version = database.collection_version(self.name)
+        with temporary_copy(
+            database,
+            models,
+            self.rag.worker,
+            self.info,
+            chunking=chunking,
+            tell=log.info,
+            progress=progress,
+        ) as copy:
+            for gate in measured.values():
+                embed_queries(database, models, gate.eval_set, copy.name)
+                run = database.evaluate_search(
+                    gate.eval_set, copy.name, gate.k, gate.options, "gate of another chunking"
+                )
+                settings = {**gate.options, "limit": gate.k}
+                database.file_eval_run(run, self.name, settings, version)
+        return True
 
     def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
         """What each embedding space finds for the same queries, by exact vector search.

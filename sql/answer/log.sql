@@ -101,7 +101,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'there is no answer %', coalesce(answer_id::text, 'NULL')
         USING ERRCODE = 'RG002', HINT = 'answers are kept where the collection says so: '
-            'rag.alter_collection(…, keep_answers => ''90 days'')';
+            'rag.alter_collection(..., keep_answers => ''90 days'')';
     END IF;
     RETURN _answer;
 END

@@ -77,7 +77,7 @@ BEGIN
              ELSE format('%s of %s texts are of another language than they are lexed in: %s',
                  cardinality(_other), _judged, rag._some_names(_other)) END,
         'keywords are stemmed by the wrong rules: put these documents again with their language '
-            '(rag.put_document(…, language => ''german'')), with rag.auto, or with simple where '
+            '(rag.put_document(..., language => ''german'')), with rag.auto, or with simple where '
             'PostgreSQL has no configuration for it',
         jsonb_build_object('judged', _judged, 'other', coalesce(_languages, '{}'),
             'without_configuration', (

@@ -22,7 +22,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT string_agg(left(n.name, 80), ', ' ORDER BY n.position)
         FROM unnest(names[:3]) WITH ORDINALITY AS n (name, position))
-    || CASE WHEN cardinality(names) > 3 THEN ', …' ELSE '' END;
+    || CASE WHEN cardinality(names) > 3 THEN ', ...' ELSE '' END;
 
 COMMENT ON FUNCTION rag._some_names(text[]) IS
 $$The first three names, for a line that people read.$$;

@@ -237,7 +237,8 @@ DECLARE
 BEGIN
     IF jsonb_typeof(put_chunks.chunks) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"content": "…", "heading": "…", "metadata": {}, "embedding": [0.1, …]}, …]';
+        HINT = 'pass [{"content": "...", "heading": "...", "metadata": {}, '
+            '"embedding": [0.1, ...]}, ...]';
     END IF;
     IF EXISTS (SELECT FROM jsonb_array_elements(put_chunks.chunks) AS c
         WHERE coalesce(btrim(c.value ->> 'content'), '') = '') THEN

@@ -229,7 +229,7 @@ DECLARE
 BEGIN
     IF jsonb_typeof(put_documents.documents) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'documents is not a JSON array' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"uri": "…", "content": "…", "title": "…", "metadata": {}}, …]';
+        HINT = 'pass [{"uri": "...", "content": "...", "title": "...", "metadata": {}}, ...]';
     END IF;
     -- By uri, so that two calls with the same documents lock them in the same order.
     FOR _item, _position IN

@@ -106,7 +106,7 @@ BEGIN
         END IF;
         IF clock_timestamp() >= _deadline THEN
             RAISE EXCEPTION '% documents are not searchable after % s: %', _count, timeout_seconds,
-                _names || CASE WHEN _count > 5 THEN ', …' ELSE '' END
+                _names || CASE WHEN _count > 5 THEN ', ...' ELSE '' END
             USING ERRCODE = 'RG007',
                 HINT = 'is a worker running ("rag-pg worker")? rag.list_jobs shows what waits';
         END IF;

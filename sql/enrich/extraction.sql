@@ -37,7 +37,7 @@ BEGIN
             ELSE format('has keys beside type, values and description') END;
         IF _wrong IS NOT NULL THEN
             RAISE EXCEPTION 'field % %', quote_literal(_field), _wrong USING ERRCODE = 'RG001',
-            HINT = 'e.g. {"type": "enum", "values": ["a", "b"], "description": "…"}; types: '
+            HINT = 'e.g. {"type": "enum", "values": ["a", "b"], "description": "..."}; types: '
                 || array_to_string(types, ', ');
         END IF;
     END LOOP;

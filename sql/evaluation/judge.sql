@@ -22,7 +22,7 @@ BEGIN
         'strict $[*] ? (@.type() != "object")') OR jsonb_path_exists(scores,
         'lax $[*].score ? (@ != null && (@.type() != "number" || @ < 0 || @ > 1))') THEN
         RAISE EXCEPTION 'the scores are no JSON array of objects' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"query_id": "…", "score": 0.5, "reason": "…"}, …], scores from 0 to 1';
+        HINT = 'pass [{"query_id": "...", "score": 0.5, "reason": "..."}, ...], scores from 0 to 1';
     END IF;
     PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock((
         SELECT c.collection_id FROM rag.collections AS c
@@ -175,7 +175,7 @@ BEGIN
             coalesce(quote_literal(measure_judge.judge_version), 'NULL'),
             coalesce(quote_literal(measure_judge.reference_judge), 'NULL')
         USING ERRCODE = 'RG002', HINT = 'record labels with rag.put_eval_scores(run_id, ''human'','
-            ' ''1'', …)';
+            ' ''1'', ...)';
     END IF;
     _chance := _yes * _reference_yes + (1 - _yes) * (1 - _reference_yes);
     kappa := (accuracy - _chance) / nullif(1 - _chance, 0);

@@ -129,7 +129,7 @@ BEGIN
             '|| exists(@.chunk_id) && @.chunk_id.type() != "number" '
             '|| !exists(@.chunk_id) && (!exists(@.uri) || @.uri.type() != "string"))') THEN
         RAISE EXCEPTION 'the results are no JSON array of objects' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"query_id": "…", "hits": [{"chunk_id": 1, "score": 0.5}, …]}, …]';
+        HINT = 'pass [{"query_id": "...", "hits": [{"chunk_id": 1, "score": 0.5}, ...]}, ...]';
     END IF;
     SELECT min(coalesce(r.value ->> 'query_id', 'null')) INTO _unknown
     FROM jsonb_array_elements(results) AS r

@@ -71,7 +71,8 @@ BEGIN
     END IF;
     IF jsonb_typeof(coalesce(relevant, '[]')) NOT IN ('array', 'null') THEN
         RAISE EXCEPTION 'relevant is a JSON %', jsonb_typeof(relevant) USING ERRCODE = 'RG001',
-        HINT = 'use ["uri", …], {"uri": grade, …} or [{"uri": "…", "quote": "…", "grade": 1}, …]';
+        HINT = 'use ["uri", ...], {"uri": grade, ...} or [{"uri": "...", "quote": "...", '
+            '"grade": 1}, ...]';
     END IF;
     FOR _entry IN SELECT e.value FROM jsonb_array_elements(
         CASE jsonb_typeof(relevant) WHEN 'array' THEN relevant ELSE '[]' END) AS e
@@ -169,7 +170,7 @@ DECLARE
 BEGIN
     IF jsonb_typeof(entry) IS DISTINCT FROM 'object' THEN
         RAISE EXCEPTION 'a question is a JSON %', coalesce(jsonb_typeof(entry), 'null')
-        USING ERRCODE = 'RG001', HINT = 'use an object: {"question": "…", "relevant": ["uri"]}';
+        USING ERRCODE = 'RG001', HINT = 'use an object: {"question": "...", "relevant": ["uri"]}';
     END IF;
     SELECT min(k.name) INTO _unknown FROM jsonb_object_keys(entry) AS k (name)
     WHERE k.name NOT IN ('id', 'question', 'category', 'source', 'unanswerable', 'relevant',
@@ -283,7 +284,7 @@ DECLARE
 BEGIN
     IF jsonb_typeof(queries) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'the questions are no JSON array' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"question": "…", "relevant": ["uri", …]}, …]';
+        HINT = 'pass [{"question": "...", "relevant": ["uri", ...]}, ...]';
     END IF;
     FOR entry_number, _entry IN
         SELECT e.n, e.value FROM jsonb_array_elements(queries) WITH ORDINALITY AS e (value, n)

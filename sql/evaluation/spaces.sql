@@ -67,8 +67,8 @@ BEGIN
                    WHERE jsonb_typeof(q.value -> 'embeddings') IS DISTINCT FROM 'object') THEN
         RAISE EXCEPTION 'queries is no JSON array of objects with embeddings'
             USING ERRCODE = 'RG001',
-        HINT = 'pass [{"query": "…", "embeddings": {"<space_id>": [0.1, …]}, "relevant": ["uri", '
-            '…]}, …]';
+        HINT = 'pass [{"query": "...", "embeddings": {"<space_id>": [0.1, ...]}, '
+            '"relevant": ["uri", ...]}, ...]';
     END IF;
     SELECT e.key INTO _unknown
     FROM jsonb_array_elements(queries) AS q, jsonb_each(q.value -> 'embeddings') AS e

@@ -121,7 +121,7 @@ BEGIN
     END IF;
     IF jsonb_typeof(store_chunks.chunks) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'chunks is not a JSON array' USING ERRCODE = 'RG001',
-        HINT = 'pass [{"content", "heading", "start", "stop", "embedding"}, …]';
+        HINT = 'pass [{"content", "heading", "start", "stop", "embedding"}, ...]';
     END IF;
     _offsets := rag._parse_offsets(store_chunks.chunks);
     _vectors := coalesce(store_chunks.vectors, rag._parse_embeddings(store_chunks.chunks));

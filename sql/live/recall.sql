@@ -325,7 +325,7 @@ BEGIN
                 m.collection_name, m.advised_ef_search, round(m.advised_recall::numeric, 3))
         WHEN m.advised_ef_search = 1000 OR m.ef_search = 1000 THEN
             format('ef_search 1000 finds %s: build the vectors anew with a denser index, '
-                'rag.create_space(%L, …, index_options => ''{"m": 32, "ef_construction": 200}'')',
+                'rag.create_space(%L, ..., index_options => ''{"m": 32, "ef_construction": 200}'')',
                 round(coalesce(m.advised_recall, m.recall)::numeric, 3), m.collection_name)
         ELSE format('measure it with more time: rag.measure_recall(%L, seconds => 600)',
             m.collection_name) END

@@ -10,7 +10,7 @@ AS $$
 BEGIN
     IF query_text IS NULL AND (options ->> 'vector_weight')::double precision = 0 THEN
         RAISE EXCEPTION 'its words were not kept, and no vector is searched for'
-        USING ERRCODE = 'RG004', HINT = 'keep the words: rag.alter_collection(…, keep_query_text '
+        USING ERRCODE = 'RG004', HINT = 'keep the words: rag.alter_collection(..., keep_query_text '
             '=> true)';
     END IF;
     RETURN (

@@ -108,7 +108,7 @@ BEGIN
             RAISE EXCEPTION 'boost % has neither or both of filter and recency',
                 left(_boost::text, 100)
             USING ERRCODE = 'RG004',
-            HINT = 'use {"filter": …, "add": a, "multiply": m} or {"recency": field, '
+            HINT = 'use {"filter": ..., "add": a, "multiply": m} or {"recency": field, '
                 '"half_life": "30 days"}';
         END IF;
         SELECT k.key INTO _key FROM jsonb_object_keys(_boost) AS k (key)

@@ -29,7 +29,7 @@ BEGIN
                     THEN (x.call ->> n.name)::numeric NOT BETWEEN 0 AND 1e12 ELSE true END) THEN
         RAISE EXCEPTION 'the calls are no array of up to 100 objects with kind and model'
         USING ERRCODE = 'RG001',
-            HINT = 'write [{"kind": "answer", "model": "…", "calls": 1, "prompt_tokens": 900, '
+            HINT = 'write [{"kind": "answer", "model": "...", "calls": 1, "prompt_tokens": 900, '
                 '"answer_tokens": 80, "cost": 0.002}], with numbers of 0 to 10^12';
     END IF;
     INSERT INTO rag.usage AS u (day, role_name, collection_name, strategy, call_kind, model_name,

@@ -9,7 +9,8 @@ BEGIN
     RETURN QUERY
     SELECT 'exposed views', 'fail',
         format('view %L is not what was exposed: %s', v.name, p.problem),
-        format('look at it, then SELECT rag.expose_view(%L, …) again, or SELECT rag.hide_view(%L)',
+        format('look at it, then SELECT rag.expose_view(%L, ...) again, or'
+            ' SELECT rag.hide_view(%L)',
             format('%I.%I', v.schema_name, v.view_name), v.name)
     FROM rag.exposed_views AS v,
     LATERAL rag._view_problem(v.schema_name, v.view_name, v.columns, v.fingerprint) AS p (problem)

@@ -88,9 +88,12 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
         docs.activate_space(docs.reembed("hash:64").space_id)
         (check,) = docs.gate_checks()
         assert (check.outcome, len(check.details)) == ("passed", 3)
-        with pytest.raises(NotReady, match="is not measured"):
-            docs.rechunk({"max_tokens": 99})
-        docs.rechunk({"max_tokens": 99}, forced=True)
+        docs.rechunk({"max_tokens": 99})
+        (check, _) = docs.gate_checks()
+        assert (check.outcome, check.action) == ("passed", 'set_chunking {"max_tokens": 99}')
+        (name,) = [one.name for one in rag.collections()]
+        assert name == "docs", "the copy is gone"
+        docs.rechunk({"max_tokens": 50}, forced=True)
         assert docs.gate_checks()[0].outcome == "forced"
         assert docs.drop_gate("faq") and not docs.drop_gate("faq")
 

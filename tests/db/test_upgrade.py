@@ -242,6 +242,10 @@ def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:
     )
     with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
         Database(dsn).open()
+    run(dsn, "UPDATE rag.alembic_version SET version_num = '9999'")
+    with pytest.raises(SchemaMismatch, match="at revision 9999.*install a newer rag_pg") as caught:
+        schema.upgrade(dsn)
+    assert "\n" not in str(caught.value)
 
 
 def test_an_unreachable_server_is_one_line_without_the_password() -> None:

@@ -147,3 +147,13 @@ def test_a_function_without_a_search_path_says_why(files: list[tuple[str, str]])
                 without[found[1]] = re.findall(r"--.*(?:SET clause|search_path)", text)
     assert "_as_timestamptz" in without and "ask" in without
     assert [name for name, reasons in without.items() if not reasons] == []
+
+
+def test_what_functions_say_is_ascii(files: list[tuple[str, str]]) -> None:
+    """A client whose encoding has no … would get an error in the place of a result or a hint."""
+    of_texts = ("keyword/language.sql", "admin/comments.sql", "search/snippet.sql")
+    for name, text in files:
+        code = re.sub(r"COMMENT ON .*?\$\$.*?\$\$;", "", text, flags=re.S)
+        code = re.sub(r"--[^\n]*", "", code)
+        found = re.findall("[\u2026\u2192\u00d7\u2013].*", code)
+        assert name in of_texts or found == [], name

@@ -32,11 +32,20 @@ def alembic_config() -> Any:
 
 def run_revisions(connection: Connection, vector_schema: str, target: str = "head") -> str:
     """Run Alembic's revisions up to `target` in schema rag, and return where it stands."""
+    from alembic.util import CommandError
+
     from alembic import command
 
     config = alembic_config()
     config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
-    command.upgrade(config, target)
+    try:
+        command.upgrade(config, target)
+    except CommandError as exc:
+        present = scalar(connection, "SELECT version_num FROM rag.alembic_version")
+        raise SchemaMismatch(
+            f"the database is at revision {present}, and this rag_pg knows revisions up to"
+            f" {newest_revision()} ({exc}): install a newer rag_pg; nothing was changed"
+        ) from exc
     return str(scalar(connection, "SELECT version_num FROM rag.alembic_version"))
 
 
