@@ -25,7 +25,7 @@ def failed(dsn: str, options: str, statement: str) -> RagError:
     "options, statement, error, message",
     [
         (
-            "-c statement_timeout=20",
+            "-c statement_timeout=250",
             "SELECT pg_sleep(9)",
             StatementCanceled,
             "canceling statement due to statement timeout; statement_timeout of this role or"
