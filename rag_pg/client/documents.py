@@ -175,7 +175,7 @@ class Documents(OpenCollection):
 
     def delete_many(self, uris: Iterable[str]) -> int:
         """Delete documents by their uris, all or none, and return how many there were."""
-        return self.rag.database.delete_documents(self.name, list(uris))
+        return self.rag.database.delete_documents(self.name, uris)
 
     def wait_until_searchable(self, document_ids: Iterable[UUID], *, timeout: float = 30) -> None:
         """Return when these documents are searchable in the version they have now or a later one.

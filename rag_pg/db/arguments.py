@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
@@ -33,7 +33,7 @@ TEXTS = (
 )  # fmt: skip
 RUNS = ("run_id", "run_a", "run_b")
 DATES = ("since", "until")
-LISTS_OF_TEXTS = ("group_by", "columns")
+LISTS_OF_TEXTS = ("by", "columns", "group_by", "metrics", "order", "uris")
 TIMES = ("timeout", "keep_versions", "keep_answers", "keep_queries")
 
 
@@ -125,10 +125,12 @@ def _plain(name: str, value: Any) -> Any:
         raise InvalidInput(f"{name} is a date, not {value!r:.100}")
     if name in TEXTS and not isinstance(value, str):
         raise InvalidInput(f"{name} is a text, not {value!r:.100}")
-    if name in LISTS_OF_TEXTS and not (
-        isinstance(value, list) and all(isinstance(item, str) for item in value)
-    ):
-        raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
+    if name in LISTS_OF_TEXTS:
+        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+            raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
+        value = list(value)
+        if not all(isinstance(item, str) for item in value):
+            raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
     if name in TIMES and not isinstance(value, timedelta):
         raise InvalidInput(f"{name} is a timedelta, not {value!r:.100}")
     if name in TRUTHS and not isinstance(value, bool):

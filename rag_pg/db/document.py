@@ -105,12 +105,12 @@ class Documents(Statements):
             )
         )
 
-    def delete_documents(self, collection: str, uris: Sequence[str]) -> int:
+    def delete_documents(self, collection: str, uris: Iterable[str]) -> int:
         return int(
             self._scalar(
                 "SELECT rag.delete_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
                 collection=collection,
-                uris=list(uris),
+                uris=uris,
             )
         )
 

@@ -218,7 +218,7 @@ class Evaluations(Statements):
                    %(permutations)s, %(seed)s, %(correction)s)""",
             run_a=run_a,
             run_b=run_b,
-            metrics=list(metrics),
+            metrics=metrics,
             k=k,
             permutations=permutations,
             seed=seed,
@@ -343,7 +343,7 @@ class Evaluations(Statements):
         return self._scalars(
             "SELECT rag._missing_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
             collection=collection,
-            uris=list(uris),
+            uris=uris,
         )
 
     def ranked_documents(self, run_id: int) -> list[tuple[str, str, int]]:

@@ -93,10 +93,10 @@ class Metadata(Statements):
                %(filter)s, %(having)s, %(order)s, %(limit)s)""",
             collection=collection,
             aggregates=Jsonb(plain_filter(aggregates)),
-            group_by=list(group_by),
+            group_by=group_by,
             filter=Jsonb(plain_filter(metadata_filter)),
             having=Jsonb(plain_filter(having)),
-            order=list(order_by),
+            order=order_by,
             limit=limit,
         )
 

@@ -48,5 +48,5 @@ class UsageFigures(Statements):
             "SELECT * FROM rag.usage_report(%(since)s, %(until)s, %(by)s::pg_catalog.text[])",
             since=since,
             until=until,
-            by=list(by),
+            by=by,
         )

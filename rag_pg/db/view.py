@@ -36,7 +36,7 @@ class Views(Statements):
                 view=view,
                 description=description,
                 name=name,
-                columns=None if columns is None else list(columns),
+                columns=columns,
                 column_descriptions=Jsonb(plain_filter(column_descriptions)),
                 max_rows=max_rows,
                 timeout=timeout,
@@ -74,12 +74,12 @@ class Views(Statements):
         values = plain_arguments(
             {
                 "name": name,
-                "columns": None if columns is None else list(columns),
+                "columns": columns,
                 "filter": Jsonb(plain_filter(filter)),
                 "aggregates": None if aggregates is None else Jsonb(plain_filter(aggregates)),
-                "group_by": list(group_by),
+                "group_by": group_by,
                 "having": Jsonb(plain_filter(having)),
-                "order": list(order_by),
+                "order": order_by,
                 "limit": limit,
             }
         )

@@ -68,6 +68,16 @@ def docs(new_database: Any, template: str, tmp_path_factory: pytest.TempPathFact
         (lambda d: d.alter(description=5), "description is a text, not 5"),
         (lambda d: d.alter(keep_versions=30), "keep_versions is a timedelta, not 30"),
         (
+            lambda d: d.aggregate_documents({"n": {"count": "*"}}, group_by="team"),
+            "group_by is a list of texts, not 'team'",
+        ),
+        (lambda d: d.delete_many("fish"), "uris is a list of texts, not 'fish'"),
+        (lambda d: d.rag.usage_report(by="day"), "by is a list of texts, not 'day'"),
+        (
+            lambda d: d.rag.compare_runs(1, 2, metrics="ndcg"),
+            "metrics is a list of texts, not 'ndcg'",
+        ),
+        (
             lambda d: d.aggregate_documents({"n": {"count": "*"}}, group_by=[5]),
             "group_by is a list of texts",
         ),
