@@ -196,8 +196,8 @@ DECLARE
 BEGIN
     -- what an erasure under way removes is seen as gone
     PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
-    SELECT jsonb_agg(jsonb_build_object(
-        'id', 'answer-' || x.answer_id, 'question', x.question, 'source', x.source,
+    -- without an id, which is then made from the text: a question asked again has the same
+    SELECT jsonb_agg(jsonb_build_object('question', x.question, 'source', x.source,
         'category', x.category, 'relevant', x.relevant) ORDER BY x.answered_at, x.answer_id)
     INTO _queries
     FROM (
@@ -209,30 +209,40 @@ BEGIN
                 SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_object('uri', c -> 'uri', 'quote',
                     c -> 'quote')), '[]')
                 FROM jsonb_array_elements(a.citations) AS c
-                WHERE c ->> 'status' IN ('exact', 'normalised')) ELSE '[]'::jsonb END AS relevant
+                WHERE c ->> 'status' IN ('exact', 'normalised') AND coalesce((
+                    SELECT sum(v.rating) FROM rag.answer_feedback AS v
+                    WHERE v.answer_id = a.answer_id AND v.citation::text = c ->> 'number'), 0) >= 0)
+                ELSE '[]'::jsonb END AS relevant
         FROM rag.answer_log AS a
         LEFT JOIN LATERAL (
             SELECT sum(v.rating) AS rating FROM rag.answer_feedback AS v
             WHERE v.answer_id = a.answer_id AND v.citation IS NULL
         ) AS f ON true
         WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
-            AND (NOT a.found OR f.rating <> 0)
+            AND (NOT a.found OR NOT a.sufficient OR f.rating <> 0)
+            AND NOT EXISTS (
+                SELECT FROM rag.eval_sets AS s
+                JOIN rag.eval_queries AS q ON q.set_id = s.set_id
+                WHERE s.name = add_logged_queries.set_name AND (q.question = a.question
+                    OR q.query_id = left(encode(rag.content_hash(a.question), 'hex'), 12)))
         ORDER BY a.question, a.answered_at DESC
     ) AS x;
     IF _queries IS NULL THEN
         RETURN 0;
     END IF;
     RETURN (SELECT count(*) FROM rag.put_eval_queries(set_name, _queries) AS p
-            WHERE p.state <> 'rejected');
+            WHERE p.state = 'added');
 END
 $$;
 
 COMMENT ON FUNCTION rag.add_logged_queries(text, text, timestamptz) IS
-$$Put logged questions into an evaluation set: those that nothing was found for (source log), and
-those whose answers were liked or disliked (source feedback). Returns how many.
+$$Add logged questions to an evaluation set: those that nothing, or not enough, was found for
+(source log), and those whose answers were liked or disliked (source feedback). Returns how many
+were added.
 
-A liked answer brings its proven citations as judgements, by uri and quote; the others have none yet
-and await a person's. Each is put once, by its answer.$$;
+A liked answer brings its proven citations as judgements, by uri and quote, but for those that were
+disliked; the others have none yet and await a person's. A question that the set has already stays
+as it is, with what people said of it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._holds_quote(original text, quote text)

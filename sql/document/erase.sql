@@ -131,6 +131,7 @@ DECLARE
     _results bigint;
     _verdicts bigint;
     _checks bigint;
+    _texts bigint;
 BEGIN
     WITH others AS MATERIALIZED (
         -- of a document of the same uri in another collection, the only ones the set is used with
@@ -157,6 +158,14 @@ BEGIN
         USING (SELECT DISTINCT x.set_id, x.query_id FROM gone AS x) AS g
         WHERE q.set_id = g.set_id AND q.query_id = g.query_id AND q.source <> 'human'
         RETURNING q.set_id, q.query_id
+    ), emptied AS (
+        -- A person's question stays; what is right for it was often copied from the document.
+        UPDATE rag.eval_queries AS q
+        SET answers = '{}', expected_terms = '{}', expected_metadata = '{}'
+        FROM (SELECT DISTINCT x.set_id, x.query_id FROM gone AS x) AS g
+        WHERE q.set_id = g.set_id AND q.query_id = g.query_id AND q.source = 'human'
+            AND (q.answers <> '{}' OR q.expected_terms <> '{}' OR q.expected_metadata <> '{}')
+        RETURNING q.query_id
     ), vectors AS (
         DELETE FROM rag.eval_embeddings AS e USING unwanted AS a
         WHERE e.set_id = a.set_id AND e.query_id = a.query_id
@@ -171,8 +180,9 @@ BEGIN
         RETURNING g.check_id
     )
     SELECT (SELECT count(*) FROM gone), (SELECT count(*) FROM others),
-        (SELECT count(*) FROM unwanted), (SELECT count(*) FROM checks)
-    INTO _judgements, _others, _queries, _checks;
+        (SELECT count(*) FROM unwanted), (SELECT count(*) FROM emptied),
+        (SELECT count(*) FROM checks)
+    INTO _judgements, _others, _queries, _texts, _checks;
     WITH touched AS (
         UPDATE rag.eval_results AS e
         SET hits = (SELECT coalesce(jsonb_agg(CASE WHEN h.value ->> 'uri' = ANY (uris)
@@ -195,14 +205,15 @@ BEGIN
     GET DIAGNOSTICS _verdicts = ROW_COUNT;
     RETURN jsonb_build_object('eval_judgements', _judgements,
         'eval_judgements_of_others', _others, 'eval_queries', _queries,
-        'eval_results', _results, 'eval_verdicts', _verdicts, 'gate_checks', _checks);
+        'eval_answers', _texts, 'eval_results', _results, 'eval_verdicts', _verdicts, 'gate_checks', _checks);
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
-logged, also where a gate named them, their places in the results of runs with what was answered
-there, the cached verdicts of judges. Figures of runs stay, and judgements of a set that is used
+logged, also where a gate named them, the right answers, expected terms and expected metadata of
+people's questions that are judged by them (eval_answers counts these; the question stays), their
+places in the results of runs with what was answered there, the cached verdicts of judges. Figures of runs stay, and judgements of a set that is used
 with other collections alone, one of which has a document of that uri: eval_judgements_of_others
 counts them. Returns counts by table.$$;
 

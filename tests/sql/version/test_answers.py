@@ -80,7 +80,7 @@ def test_thumbs_make_questions_of_an_evaluation_set(docs: Collection, dsn: str) 
         0, 2, ["It asked for something else."],
     )  # fmt: skip
     assert docs.add_logged_queries("asked") == 3
-    assert docs.add_logged_queries("asked") == 3  # the same ones
+    assert docs.add_logged_queries("asked") == 0
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
             """SELECT q.question, q.source, q.category, j.uri, j.quote
@@ -92,6 +92,42 @@ def test_thumbs_make_questions_of_an_evaluation_set(docs: Collection, dsn: str) 
         (QUESTION, "feedback", "liked", "hours", OPENING),
         ("Who sells zebras in Patagonia?", "log", "unanswered", None, None),
     ]
+
+
+def test_logged_questions_leave_what_people_said_of_those_that_a_set_has(
+    docs: Collection, dsn: str
+) -> None:
+    unanswered = "Who sells zebras in Patagonia?"
+    docs.ask(unanswered)
+    liked = docs.ask(QUESTION)
+    docs.feedback(liked.trace_id, 1)
+    docs.feedback(liked.trace_id, -1, citation=1)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """SELECT rag.log_answer('docs', gen_random_uuid(), 'Is it open on Sundays?',
+                   '{"text": "Perhaps.", "found": true, "sufficient": false}')"""
+        )
+        assert docs.add_logged_queries("asked") == 3
+        rows = connection.execute(
+            """SELECT q.question, q.category, j.uri, q.query_id FROM rag.eval_queries AS q
+               LEFT JOIN rag.eval_judgements AS j USING (set_id, query_id) ORDER BY q.question"""
+        ).fetchall()
+        assert [row[:3] for row in rows] == [
+            ("Is it open on Sundays?", "unanswered", None),
+            (QUESTION, "liked", None),  # its citation was disliked
+            (unanswered, "unanswered", None),
+        ]
+        connection.execute(
+            """SELECT rag.add_eval_query('asked', %s, '["hours"]', answers => '{nobody}',
+                   query_id => %s)""",
+            [unanswered, rows[2][3]],
+        )
+        docs.ask(unanswered)  # again, as another answer
+        assert docs.add_logged_queries("asked") == 0
+        assert connection.execute(
+            """SELECT q.source, q.answers, j.uri FROM rag.eval_queries AS q
+               JOIN rag.eval_judgements AS j USING (set_id, query_id)"""
+        ).fetchall() == [("human", ["nobody"], "hours")]
 
 
 def test_an_answer_is_replayed_against_what_its_source_said_then(docs: Collection) -> None:

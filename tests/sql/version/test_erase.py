@@ -9,7 +9,6 @@ from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import psycopg
 import pytest
@@ -79,8 +78,14 @@ def live_through(docs: Collection, connection: Connection) -> None:
     docs.feedback(answer.trace_id, 1, comment=f"{WORD} is right")
     assert docs.add_logged_queries("asked") == 1
     connection.execute(
-        "SELECT rag.add_eval_query('set', 'What is the code of the vault?', relevant => %s)",
-        [json.dumps([{"uri": f"{WORD}.txt", "quote": SECRET}])],
+        """SELECT rag.add_eval_query('set', 'What is the code of the vault?', %s, ARRAY[%s],
+               expected_terms => ARRAY[%s], expected_metadata => %s)""",
+        [
+            json.dumps([{"uri": f"{WORD}.txt", "quote": SECRET}]),
+            SECRET,
+            WORD,
+            json.dumps({"w": WORD}),
+        ],
     )
     docs.evaluate("set", kind="ask", strategy="extractive", limit=3)
     connection.execute(
@@ -107,7 +112,10 @@ def live_through(docs: Collection, connection: Connection) -> None:
            FROM rag.collections AS c""",
         [SECRET],
     )
-    worst = [{"query_id": f"answer-{UUID(answer.trace_id)}", "question": WORD, "difference": -1}]
+    (asked,) = connection.execute(
+        "SELECT query_id FROM rag.eval_queries WHERE source = 'feedback'"
+    ).fetchone() or ("",)
+    worst = [{"query_id": asked, "question": WORD, "difference": -1}]
     connection.execute(
         """INSERT INTO rag.gate_checks (collection, action, outcome, details)
            VALUES ('docs', 'set_chunking', 'failed', %s)""",
@@ -147,7 +155,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
     assert told == {
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 3, "eval_queries": 2,
-        "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
+        "eval_answers": 1, "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
         "eval_judgements_of_others": 0, "sources": 0,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
