@@ -7,8 +7,9 @@ from rag_pg.answer.assess import SHORTFALL
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import Evidence, compose_answer, examine
 from rag_pg.answer.features import FEATURES, measure
+from rag_pg.answer.ground import OWN_WORDS
 from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
-from rag_pg.answer.statements import check_unsupported
+from rag_pg.answer.statements import MARK, check_unsupported, read_statements
 from rag_pg.answer.strategy import (
     Strategy,
     answer_question,
@@ -35,6 +36,8 @@ __all__ = [
     "BUDGET_TOKENS",
     "BUILT_IN",
     "FEATURES",
+    "MARK",
+    "OWN_WORDS",
     "SHORTFALL",
     "AnswerContext",
     "Evidence",
@@ -54,6 +57,7 @@ __all__ = [
     "is_built_in",
     "least_prompt",
     "measure",
+    "read_statements",
     "register_strategy",
     "strategy_with_tools",
     "stream_events",

@@ -222,4 +222,4 @@ def _spans(text: str, grounded: Sequence[_Grounded]) -> Iterator[Citation]:
                 yield citation
             else:
                 yield replace(citation, start=start, stop=start + len(claim))
-        at = max(at, start)
+        at = at if start < 0 else start + len(claim)

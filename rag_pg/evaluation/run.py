@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from rag_pg.answer import MARK, OWN_WORDS, read_statements
 from rag_pg.db import Database
 from rag_pg.errors import (
     InvalidInput,
@@ -144,20 +145,34 @@ def answer_result(answer: Answer) -> tuple[Result, Sequence[str]]:
 
 
 def _support(answer: Answer) -> dict[str, int]:
-    """How many statements and citations the answer has, and how many are supported and proven.
+    """How many statements and citations the answer has, how many statements are supported by what
+    they cite, and how many citations support their statement.
 
-    Its statements are those that are cited and those without support that were left in it. Nothing
-    where nobody checked the citations.
+    Citation recall and precision as in ALCE (Gao et al., EMNLP 2023): every statement counts, one
+    that cites nothing as not supported. Of the documents' own words those that are cited count.
+    Nothing where nobody checked the citations.
     """
     if not answer.found or any(citation.status is None for citation in answer.citations):
         return {}
-    proven = [citation for citation in answer.citations if citation.is_proven]
-    unsupported = [text for text in answer.unsupported if text in answer.text]
+    wrong = {text.strip() for text in answer.unsupported}
+    results = {result.number for result in answer.tool_results}
+    own_words = answer.model in OWN_WORDS
+    statements, supported, supporting = 0, 0, 0
+    for one in read_statements(answer.text.replace(MARK, " " * len(MARK))):
+        inside = range(one.start, one.stop)
+        cited = [citation for citation in answer.citations if citation.start in inside]
+        is_cited = bool(cited) or not results.isdisjoint(one.numbers)
+        statements += is_cited or not own_words
+        if one.text.strip() in wrong:
+            continue
+        proven = [citation for citation in cited if citation.is_proven]
+        supported += bool(proven) or not results.isdisjoint(one.numbers)
+        supporting += len(proven)
     return {
-        "statements": len({(c.start, c.stop) for c in answer.citations}) + len(unsupported),
-        "supported_statements": len({(c.start, c.stop) for c in proven}),
+        "statements": statements,
+        "supported_statements": supported,
         "citations": len(answer.citations),
-        "supporting_citations": len(proven),
+        "supporting_citations": supporting,
     }
 
 

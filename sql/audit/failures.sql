@@ -159,7 +159,7 @@ BEGIN
              WHEN _support.supported < 0.8 * _support.statements THEN 'fail'
              WHEN _support.supported < 0.95 * _support.statements THEN 'warn' ELSE 'ok' END,
         CASE WHEN _support.statements = 0 THEN 'not measured: no run with answers'
-             ELSE format('%s of %s statements are not supported by what they cite (run %s)',
+             ELSE format('%s of %s statements are not supported by a citation (run %s)',
                  _support.statements - _support.supported, _support.statements, _run.run_id) END,
         CASE WHEN _support.statements = 0 THEN _command || ' --kind ask'
              ELSE 'ask with unsupported="drop", a strategy that quotes, or min_support; it should '
@@ -176,5 +176,5 @@ latest finished run of a set: of answers where there is one, else of searches.
 retrieval miss: nothing relevant among the hits. context dilution: answers are right less often
 where less than a fifth of the hits is relevant. lost in the middle: they are right less often where
 the first relevant hit is none of the first two, nor of the last two (Liu et al., TACL 2024).
-unsupported answer: statements that their citations do not prove. An effect counts from a tenth on.
+unsupported answer: statements that no citation of theirs proves. An effect counts from a tenth on.
 status skip: the run cannot tell. figures.should_move: the metric that a remedy should raise.$$;

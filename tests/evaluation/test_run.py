@@ -74,24 +74,36 @@ def test_the_support_of_answers_is_their_confidence(rag: Rag, docs: Collection) 
     assert found["aurc"].queries == 3 and found["aurc"].value > 0
 
 
-def test_citations_count_as_they_are_proven(rag: Rag) -> None:
+def test_each_statement_counts_once_and_a_citation_as_it_supports_its_own(
+    docs: Collection,
+) -> None:
     from rag_pg.evaluation import answer_result
 
-    def cited(number: int, start: int, status: Any) -> Citation:
-        return Citation(number=number, chunk_id=1, uri="a", title="", heading="", quote="q",
-                        start=start, stop=start + 5, status=status)  # fmt: skip
-
-    answer = Answer(
-        text="One. Two. Three. Four.",
-        found=True,
-        citations=[cited(1, 0, "exact"), cited(2, 0, "fabricated"), cited(1, 5, "partial")],
-        unsupported=["Four.", "Never shown."],
+    docs.add({"uri": "hours", "content": "The office opens at 9 in the morning."})
+    (number,) = (n for n, h in enumerate(docs.search("office", limit=8), 1) if h.uri == "hours")
+    wrong, right = f"The office opens at 12 [{number}].", f"The office opens at 9 [{number}]."
+    for reply, counts in (
+        (wrong, (1, 0, 1, 0)),
+        (right, (1, 1, 1, 1)),
+        (f"It is a long day. {right}", (2, 1, 1, 1)),
+        (f"{right} {right} {wrong}", (3, 2, 3, 2)),
+    ):
+        for unsupported in ("keep", "mark"):
+            answer = docs.ask(
+                "office", llm=ScriptedLLM(reply), strategy="single", unsupported=unsupported
+            )
+            found = answer_result(answer)[0]
+            names = ("statements", "supported_statements", "citations", "supporting_citations")
+            assert tuple(found[name] for name in names) == counts, (reply, unsupported)
+    dropped = docs.ask(
+        "office", llm=ScriptedLLM(f"{right} {wrong}"), strategy="single", unsupported="drop"
     )
-    result, _ = answer_result(answer)
-    assert (result["statements"], result["supported_statements"]) == (3, 1)
-    assert (result["citations"], result["supporting_citations"]) == (3, 1)
-    unchecked = Answer(text="One.", found=True, citations=[cited(1, 0, None)])
-    assert "statements" not in answer_result(unchecked)[0]
+    assert answer_result(dropped)[0]["statements"] == 1
+    unchecked = Citation(number=1, chunk_id=1, uri="a", title="", heading="", quote="q")
+    assert (
+        "statements"
+        not in answer_result(Answer(text="One [1].", found=True, citations=[unchecked]))[0]
+    )
 
 
 def test_a_question_that_fails_is_recorded_and_the_others_are_asked(
