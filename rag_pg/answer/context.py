@@ -158,10 +158,16 @@ class AnswerContext:
         found = {hit.chunk_id for hit in hits if hit.score < least}
         self.weak = (self.weak | found) - {hit.chunk_id for hit in hits if hit.score >= least}
 
-    def assess(self, question: str, hits: Sequence[Hit]) -> Assessment | None:
+    def assess(
+        self, question: str, hits: Sequence[Hit], *, anew: bool = False
+    ) -> Assessment | None:
         """Return whether hits answer the question; None where the collection is not calibrated,
-        nothing was found, or nothing could be embedded. Judged once, by the first hits."""
-        if self.calibration() is not None and question not in self.assessments:
+        nothing was found, or nothing could be embedded.
+
+        Judged once, by the first hits. anew: by these hits too; the better assessment holds.
+        """
+        before = self.assessments.get(question)
+        if self.calibration() is not None and (before is None or anew):
             embedder = self.embedder() if self.embedder is not None else None
             evidence = examine(
                 question,
@@ -172,6 +178,10 @@ class AnswerContext:
             )
             if evidence is not None:
                 self.judge(question, evidence)
+                if before is not None and (before.support or 0.0) > (
+                    self.assessments[question].support or 0.0
+                ):
+                    self.assessments[question] = before
         return self.assessments.get(question)
 
     def judge(self, question: str, evidence: Evidence) -> Assessment:

@@ -89,7 +89,31 @@ def test_iterative_searches_once_more_in_the_hedge_zone_alone() -> None:
     for calibration, searches in ((CALIBRATED, 1), (HEDGED, 2)):
         answer, _ = run("iterative", calibration, helper=ScriptedLLM(ENOUGH, name="helper"))
         kinds = [step.kind for step in answer.steps]
-        assert (kinds.count("search"), kinds.count("assessment")) == (searches, 1)
+        assert (kinds.count("search"), kinds.count("assessment")) == (searches, searches)
+
+
+@pytest.mark.parametrize("reply", [ENOUGH, ProviderUnavailable("is down")])
+@pytest.mark.parametrize("min_support", [None, 0.46])
+def test_what_iterative_finds_further_decides(reply: Any, min_support: float | None) -> None:
+    calibration = replace(CALIBRATED, refuse_below=-1.0)  # the first hits hedge
+    pages = ([hit(TEXTS[1], number=2), hit(TEXTS[2], number=3)], [hit(TEXTS[0], number=1)])
+    for found, support in ((pages, 0.5), (pages[:1], 0.0), (pages[::-1], 0.5)):
+        llm = ScriptedLLM("In the warm sea [1].", name="main")
+        remaining = [Hits(page) for page in found]
+        context = AnswerContext(
+            find=lambda query, remaining=remaining, **_: remaining.pop(0) if remaining else Hits(),
+            embedder=HashEmbedder,
+            llm=llm,
+            helper_llm=ScriptedLLM(reply, name="helper"),
+            calibration=lambda: calibration,
+            min_support=min_support,
+        )
+        answer = answer_question(QUESTION, context, strategy="iterative")
+        is_enough = support == 0.5
+        assert answer.support == pytest.approx(support, abs=0.01)
+        assert answer.sufficient == is_enough
+        assert (answer.reason == "") == is_enough
+        assert answer.found == (is_enough or min_support is None)
 
 
 @pytest.mark.parametrize("strategy", ["extractive", "single", "iterative"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,32 +26,29 @@ SCHEMA: Mapping[str, Any] = {
 
 
 def iterative(question: str, context: AnswerContext) -> Answer:
-    """A search and a judgement by the helper for each step, one call for the answer."""
+    """A search and a judgement by the helper for each step, one call for the answer.
+
+    Where the calibration is unsure of the first hits there is one further search in any case, and
+    what is found in further searches is assessed with them.
+    """
     hits: list[Hit] = list(context.search(question))
     asked = [question]
-    judged_by_evidence = context.assess(question, hits)
-    is_unsure = judged_by_evidence is not None and judged_by_evidence.zone == "hedge"
+    assessed = context.assess(question, hits)
+    is_unsure = assessed is not None and (
+        assessed.zone == "hedge" or (assessed.zone == "refuse" and context.min_support is not None)
+    )
     sufficient: bool | None = None
     missing = ""
     while True:
         if len(asked) > context.bounds.max_steps:
             context.note(f"stopped after max_steps ({context.bounds.max_steps}) further searches")
             break
-        searched = "\n".join(f"- {query}" for query in asked)
-        around = f"{INSTRUCTIONS}{searched}"
-        prompt = prompt_for(question, hits, context, helper=True, around=around)
-        judged = context.extract(
-            INSTRUCTIONS,
-            f"{prompt.text}\n{quote_model('searched', searched)}",
-            SCHEMA,
-            purpose="sufficiency",
-        )
-        if judged is None:
-            break
-        sufficient, missing = judged["sufficient"], judged["missing"]
-        context.step("judgement", sufficient=sufficient, missing=missing, query=judged["query"])
-        query = judged["query"].strip()
         again = is_unsure and len(asked) == 1
+        judged = _judge(question, hits, asked, context)
+        query = ""
+        if judged is not None:
+            sufficient, missing = judged["sufficient"], judged["missing"]
+            query = judged["query"].strip()
         if (sufficient or not query or query in asked) and not again:
             break
         query = query or question
@@ -62,11 +59,39 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         if not new:
             break
         hits = interleave(hits, new)
+        assessed = context.assess(question, hits, anew=True)
+        if assessed is not None and assessed.zone == "answer":
+            sufficient, missing = None, ""  # the judgement was of fewer hits
+        if judged is None:
+            break
     answer = write_answer(question, hits, context)
     if not answer.found:
         return answer
     reason = answer.reason or ("" if sufficient in (True, None) else missing)
     return replace(answer, sufficient=sufficient, reason=reason)
+
+
+def _judge(
+    question: str, hits: Sequence[Hit], asked: Sequence[str], context: AnswerContext
+) -> Any | None:
+    """Return whether the hits are enough, what is missing, and a query; None: no usable reply."""
+    searched = "\n".join(f"- {query}" for query in asked)
+    around = f"{INSTRUCTIONS}{searched}"
+    prompt = prompt_for(question, hits, context, helper=True, around=around)
+    judged = context.extract(
+        INSTRUCTIONS,
+        f"{prompt.text}\n{quote_model('searched', searched)}",
+        SCHEMA,
+        purpose="sufficiency",
+    )
+    if judged is not None:
+        context.step(
+            "judgement",
+            sufficient=judged["sufficient"],
+            missing=judged["missing"],
+            query=judged["query"],
+        )
+    return judged
 
 
 def interleave(first: list[Hit], second: list[Hit]) -> list[Hit]:
