@@ -11,11 +11,13 @@ RETURN CASE topic
             CASE run.settings ->> 'fusion' WHEN 'weighted' THEN 0.7 ELSE 0.5 END))
         || ' ' || trim_scale(coalesce((run.settings ->> 'keyword_weight')::numeric,
             CASE run.settings ->> 'fusion' WHEN 'weighted' THEN 0.3 ELSE 0.5 END))
-    ELSE (run.settings - '{fusion,vector_weight,keyword_weight}'::text[])::text END;
+    ELSE (run.settings - '{fusion,vector_weight,keyword_weight,chunking,model}'::text[])::text
+END;
 
 COMMENT ON FUNCTION rag._run_setting(rag.eval_runs, text) IS
 $$What a run was made with: its model, its chunking, its weights ("auto 0.5 0.5": fusion, vector,
-keyword), or, for any other topic, all further settings.$$;
+keyword), or, for any other topic, all further settings. Those of a sweep's run name its chunking
+and model again, which do not count there.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._measured_settings(collection text, topic text,
@@ -38,19 +40,20 @@ DECLARE
     _compared jsonb;
     _winner jsonb;
 BEGIN
-    PERFORM FROM rag.eval_runs AS r WHERE r.collection = _measured_settings.collection
-        AND r.kind = 'search' AND r.finished_at IS NOT NULL LIMIT 1;
+    PERFORM FROM rag.eval_runs AS r
+    WHERE r.kind = 'search' AND r.finished_at IS NOT NULL AND NOT r.settings ? 'imported' LIMIT 1;
     IF NOT FOUND THEN
         RETURN;
     END IF;
     _fingerprint := rag.corpus_fingerprint(collection);
     SELECT r.* INTO _base FROM rag.eval_runs AS r
     WHERE r.kind = 'search' AND r.finished_at IS NOT NULL AND r.corpus_fingerprint = _fingerprint
-        AND rag._run_setting(r, topic) = _current
+        AND NOT r.settings ? 'imported' AND rag._run_setting(r, topic) = _current
         AND EXISTS (
             SELECT FROM rag.eval_runs AS o
             WHERE o.set_id = r.set_id AND o.kind = 'search' AND o.finished_at IS NOT NULL
                 AND o.corpus_fingerprint = _fingerprint AND o.set_fingerprint = r.set_fingerprint
+                AND NOT o.settings ? 'imported'
                 AND NOT EXISTS (
                     SELECT FROM unnest(topics) AS t (name)
                     WHERE (rag._run_setting(o, t.name) = rag._run_setting(r, t.name))
@@ -69,21 +72,25 @@ BEGIN
                array_agg(m.p_value) OVER (ORDER BY o.run_id ROWS BETWEEN UNBOUNDED PRECEDING
                    AND UNBOUNDED FOLLOWING) AS p_values
         FROM (
-            SELECT DISTINCT ON (rag._run_setting(x, topic)) x.run_id,
-                   rag._run_setting(x, topic) AS setting
-            FROM rag.eval_runs AS x
-            WHERE x.set_id = _base.set_id AND x.kind = 'search' AND x.finished_at IS NOT NULL
-                AND x.corpus_fingerprint = _fingerprint
-                AND x.set_fingerprint = _base.set_fingerprint
-                AND NOT EXISTS (
-                    SELECT FROM unnest(topics) AS t (name)
-                    WHERE (rag._run_setting(x, t.name) = rag._run_setting(_base, t.name))
-                        = (t.name = topic))
-            ORDER BY rag._run_setting(x, topic), x.run_id DESC
+            SELECT d.*
+            FROM (
+                SELECT DISTINCT ON (rag._run_setting(x, topic)) x.run_id,
+                       rag._run_setting(x, topic) AS setting
+                FROM rag.eval_runs AS x
+                WHERE x.set_id = _base.set_id AND x.kind = 'search' AND x.finished_at IS NOT NULL
+                    AND x.corpus_fingerprint = _fingerprint
+                    AND x.set_fingerprint = _base.set_fingerprint
+                    AND NOT x.settings ? 'imported'
+                    AND NOT EXISTS (
+                        SELECT FROM unnest(topics) AS t (name)
+                        WHERE (rag._run_setting(x, t.name) = rag._run_setting(_base, t.name))
+                            = (t.name = topic))
+                ORDER BY rag._run_setting(x, topic), x.run_id DESC
+            ) AS d
+            ORDER BY d.run_id DESC LIMIT most_compared
         ) AS o,
         LATERAL rag.compare_runs(_base.run_id, o.run_id, '{ndcg}', permutations => 2000) AS m
         WHERE m.category IS NULL
-        ORDER BY o.run_id DESC LIMIT most_compared
     ) AS c, LATERAL (SELECT rag.adjust_p_values(c.p_values, 'holm') AS p) AS a;
     _winner := _compared -> 0;
     IF _winner IS NULL THEN
@@ -109,7 +116,8 @@ where there are no two runs that differ in it alone.
 The latest run with the collection's own setting is compared with the latest of each other setting,
 five at most, by nDCG@10; a setting is better where the paired randomisation test, corrected by
 Holm's method, gives p < 0.05. Runs of other collections of the same documents count, since a
-fingerprint of the documents does not depend on how they are cut.$$;
+fingerprint of the documents does not depend on how they are cut; imported rankings do not, since
+no setting made them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._change_command(collection rag.collections, topic text, best text)

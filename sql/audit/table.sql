@@ -93,6 +93,7 @@ BEGIN
     WHERE l.columns <@ ARRAY(SELECT a.attname::text FROM pg_attribute AS a
             WHERE a.attrelid = of_table AND a.attnum > 0 AND NOT a.attisdropped)
         AND _found -> 'layouts' ? l.program
+    ORDER BY cardinality(l.columns) DESC, l.program
     LIMIT 1;
     IF _embedding IS NULL THEN
         RETURN;

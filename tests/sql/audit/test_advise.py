@@ -171,7 +171,7 @@ def test_the_index_suits_the_size_and_the_memory(connection: Connection) -> None
     assert set(index("hnsw")) == {"missing index", "memory", "vacuum"}
     assert "index" in index("binary", shared_buffers=4 << 30)
     assert "index" not in index("binary") and "memory" not in index("binary")
-    assert index("exact", chunks=2000) == {}
+    assert index("exact", chunks=2000) == index("hnsw", chunks=4400) == {}
 
 
 def test_weights_wait_for_the_spread_of_the_cosines(connection: Connection) -> None:
@@ -214,7 +214,8 @@ def record_run(
     return int(row[0])
 
 
-def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) -> None:
+def collect_questions(connection: Connection) -> None:
+    """12 documents of a chunk each, and a set of 12 questions."""
     collect(connection)
     for n in range(12):
         connection.execute(
@@ -224,6 +225,10 @@ def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) 
     connection.execute("SELECT rag.put_eval_set('faq')")
     queries = [{"id": f"q{n}", "question": f"which {n}?", "relevant": [f"d{n}"]} for n in range(12)]
     connection.execute("SELECT rag.put_eval_queries('faq', %s)", [json.dumps(queries)])
+
+
+def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) -> None:
+    collect_questions(connection)
     base = record_run(connection, {"limit": 10}, [2] * 12)
     assert "docs/internals/fusion.md" in advise(connection)["weights"]["evidence"]
     record_run(connection, {"limit": 5, "fusion": "weighted"}, [1] * 12)  # differs in two settings
@@ -239,6 +244,49 @@ def test_runs_of_a_set_go_before_the_rule_and_are_named(connection: Connection) 
     assert f"1.000 with auto 0.9 0.1 (run {best})" in found["evidence"]
     put(connection, ENGLISH, 1)
     assert "docs/internals/fusion.md" in advise(connection)["weights"]["evidence"]
+
+
+def test_the_run_of_another_chunking_that_a_sweep_filed_is_compared(connection: Connection) -> None:
+    collect_questions(connection)
+    base = record_run(connection, {"limit": 10}, [2] * 12)
+    best = record_run(connection, {"limit": 10}, [1] * 12)
+    record_run(connection, {"imported": "other"}, [2] * 12)
+    imported = record_run(connection, {"imported": "other"}, [1] * 12)
+    chunking = {"max_tokens": 99}
+    connection.execute(
+        "UPDATE rag.eval_runs SET chunking = %s WHERE run_id IN (%s, %s)",
+        [json.dumps(chunking), imported, best],
+    )
+    connection.execute(
+        "SELECT rag._file_eval_run(%s, 'c', %s, 1)",
+        [best, json.dumps({"limit": 10, "chunking": chunking})],
+    )
+    found = advise(connection)["chunking"]
+    assert found["command"] == """rag-pg rechunk c --chunking '{"max_tokens": 99}'"""
+    assert f"(run {base})" in found["evidence"] and f"(run {best})" in found["evidence"]
+    connection.execute("UPDATE rag.eval_runs SET collection = 'a copy'")
+    assert advise(connection)["chunking"] == found
+
+
+def test_five_other_settings_are_compared_whatever_their_number(connection: Connection) -> None:
+    collect_questions(connection)
+    record_run(connection, {"limit": 10}, [2] * 12)
+    for tenth in range(1, 8):
+        record_run(connection, {"limit": 10, "vector_weight": tenth / 10}, [1] * 12)
+    with connection.transaction():
+        connection.execute("SET LOCAL track_functions = 'pl'")
+        connection.execute("SELECT rag._measured_settings('c', 'weights')")
+        calls = connection.execute(
+            "SELECT calls FROM pg_stat_xact_user_functions WHERE funcname = 'compare_runs'"
+        )
+        assert calls.fetchall() == [(5,)]
+
+
+def test_chunks_of_the_size_that_was_chosen_leave_nothing_to_change(connection: Connection) -> None:
+    collect(connection)
+    connection.execute("UPDATE rag.collections SET chunking = '{\"max_tokens\": 99}'")
+    (row,) = rule(connection, "chunking", {}, {"documents": 12, "words_p95": 120})
+    assert row["advised"] == row["current"] and row["command"] is None
 
 
 def test_a_role_under_a_policy_is_advised_by_what_it_sees(connection: Connection) -> None:
