@@ -141,7 +141,8 @@ $$;
 
 COMMENT ON FUNCTION rag.measure_spaces(text[]) IS
 $$Measure how the cosines are spread in the spaces of these collections (NULL: of all) whose chunks
-have doubled since; returns how many were measured. Workers and building an index do the same.
+have doubled since; returns how many were measured. Workers, bulk loads and building an index do the
+same.
 
 A hybrid search weighs the cosines of a space by their spread, so that a model that squeezes them
 counts as much as one that does not: see docs/internals/fusion.md. Spaces of model minilm are not

@@ -139,9 +139,7 @@ $$;
 COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[]) IS
 $$The candidates with their fused scores, best first.
 
-rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto:
-share * similarity + (1 - share) * keyword_score / (the query's best keyword
-score), the similarity by rag._similarity_scale, whatever the collection's distance; a chunk that
-has
-no vector yet counts as the least
-similar candidate.$$;
+rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: share *
+similarity + (1 - share) * keyword_score / (the query's best keyword score), the similarity by
+rag._similarity_scale, whatever the collection's distance; a chunk that has no vector yet counts as
+the least similar candidate.$$;
