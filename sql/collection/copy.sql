@@ -21,12 +21,15 @@ BEGIN
     IF _rules.settings <> '[]' THEN
         PERFORM rag.set_enrichment(copy_name, _rules.settings);
     END IF;
+    IF _space.ef_search IS NOT NULL THEN
+        PERFORM rag.alter_collection(copy_name, ef_search => _space.ef_search);
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag._create_copy(text, text, text, integer, jsonb) IS
-$$Make an empty collection with the settings of another: language, distance, index options, declared
-fields, rules of enrichment; but with this model and chunking.$$;
+$$Make an empty collection with the settings of another: language, distance, index options,
+ef_search, declared fields, rules of enrichment; but with this model and chunking.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._copy_documents(source text, copy_name text, after_uri text,

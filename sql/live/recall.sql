@@ -49,18 +49,17 @@ BEGIN
             >= least(few, sample_size)
     ORDER BY random()
     LIMIT sample_size;
-    IF NOT FOUND THEN
-        RETURN QUERY
-        SELECT 'stored', v.chunk_id, v.embedding, '{}'::jsonb, NULL::integer
-        FROM rag._sample_vectors(space.space_id, greatest(2, sample_size)) AS v
-        LIMIT sample_size;
-    END IF;
+    RETURN QUERY
+    SELECT 'stored', v.chunk_id, v.embedding, '{}'::jsonb, NULL::integer
+    FROM rag._sample_vectors(space.space_id, greatest(2, sample_size)) AS v
+    LIMIT sample_size;
 END
 $$;
 
 COMMENT ON FUNCTION rag._recall_queries(rag.spaces, integer) IS
-$$What a recall is measured with: sampled live queries of the space (source live), drawn at random;
-where there are fewer than 20, vectors of chunks, spread evenly (source stored; own_chunk: whose).
+$$What a recall is measured with: sampled live queries of the space (source live), drawn at random,
+none where there are fewer than 20; then, for where none of them can be run, vectors of chunks,
+spread evenly (source stored; own_chunk: whose).
 $$;
 
 
@@ -113,6 +112,7 @@ DECLARE
     _plan record;
     _distances double precision[];
     _recalls double precision[] := '{}';
+    _tries integer := 0;
     _walked jsonb := '[]';  -- what a trial with another ef_search needs of each query
     _embeddings {vector}.halfvec[] := '{}';
     _trial integer;
@@ -138,7 +138,9 @@ BEGIN
     _measure.ef_search := rag._choose_ef_search(_space.ef_search, NULL, _measure.chunk_count,
         measure_recall.k);
     FOR _query IN SELECT q.* FROM rag._recall_queries(_space, sample) AS q LOOP
-        EXIT WHEN cardinality(_recalls) > 0 AND clock_timestamp() > _ends_at;
+        EXIT WHEN _tries > 0 AND clock_timestamp() > _ends_at
+            OR cardinality(_recalls) > 0 AND _query.source <> _measure.source;
+        _tries := _tries + 1;
         _measure.source := _query.source;
         BEGIN
             SELECT f.* INTO _filter FROM rag.compile_filter(_key, _query.metadata_filter) AS f;
@@ -154,7 +156,10 @@ BEGIN
                       NULL, _filter.condition) AS x (chunk_id, distance)
                   WHERE x.chunk_id IS DISTINCT FROM _query.own_chunk
                   ORDER BY x.distance, x.chunk_id LIMIT measure_recall.k) AS e;
-            CONTINUE WHEN _distances IS NULL;  -- nothing passes the filter
+            IF _distances IS NULL THEN  -- nothing passes the filter, so nothing is missed
+                _recalls := _recalls || 1.0::double precision;
+                CONTINUE;
+            END IF;
             _recalls := _recalls || rag._found_share(_key, _query.embedding, measure_recall.k,
                 _query.own_chunk, _filter.condition, _filter.indexed, _query.ef_search,
                 _distances);
@@ -169,7 +174,11 @@ BEGIN
                     measure_recall.k) ELSE 1 END,
             'recall', _recalls[cardinality(_recalls)], 'distances', _distances);
     END LOOP;
-    IF cardinality(_recalls) = 0 THEN
+    IF cardinality(_recalls) = 0 AND _tries > 0 THEN
+        RAISE EXCEPTION 'none of % queries of collection % could be run in % seconds', _tries,
+            quote_literal(_collection.name), measure_recall.seconds
+        USING ERRCODE = 'RG007', HINT = 'their filters are not valid any more: give more seconds';
+    ELSIF cardinality(_recalls) = 0 THEN
         RAISE EXCEPTION 'collection % has no vector to search with', quote_literal(_collection.name)
         USING ERRCODE = 'RG007', HINT = 'wait until its documents are embedded';
     END IF;
@@ -222,8 +231,9 @@ IS $$Run sampled vector searches as they are run live and once more exactly, wit
 and keep what share of the nearest k was found: a row of rag.recall_measures, with a 95 % interval.
 
 Queries are those of rag.log_query (source live); where fewer than 20 of the active space are kept,
-vectors of chunks (source stored), each without itself: they lie among the others, so their recall
-may be higher than that of questions. query_count: how many there were time for; walked_count: of
+or no filter of those that are drawn is valid any more, vectors of chunks (source stored), each
+without itself: they lie among the others, so their recall may be higher than that of questions. Of
+a query whose filter nothing passes nothing is missed. query_count: how many there were time for; walked_count: of
 how many the index was walked, since small collections and narrow filters are searched exactly.
 Where the recall is below target (NULL: that of the collection, else 0.95), doubled values of
 ef_search are tried on the same queries: advised_ef_search is the first that reaches it, or the

@@ -116,7 +116,7 @@ BEGIN
                 replay_queries.k, _by_document);
             _after := rag._replay_search(_target, _query.query_text, _query.other_embedding,
                 _query.result_limit, _query.metadata_filter,
-                jsonb_strip_nulls(_query.options || replay_queries.options), replay_queries.k,
+                rag._without_nulls(_query.options || replay_queries.options), replay_queries.k,
                 _by_document);
             SELECT count(*) FILTER (WHERE b.value IS NOT NULL AND a.value IS NOT NULL)
                     ::double precision / nullif(greatest(count(b.value), count(a.value)), 0),

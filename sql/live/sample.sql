@@ -51,6 +51,22 @@ $$Whether the caller can add a query to the sample of a collection: it is on and
 transaction writes, and the caller may, and is under no policy on documents or chunks.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._without_nulls(options jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN (SELECT coalesce(jsonb_object_agg(o.key, o.value), '{}')
+            FROM jsonb_each(options) AS o WHERE o.value <> 'null');
+END
+$$;
+
+COMMENT ON FUNCTION rag._without_nulls(jsonb) IS
+$$Options of a search without those that are null. A null within a value stays: in a filter it has a
+meaning.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.log_query(
     collection text,
     query_text text DEFAULT NULL,
@@ -97,7 +113,7 @@ BEGIN
         metadata_filter, options)
     VALUES (_collection.collection_id, _text, query_embedding, _space.space_id,
         log_query.result_limit, log_query.metadata_filter,
-        jsonb_strip_nulls(log_query.options) - 'result_offset');
+        rag._without_nulls(log_query.options) - 'result_offset');
     RETURN true;
 END
 $$;
@@ -109,11 +125,12 @@ program that searches by SQL calls it after a search; the Python client does so 
 whether it was kept, which chance decides by the collection's share (rag.alter_collection,
 sample_queries).
 
-Nothing is kept, and nothing fails, where the collection keeps no sample, in a read-only transaction
+Nothing is kept, without an error, where the collection keeps no sample, in a read-only transaction
 or on a standby, for a role that may not insert into rag.live_queries or that is under a policy on
 documents or chunks, where twice max_queries are there, and within a minute of an erasure. The words
 are kept where the collection says so, up to 10,000 bytes; otherwise the vector alone. What was
-found is never kept.
+found is never kept. Error RG004 for arguments that rag.search would refuse: call it in a
+transaction of its own, so that it undoes nothing else.
 options: other arguments of rag.search, e.g. {"fusion": "rrf"}. expected_space: the space whose
 model made the vector. sampled: true where the caller has drawn by the share already. seconds: how
 long ago the search was, for erasures.$$;
@@ -168,6 +185,8 @@ BEGIN
     DELETE FROM rag.live_queries AS l
     WHERE l.collection_id = of_collection
         AND (l.searched_at <= clock_timestamp() - _collection.keep_queries
+            -- Logged while keep_query_text was set to false.
+            OR l.query_text IS NOT NULL AND NOT _collection.keep_query_text
             OR l.query_id IN (SELECT x.query_id FROM rag.live_queries AS x
                 WHERE x.collection_id = of_collection
                 ORDER BY x.searched_at DESC, x.query_id DESC OFFSET _collection.max_queries));
@@ -177,8 +196,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._trim_live_queries(integer) IS
-$$Remove the sampled queries of a collection that are older than it keeps them, and those before the
-last max_queries. Returns how many. For rag.maintain.$$;
+$$Remove the sampled queries of a collection that are older than it keeps them, those before the last
+max_queries, and those with words where it keeps no words. Returns how many. For rag.maintain.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._live_steps()

@@ -159,6 +159,24 @@ def test_queries_are_run_with_their_own_filters(connection: Connection) -> None:
     assert 0.8 < measure["lower_bound"] < 0.9  # of 20 queries: Clopper and Pearson give 0.832
 
 
+def test_filters_that_nothing_passes_or_that_are_invalid_are_measured_once(
+    connection: Connection,
+) -> None:
+    log_queries(connection, 20, '{"half": {"$gt": 7}}')
+    connection.execute("SELECT rag.alter_collection('docs', recall_target => 0.5)")
+    measure = measured(connection, ", 20")
+    assert (measure["source"], measure["query_count"], measure["recall"]) == ("live", 20, 1)
+    connection.execute("""UPDATE rag.live_queries SET metadata_filter = '{"half": {"$no": 1}}'""")
+    connection.execute("DELETE FROM rag.recall_measures")
+    connection.execute("SELECT rag.maintain_step('recall', 1)")
+    assert connection.execute(
+        "SELECT source, query_count FROM rag.list_recall('docs')"
+    ).fetchall() == [("stored", 50)]
+    assert connection.execute(
+        "SELECT count(*) FROM rag.maintenance_steps() WHERE step = 'recall'"
+    ).fetchone() == (0,)
+
+
 def test_maintenance_measures_daily_where_there_is_a_target(connection: Connection) -> None:
     due = "SELECT count(*) FROM rag.maintenance_steps() WHERE step = 'recall'"
     assert connection.execute(due).fetchone() == (0,)
@@ -182,6 +200,10 @@ def test_a_set_ef_search_is_used_and_0_returns_to_the_choice_by_size(
         77,
     )
     assert measured(connection, ", 2")["ef_search"] == 77
+    connection.execute("SELECT rag._create_copy('docs', 'docs.copy', 'none', 16, '{}')")
+    assert connection.execute(
+        "SELECT ef_search FROM rag.get_collection('docs.copy')"
+    ).fetchone() == (77,)
     connection.execute("SELECT rag.alter_collection('docs', ef_search => 0)")
     assert measured(connection, ", 2")["ef_search"] == 120
     chosen = connection.execute(

@@ -56,6 +56,21 @@ def test_searches_are_kept_where_the_collection_says_so(docs: Collection, dsn: s
     ]
     docs.alter(keep_query_text=False)
     assert [row[:2] for row in kept(dsn)] == [(None, True), (None, True)]
+    with psycopg.connect(dsn) as connection:  # one that read the setting before
+        connection.execute("UPDATE rag.live_queries SET query_text = 'late' WHERE query_id = 1")
+        connection.execute("SELECT rag.maintain_step('queries', 1)")
+    assert [row[:2] for row in kept(dsn)] == [(None, True)]
+
+
+def test_a_null_in_a_boost_is_kept(docs: Collection, dsn: str) -> None:
+    docs.alter(sample_queries=1, keep_query_text=True)
+    boosts = [{"filter": {"year": None}, "multiply": 2}]
+    docs.search("anchor", boosts=boosts)
+    ((_, _, _, _, options),) = kept(dsn)
+    assert options["boosts"] == boosts
+    assert None not in options.values()
+    (replayed,) = docs.replay(fusion=None).queries
+    assert (replayed.error, replayed.overlap) == (None, 1)
 
 
 def test_what_is_measured_is_no_live_query(docs: Collection, dsn: str) -> None:
