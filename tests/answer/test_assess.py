@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -130,3 +131,12 @@ def test_a_model_is_shown_what_stands_high_enough_and_the_tokens_saved_are_told(
         assert step.detail["chunk_ids"] == shown
         assert (step.detail["tokens_saved"] > 0) == (ratio is not None)
         assert ("A gull flies" in llm.prompts[0]) == (ratio is None)
+
+
+@pytest.mark.parametrize("question", [QUESTION, "Why is tax paid?"])
+def test_evidence_is_assessed_by_the_passages_and_not_by_their_summaries(question: str) -> None:
+    words = question if question != QUESTION else "It helps."  # the summary says otherwise
+    helper = ScriptedLLM(json.dumps({"summary": words, "score": 9}), name="helper")
+    answer, _ = run("evidence", CALIBRATED, question=question, helper=helper)
+    assert answer.sufficient == (question == QUESTION)
+    assert answer.support == pytest.approx(0.5 if question == QUESTION else 0.0, abs=0.01)

@@ -51,6 +51,7 @@ def evidence(question: str, context: AnswerContext) -> Answer:
     )
     if not best:
         return not_found(context, "no passage helps to answer the question")
+    context.assess(question, hits)  # the passages, not what a model made of them
     return write_answer(
         question,
         [replace(hit, content=f["summary"]) for hit, f in best],
