@@ -204,16 +204,45 @@ class Sweeping(Evaluation, Enriching):
                 current=current,
                 most=most,
             )
+        candidates = [self._with_named_models(one) for one in candidates]
         equal = (
             find_equal(
                 candidates,
                 self.rag.database.equal_runs(set_name, self.name),
-                lambda model: self.rag.models.embedder(model).fingerprint,
+                self._fingerprint,
             )
             if reuse
             else {}
         )
         return _Plan(candidates=candidates, equal=equal, questions=len(queries))
+
+    def _with_named_models(self, one: Candidate) -> Candidate:
+        """The candidate with the language models of the settings that it asks among its options: a
+        run of another model is none of equal settings."""
+        models, options = self.rag.models, dict(one.options)
+        defaults: dict[str, Any] = {}
+        with suppress(RagError):  # a model that cannot be opened fails in its row
+            if one.kind == "ask":
+                defaults = {"llm": models.llm(), "helper_llm": models.helper_llm()}
+            elif options.get("rewrite") or options.get("history"):
+                defaults = {"helper_llm": self._helping(options)}
+        for name, llm in defaults.items():
+            if llm is not None and options.get(name) is None:
+                options[name] = llm
+        with suppress(RagError):
+            if one.kind == "search" and options.get("rerank") == "llm":
+                options["rerank"] = models.reranker("llm")
+        with suppress(RagError):
+            if one.contexts and one.contexts_model is None:
+                one = replace(one, contexts_model=models.writing_llm().name)
+        return replace(one, options=options)
+
+    def _fingerprint(self, model: str) -> str | None:
+        """Of the vectors that a model makes here; None: it cannot be opened."""
+        try:
+            return self.rag.models.embedder(model).fingerprint
+        except RagError:
+            return None
 
     def _techniques(
         self,

@@ -14,7 +14,8 @@ class Candidate:
     """Settings that a sweep measures.
 
     options: of `search` or `ask`, by kind. chunking, model, contexts: of a temporary copy of the
-    collection; None and False: as the collection is. unavailable: why it cannot be measured here.
+    collection; None and False: as the collection is. contexts_model: the language model that writes
+    the contexts. unavailable: why it cannot be measured here.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Candidate:
     chunking: Mapping[str, Any] | None = None
     model: str | None = None
     contexts: bool = False
+    contexts_model: str | None = None
     unavailable: str = ""
 
     @property

@@ -10,7 +10,7 @@ from fakes import ScriptedLLM, WordReranker
 
 from rag_pg import InvalidInput, ModelUnavailable, NotFound, Rag
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation import make_candidates, read_vary
+from rag_pg.evaluation import make_candidates, read_vary, settings_key
 from rag_pg.types import SweepRow
 
 ANIMALS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen")
@@ -222,6 +222,50 @@ def test_techniques_of_a_language_model_tell_their_cost_first(rag: Rag, docs: Co
     assert row.error is None and row.tokens == 8 * 12 and len(llm.calls) == 8
     (_, failed) = docs.sweep("set", {"rewrite": [["hyde"]]}).rows
     assert "hyde needs a language model" in (failed.error or "")
+
+
+def test_a_run_of_another_language_model_is_not_reused(rag: Rag, docs: Collection) -> None:
+    def set_model(name: str) -> None:
+        llm = ScriptedLLM('{"question": "animals"}')
+        llm.name = name
+        rag.models.llm = lambda name=None: llm  # type: ignore[method-assign]
+        rag.models.helper_llm = lambda name=None: llm  # type: ignore[method-assign]
+        rag.models._rerankers.clear()
+
+    def left(**given: Any) -> int:
+        return docs.estimate_sweep("set", **given).runs
+
+    rewritten: dict[str, Any] = {"vary": {"rewrite": [["step_back"]]}}
+    set_model("old")
+    docs.sweep("set", **rewritten)
+    assert left(**rewritten) == 0
+    set_model("new")
+    assert left(**rewritten) == 1  # the baseline asks none
+    for one in docs.estimate_sweep(
+        "set", {"rerank": ["llm"], "contexts": [True]}, kind="search"
+    ).candidates[1:]:
+        key = settings_key(one)
+        assert '"rerank": "llm:new"' in key and '"contexts": "new"' in key
+    (asks,) = docs.estimate_sweep("set", {"limit": [3]}, kind="ask").candidates[1:]
+    assert '"helper_llm": "new"' in settings_key(asks) and '"llm": "new"' in settings_key(asks)
+
+
+def test_a_model_that_cannot_be_opened_fails_in_its_row(rag: Rag, docs: Collection) -> None:
+    vary: dict[str, list[Any]] = {"model": ["hash:64", None]}
+    docs.sweep("set", vary)
+    rag.models.embedder = fail_for("hash:64", rag.models.embedder)  # type: ignore[method-assign]
+    assert docs.estimate_sweep("set", vary).runs == 1
+    row = by_name(docs.sweep("set", vary).rows)["model=hash:64"]
+    assert "the weights are gone" in (row.error or "")
+
+
+def fail_for(model: str, opened: Any) -> Any:
+    def embedder(name: str) -> Any:
+        if name == model:
+            raise ModelUnavailable("the weights are gone")
+        return opened(name)
+
+    return embedder
 
 
 def test_what_is_degraded_is_told_and_not_reused(rag: Rag, docs: Collection) -> None:

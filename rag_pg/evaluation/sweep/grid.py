@@ -206,7 +206,7 @@ def settings_of(candidate: Candidate) -> dict[str, Any]:
     if candidate.model is not None:
         wanted["model"] = candidate.model
     if candidate.contexts:
-        wanted["contexts"] = True
+        wanted["contexts"] = candidate.contexts_model or True
     return wanted
 
 

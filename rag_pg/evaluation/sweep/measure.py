@@ -50,7 +50,7 @@ def find_equal(
     """Return the latest run of equal settings for the candidates that have one, by `settings_key`.
 
     Args:
-        fingerprint_of: of the vectors that a model makes here.
+        fingerprint_of: of the vectors that a model makes here; None: it cannot be opened.
     """
     known = {key_of(run.kind, run.settings): run for run in runs}
     found = {}
@@ -58,8 +58,10 @@ def find_equal(
         run = known.get(settings_key(one))
         if run is None or one.unavailable:
             continue
-        if one.model is not None and run.model_fingerprint != fingerprint_of(one.model):
-            continue
+        if one.model is not None:
+            fingerprint = fingerprint_of(one.model)
+            if fingerprint is None or run.model_fingerprint != fingerprint:
+                continue
         found[settings_key(one)] = run.run_id
     return found
 
