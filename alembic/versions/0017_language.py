@@ -13,6 +13,10 @@ STATEMENTS: tuple[str, ...] = (
     'The language of a collection whose documents have several: rag.detect_language tells that of
 each; words of the others are kept as they are'
     """,
+    """
+    ALTER TABLE rag.eval_scores
+        ADD COLUMN scored_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    """,
 )
 
 

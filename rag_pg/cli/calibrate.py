@@ -13,7 +13,9 @@ from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.types import Calibration
+    from collections.abc import Sequence
+
+    from rag_pg.types import Calibration, Rejected
 
 
 def calibrate(
@@ -34,9 +36,13 @@ def calibrate(
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
-    """Measure with which evidence answers are right; ask then says how sure it is, and refuses."""
+    """Measure with which evidence answers are right; ask then says how sure it is, and refuses.
+
+    Exit 1 when lines of the questions were left out.
+    """
     if sum([questions is not None, set_name is not None, show, drop]) != 1:
         raise InvalidInput("use one of --questions FILE, --set NAME, --show and --drop")
+    rejected: Sequence[Rejected] = ()
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if drop:
@@ -46,8 +52,9 @@ def calibrate(
         if questions is not None:
             set_name = f"{collection}-questions"
             report = rag.import_eval_set(set_name, questions)
-            for rejected in report.rejected:
-                failed(str(rejected))
+            rejected = report.rejected
+            for one in rejected:
+                failed(str(one))
         found = target.calibration()
         if set_name is not None:
             with show_progress() as progress:
@@ -60,6 +67,8 @@ def calibrate(
         print_json(found)
     else:
         print_calibration(found)
+    if rejected:
+        raise SystemExit(1)
 
 
 def print_calibration(found: Calibration) -> None:

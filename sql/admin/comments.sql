@@ -648,7 +648,8 @@ judge  name of the judge
 judge_version  changes with its prompt and its model
 score  0 to 1, larger is better
 reason  why
-error  why there is no score$$),
+error  why there is no score
+scored_at  when it was said last; of a judge's versions the one that said something last counts$$),
 ('gates',
  'What a collection demands of its changes: that a metric on a set does not fall.',
 $$collection_id  collection

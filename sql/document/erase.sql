@@ -279,6 +279,8 @@ DECLARE
     _condition text;
     _count bigint;
     _receipt rag.erasures;
+    _copied text;
+    _copied_uri text;
 BEGIN
     IF (erase.uri IS NULL) = (metadata_filter IS NULL) THEN
         RAISE EXCEPTION 'neither or both of uri and metadata_filter were given'
@@ -335,6 +337,18 @@ BEGIN
     _removed := _removed || rag._erase_answers(_key, _uris)
         || rag._erase_evaluation(_collection.name, _uris)
         || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
+    _count := 0;
+    FOR _copied, _copied_uri IN
+        -- temporary copies are named so by the client
+        SELECT c.name, u.uri FROM rag.collections AS c, unnest(_uris) AS u (uri)
+        WHERE c.dropped_at IS NULL AND c.name ~ '[.]sweep-[0-9a-f]{8}$'
+            AND left(c.name, -15) = left(_collection.name, 80) AND rag._has_document(c.name, u.uri)
+        ORDER BY c.collection_id, u.uri
+    LOOP
+        PERFORM rag.erase(_copied, _copied_uri);  -- with a receipt of its own
+        _count := _count + 1;
+    END LOOP;
+    _removed := _removed || jsonb_build_object('documents_of_copies', _count);
     PERFORM rag._note_change(_key);  -- for the cache, where the document was deleted before
     PERFORM rag._erase_statistics(_key);
     INSERT INTO rag.erasures AS e (collection, document_hashes, removed)
@@ -350,8 +364,9 @@ $$;
 COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
 keyword index, kept files, earlier versions, jobs, caches, logged answers that found them, sampled
-queries of the collection, evaluation, and the statistics of these tables. Returns the receipt, a
-row of rag.erasures without any of the text.
+queries of the collection, evaluation, and the statistics of these tables; from temporary copies of
+the collection, too (documents_of_copies). Returns the receipt, a row of rag.erasures without any of
+the text.
 
 uri: of one document, which may be deleted already. metadata_filter: of all that pass it, earlier
 versions included. The receipt has the SHA-256 of each uri and counts by table. What a document's

@@ -37,7 +37,8 @@ BEGIN
     CROSS JOIN LATERAL (SELECT e.hits @> '[{"erased": true}]'
         OR e.hits = '[]' AND e.answer IS NULL) AS x (erased)  -- what was judged
     ON CONFLICT (run_id, query_id, judge, judge_version) DO UPDATE
-    SET score = excluded.score, reason = excluded.reason, error = excluded.error;
+    SET score = excluded.score, reason = excluded.reason, error = excluded.error,
+        scored_at = clock_timestamp();
     GET DIAGNOSTICS _count = ROW_COUNT;
     RETURN _count;
 END
@@ -156,19 +157,32 @@ AS $$
 #variable_conflict use_column
 DECLARE
     z CONSTANT double precision := 1.959964;
+    needed CONSTANT integer := 20;
     _yes double precision;
     _reference_yes double precision;
     _chance double precision;
     _margin double precision;
 BEGIN
+    IF measure_judge.reference_judge = measure_judge.judge
+        OR measure_judge.reference_judge !~ '^(human|labels)(:.+)?$' THEN
+        RAISE EXCEPTION 'judge % is measured against labels of people, not against %',
+            coalesce(quote_literal(measure_judge.judge), 'NULL'),
+            quote_literal(measure_judge.reference_judge)
+        USING ERRCODE = 'RG001', HINT = 'record labels as the judge human or labels, or one of '
+            'several people as human:name';
+    END IF;
     SELECT count(*)::integer, avg(((s.score >= 0.5) = (r.score >= 0.5))::integer),
            avg((s.score >= 0.5)::integer), avg((r.score >= 0.5)::integer)
     INTO samples, accuracy, _yes, _reference_yes
     FROM rag.eval_scores AS s
-    JOIN rag.eval_scores AS r ON r.run_id = s.run_id AND r.query_id = s.query_id
-        AND r.judge = measure_judge.reference_judge
+    CROSS JOIN LATERAL (
+        SELECT x.score FROM rag.eval_scores AS x
+        WHERE x.run_id = s.run_id AND x.query_id = s.query_id
+            AND x.judge = measure_judge.reference_judge AND x.score IS NOT NULL
+        ORDER BY x.scored_at DESC, x.judge_version DESC LIMIT 1
+    ) AS r
     WHERE s.judge = measure_judge.judge AND s.judge_version = measure_judge.judge_version
-        AND s.score IS NOT NULL AND r.score IS NOT NULL;
+        AND s.score IS NOT NULL;
     IF samples = 0 THEN
         RAISE EXCEPTION 'no result has a score both of judge % (version %) and of %',
             coalesce(quote_literal(measure_judge.judge), 'NULL'),
@@ -192,17 +206,23 @@ BEGIN
     SET samples = excluded.samples, accuracy = excluded.accuracy,
         accuracy_low = excluded.accuracy_low, accuracy_high = excluded.accuracy_high,
         kappa = excluded.kappa, measured_at = now();
+    IF samples < needed THEN
+        RAISE WARNING 'judge % stays advisory: % labels of % are missing',
+            quote_literal(measure_judge.judge), needed - samples, needed
+        USING HINT = 'label more results with rag.put_eval_scores and measure again';
+    END IF;
     RETURN NEXT;
 END
 $$;
 
 COMMENT ON FUNCTION rag.measure_judge(text, text, text) IS
 $$Compare a judge's scores with those of people on the results that both have, and keep the result:
-from then on its metrics are not advisory.
+from 20 labels on its metrics are not advisory; a warning tells how many are missing.
 
 Scores from 0.5 count as yes. accuracy with its 95 % interval (Wilson); kappa: agreement beyond
 chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
-defined. reference_judge: whose scores are right.$$;
+defined. reference_judge: human, labels, or human:name, whose scores are right; the last of each
+result counts.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_verdict(wanted_hash bytea, wanted_version text)

@@ -45,11 +45,15 @@ BEGIN
             ('cost', e.cost)) AS m (metric, value)
     WHERE e.run_id = _run.run_id AND m.value IS NOT NULL
     UNION ALL
-    SELECT s.query_id, e.category, 'judge:' || s.judge, avg(s.score)
-    FROM rag.eval_scores AS s
-    JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = s.query_id
-    WHERE s.run_id = _run.run_id AND s.score IS NOT NULL
-    GROUP BY s.query_id, e.category, s.judge;
+    SELECT s.query_id, e.category, 'judge:' || s.judge, s.score
+    FROM (
+        SELECT DISTINCT ON (v.judge) v.judge, v.judge_version FROM rag.eval_scores AS v
+        WHERE v.run_id = _run.run_id AND v.score IS NOT NULL
+        ORDER BY v.judge, v.scored_at DESC, v.judge_version DESC
+    ) AS n
+    JOIN rag.eval_scores AS s ON s.run_id = _run.run_id AND s.judge = n.judge
+        AND s.judge_version = n.judge_version AND s.score IS NOT NULL
+    JOIN rag.eval_results AS e ON e.run_id = _run.run_id AND e.query_id = s.query_id;
 END
 $$;
 
@@ -63,7 +67,8 @@ citation_recall and citation_precision (the shares of all statements that are su
 cite, and of citations that support their statement: Gao et al., ALCE, EMNLP 2023, with the check of
 statements and rag.check_citation in place of entailment),
 abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
-seconds, tokens, cost in US dollars, judge:<name> (0 to 1).$$;
+seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that scored the run
+last).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._auroc(scores double precision[], positive boolean[])
@@ -199,12 +204,14 @@ BEGIN
         WHERE x.value > 0
     )
     SELECT f.category, f.metric, f.value, f.low, f.high, f.queries,
-           starts_with(f.metric, 'judge:') AND EXISTS (
-               SELECT FROM rag.eval_scores AS s
-               WHERE s.run_id = _run.run_id AND 'judge:' || s.judge = f.metric
-                   AND s.judge <> 'human' AND NOT EXISTS (
-                       SELECT FROM rag.eval_judges AS j
-                       WHERE j.judge = s.judge AND j.judge_version = s.judge_version))
+           starts_with(f.metric, 'judge:') AND f.metric !~ '^judge:(human|labels)(:.+)?$'
+               AND NOT EXISTS (
+                   SELECT FROM rag.eval_judges AS j
+                   WHERE j.samples >= 20 AND (j.judge, j.judge_version) = (
+                       SELECT s.judge, s.judge_version FROM rag.eval_scores AS s
+                       WHERE s.run_id = _run.run_id AND 'judge:' || s.judge = f.metric
+                           AND s.score IS NOT NULL
+                       ORDER BY s.scored_at DESC, s.judge_version DESC LIMIT 1))
     FROM figure_rows AS f
     ORDER BY f.category COLLATE "C" NULLS FIRST, f.metric COLLATE "C";
 END
@@ -217,7 +224,7 @@ Means of rag.query_metrics with their 95 % interval (normal) and how many questi
 latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
 against unanswerable questions), aurc (mean risk over the curve of rag.risk_coverage, smaller is
 better); errors, and unresolved: judgements that no longer describe the corpus (rag.eval_drift).
-advisory: a judge whose agreement with people is not measured (rag.measure_judge).$$;
+advisory: a judge whose agreement with people is not measured on 20 labels (rag.measure_judge).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._reported_results(of_run bigint, depth integer)

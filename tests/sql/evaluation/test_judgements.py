@@ -292,4 +292,30 @@ def test_a_judge_is_advisory_until_it_is_measured(docs: Connection) -> None:
     assert row == (8, pytest.approx(5 / 8), pytest.approx(0.3057, abs=1e-3),
                    pytest.approx(0.8632, abs=1e-3),
                    pytest.approx((5 / 8 - chance) / (1 - chance)))  # fmt: skip
+    (judge, version) = docs.execute(
+        "SELECT judge, judge_version FROM rag.eval_judges"
+    ).fetchone() or ("", "")
+    assert docs.execute(f"{metric} AND metric <> 'judge:human'").fetchall()[0][-1] is True
+    more = [f"more{n}" for n in range(12)]
+    docs.execute(
+        """INSERT INTO rag.eval_results SELECT (jsonb_populate_record(r, jsonb_build_object(
+               'query_id', q))).* FROM rag.eval_results AS r, unnest(%s::text[]) AS q
+           WHERE r.query_id = 'q0'""",
+        [more],
+    )
+    scores = json.dumps([{"query_id": q, "score": 1} for q in more])
+    for one, of_version in ((judge, version), ("human", "2")):
+        docs.execute("SELECT rag.put_eval_scores(1, %s, %s, %s)", [one, of_version, scores])
+    measure = "SELECT samples FROM rag.measure_judge(%s, %s, %s)"
+    for reference in (judge, "faithfulness"):
+        with pytest.raises(psycopg.Error, match="labels of people"):
+            docs.execute(measure, [judge, version, reference])
+    assert docs.execute(measure, [judge, version, "human"]).fetchone() == (20,)
     assert not any(advisory for *_, advisory in docs.execute(metric).fetchall())
+    docs.execute(
+        """SELECT rag.put_eval_scores(1, %s, 'later', '[{"query_id": "q0", "score": 0.25}]')""",
+        [judge],
+    )
+    assert docs.execute(f"{metric} AND metric <> 'judge:human'").fetchall() == [
+        (f"judge:{judge}", 0.25, 1, True)
+    ]

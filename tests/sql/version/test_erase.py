@@ -156,7 +156,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 3, "eval_queries": 2,
         "eval_answers": 1, "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
-        "eval_judgements_of_others": 0, "sources": 0,
+        "eval_judgements_of_others": 0, "documents_of_copies": 0, "sources": 0,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
@@ -170,6 +170,18 @@ def test_a_document_that_was_deleted_before_can_still_be_erased(docs: Collection
         docs.delete(f"{WORD}.txt")
         receipt = docs.erase(f"{WORD}.txt")
         assert (receipt.removed["documents"], receipt.removed["document_versions"]) == (0, 2)
+        assert everywhere(connection, WORD) == []
+
+
+def test_a_temporary_copy_does_not_keep_what_is_erased(docs: Collection, dsn: str) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """SELECT rag._create_copy('docs', 'docs.sweep-0123abcd', 'hash:16', 16, chunking)
+               FROM rag.collections WHERE name = 'docs'"""
+        )
+        connection.execute("SELECT rag._copy_documents('docs', 'docs.sweep-0123abcd', '')")
+        assert docs.erase(f"{WORD}.txt").removed["documents_of_copies"] == 1
         assert everywhere(connection, WORD) == []
 
 
