@@ -388,7 +388,7 @@ def test_a_search_survives_a_killed_connection(
     docs.add(FISH)
     docs.search("fish")
     connection.execute(
-        """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        """SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity
            WHERE datname = current_database() AND pid <> pg_backend_pid()"""
     )
     assert docs.search("fish")[0].uri == "fish"

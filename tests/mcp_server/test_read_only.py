@@ -194,7 +194,7 @@ def test_a_server_whose_connections_were_closed_answers_the_next_call(owner: str
             await client.call_tool("count", {})
             with psycopg.connect(owner, autocommit=True) as connection:
                 connection.execute(
-                    """SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity AS a
+                    """SELECT pg_terminate_backend(a.pid, 20000) FROM pg_stat_activity AS a
                        WHERE a.datname = current_database() AND a.pid <> pg_backend_pid()"""
                 )
             return await client.call_tool("count", {})
