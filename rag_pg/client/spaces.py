@@ -77,13 +77,14 @@ class Spaces(OpenCollection):
         and all stay searchable meanwhile.
 
         Gates of the collection (`set_gate`) want their sets run on documents that are cut so. Where
-        there is no such run, they are run on a temporary copy first, which costs what cutting and
-        embedding all documents costs.
+        there is no such run, the vectors of their questions are made, and they are run on a
+        temporary copy first, which costs what cutting and embedding all documents costs.
 
         Args:
             forced: whatever the gates of the collection demand; it is recorded.
         Returns: how many documents there are, 0 when they are cut like this already.
-        Raises: NotReady (a gate, and its baseline is of other documents or questions), GateFailed.
+        Raises: NotReady (the set of a gate has no questions, or what its runs on a copy do not
+            mend), GateFailed.
         """
 
         def cut() -> int:
@@ -101,25 +102,40 @@ class Spaces(OpenCollection):
         try:
             count = cut()
         except NotReady:
-            if not self._measure_chunking(chunking, progress):
+            if not self._embed_gates():
                 raise
-            count = cut()
+            try:
+                count = cut()
+            except NotReady:
+                self._measure_chunking(chunking, progress)
+                count = cut()
         self.refresh()
         return count
 
-    def _measure_chunking(self, chunking: Mapping[str, Any], progress: Report | None) -> bool:
-        """Run the sets of the gates on a copy that is cut so; False where there are no gates."""
+    def _embed_gates(self) -> bool:
+        """Keep the vectors of the gates' questions; False where there are no gates.
+        Raises: NotReady (a set has no questions)."""
         from rag_pg.evaluation import embed_queries
 
-        database, models = self.rag.database, self.rag.models
+        database = self.rag.database
+        sets = sorted({gate.eval_set for gate in database.list_gates(self.name)})
+        for name in sets:
+            if not database.list_eval_queries(name):
+                raise NotReady(
+                    f"set {name!r} of a gate has no questions: put some, or drop the gate"
+                )
+            embed_queries(database, self.rag.models, name, self.name)
+        return bool(sets)
+
+    def _measure_chunking(self, chunking: Mapping[str, Any], progress: Report | None) -> None:
+        """Run the sets of the gates on a copy that is cut so."""
+        database = self.rag.database
         measured = {(gate.eval_set, gate.k, repr(gate.options)): gate
                     for gate in database.list_gates(self.name)}  # fmt: skip
-        if not measured:
-            return False
         version = database.collection_version(self.name)
         with temporary_copy(
             database,
-            models,
+            self.rag.models,
             self.rag.worker,
             self.info,
             chunking=chunking,
@@ -127,13 +143,11 @@ class Spaces(OpenCollection):
             progress=progress,
         ) as copy:
             for gate in measured.values():
-                embed_queries(database, models, gate.eval_set, copy.name)
                 run = database.evaluate_search(
                     gate.eval_set, copy.name, gate.k, gate.options, "gate of another chunking"
                 )
                 settings = {**gate.options, "limit": gate.k}
                 database.file_eval_run(run, self.name, settings, version)
-        return True
 
     def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
         """What each embedding space finds for the same queries, by exact vector search.

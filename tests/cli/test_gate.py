@@ -88,13 +88,23 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
         docs.activate_space(docs.reembed("hash:64").space_id)
         (check,) = docs.gate_checks()
         assert (check.outcome, len(check.details)) == ("passed", 3)
+        before = docs.info.chunking
         docs.rechunk({"max_tokens": 99})
         (check, _) = docs.gate_checks()
         assert (check.outcome, check.action) == ("passed", 'set_chunking {"max_tokens": 99}')
         (name,) = [one.name for one in rag.collections()]
         assert name == "docs", "the copy is gone"
+        runs = len(rag.eval_runs("faq"))
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("DELETE FROM rag.eval_embeddings")
+        docs.rechunk(before)
+        assert len(rag.eval_runs("faq")) == runs, "both chunkings were measured: no copy"
         docs.rechunk({"max_tokens": 50}, forced=True)
         assert docs.gate_checks()[0].outcome == "forced"
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("DELETE FROM rag.eval_queries")
+        with pytest.raises(NotReady, match="'faq' of a gate has no questions"):
+            docs.rechunk({"max_tokens": 40})
         assert docs.drop_gate("faq") and not docs.drop_gate("faq")
 
 

@@ -124,13 +124,18 @@ def _options(
 @contextmanager
 def _interruptible() -> Iterator[None]:
     """Ctrl-C and the signals that end a session drop the copies first."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)
+    before = {
+        number: signal.signal(number, signal.default_int_handler)
+        for number in (signal.SIGTERM, signal.SIGHUP)
+    }
     try:
         yield
     except KeyboardInterrupt:
         write_message(("interrupted:", "yellow"), " the same command goes on with what is left")
         raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _tell_estimate(estimate: SweepEstimate) -> None:
