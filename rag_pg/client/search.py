@@ -86,7 +86,9 @@ class Searching(Documents):
             self.rag.database, self.name, "search", max_tokens=max_tokens, max_cost=max_cost
         ) as account:
             meter_search(options, self.rag.models, account)
-            return self._searcher.search(query, **options)
+            hits = self._searcher.search(query, **options)
+            hits.usage, hits.cost = account.usage, account.cost
+            return hits
 
     def rewrite(
         self,

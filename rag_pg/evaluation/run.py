@@ -121,6 +121,7 @@ def search_result(hits: Hits, *, cosine: bool) -> tuple[Result, Sequence[str]]:
         "seconds": hits.seconds,
         "prompt_tokens": hits.usage.prompt_tokens,
         "answer_tokens": hits.usage.answer_tokens,
+        "cost": hits.cost,
     }, hits.notes
 
 

@@ -63,8 +63,9 @@ class Hits(list[Hit]):
     skipped: the steps that a provider's failure left out: "vector" (keywords alone answered),
     "rerank" (the fused order stands). notes: why, for people. method: hybrid, vector or keyword:
     the legs that searched. seconds: the whole search. question: what was searched for, after it was
-    made to stand alone. steps: how it was rewritten; `usage`: the tokens of that. cached: whether
-    they were found before, in the collection as it is.
+    made to stand alone. steps: how it was rewritten. usage, cost: tokens of all calls of language
+    models, and US dollars, None where a model's price is not known. cached: whether they were found
+    before, in the collection as it is.
     """
 
     def __init__(
@@ -88,17 +89,14 @@ class Hits(list[Hit]):
         self.question = question
         self.steps = tuple(steps)
         self.cached = cached
+        self.usage = sum((step.usage for step in self.steps), Usage())
+        self.cost: float | None = None if self.steps else 0.0
         self._count_tokens = count_tokens
 
     @property
     def total_tokens(self) -> int:
         """The tokens of all contents, estimated."""
         return sum(self._count_tokens([hit.content for hit in self]))
-
-    @property
-    def usage(self) -> Usage:
-        """The tokens of the calls that rewrote the question."""
-        return sum((step.usage for step in self.steps), Usage())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

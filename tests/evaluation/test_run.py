@@ -11,6 +11,7 @@ from fakes import Call, ScriptedLLM
 
 from rag_pg import InvalidInput, NotFound, ProviderAuth, ProviderError, Rag
 from rag_pg.client.collection import Collection
+from rag_pg.providers import LLMReranker
 from rag_pg.types import Answer, Citation, EvalMetric
 
 FISH = "Red fish swim in the cold river below the old stone bridge, and they eat small worms. "
@@ -53,6 +54,23 @@ def test_a_search_run_is_measured_and_kept_with_its_settings(rag: Rag, docs: Col
     assert {m.category for m in rag.eval_metrics(run.run_id)} == {None, "air", "water"}
     rag.set_eval_baseline(run.run_id)
     assert [r.baseline for r in rag.eval_runs("set")] == [True]
+
+
+@pytest.mark.parametrize(
+    ("reply", "technique"),
+    [('{"passage": "Red fish swim."}', {"rewrite": ["hyde"]}), ("1", {"rerank": True})],
+)
+def test_a_search_that_asks_a_model_costs_its_list_price(
+    rag: Rag, docs: Collection, reply: str, technique: dict[str, Any]
+) -> None:
+    for name, cost in (("openai:gpt-5.4", 3 * (9 * 2.5 + 3 * 15) / 1e6), ("unknown", None)):
+        llm = ScriptedLLM(reply, name=name)
+        given = {"rerank": LLMReranker(llm)} if "rerank" in technique else technique
+        run = docs.evaluate("set", limit=5, helper_llm=llm, **given)
+        found = figures(rag, run.run_id)
+        assert found["tokens"].value == 3 * 12
+        assert ("cost" in found) == (cost is not None)
+        assert cost is None or found["cost"].value == pytest.approx(cost)
 
 
 def test_answers_are_measured_too(rag: Rag, docs: Collection) -> None:
