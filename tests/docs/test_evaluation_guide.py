@@ -41,7 +41,8 @@ def test_the_examples_run_one_after_the_other(rag: Rag, dsn: str) -> None:
                 if part.strip():
                     assert connection.execute(part.encode()).fetchall() != [], part
     found = {metric.metric: metric.advisory for metric in rag.eval_metrics(3)}
-    assert found["judge:faithfulness"] is False and found["judge:mentions_days"] is True
+    assert found["judge:faithfulness"] is True  # two labels are too few
+    assert found["judge:mentions_days"] is True and found["judge:human"] is False
     assert {name for name in found if f"`{name}`" not in GUIDE} == {
         "judge:faithfulness", "judge:human", "judge:mentions_days",
     }  # fmt: skip
