@@ -27,6 +27,7 @@ class Citations(Statements):
         given = [
             {
                 "chunk_ids": chunks_of(citation),
+                "uri": citation.uri,
                 "quote": clean_text(citation.quote)[0],
                 "others": [i for i in dict.fromkeys(every) if i not in chunks_of(citation)][:MOST],
             }

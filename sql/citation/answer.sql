@@ -60,6 +60,7 @@ DECLARE
     _best record;
     _chunk record;
     _joined record;
+    _document uuid;
 BEGIN
     FOR _citation IN
         SELECT c.value FROM jsonb_array_elements(_check_citations.citations)
@@ -73,10 +74,28 @@ BEGIN
             SELECT k.value::bigint
             FROM jsonb_array_elements_text(_citation -> 'chunk_ids') AS k (value)));
         IF _keys IS NULL THEN
-            -- its text was replaced since it was found
-            RETURN QUERY SELECT 'superseded', 1::double precision, NULL::bigint, NULL::integer,
-                NULL::integer, NULL::integer, NULL::integer, NULL::integer, NULL::text,
-                NULL::integer, NULL::date, NULL::jsonb;
+            -- its text was replaced since it was found; the chunk that holds the quote now
+            _document := CASE WHEN _citation ->> 'uri' <> ''
+                THEN rag.document_id(_check_citations.collection, _citation ->> 'uri') END;
+            _keys := ARRAY(
+                SELECT c.chunk_id FROM rag.chunks AS c
+                WHERE c.collection_id = _collection_id AND c.document_id = _document
+                    AND rag._holds_quote(c.content, _quote)
+                ORDER BY c.ordinal LIMIT 1);
+        END IF;
+        IF cardinality(_keys) = 0 THEN
+            RETURN QUERY SELECT CASE WHEN k.proven THEN 'superseded' ELSE 'fabricated' END,
+                k.proven::integer::double precision, NULL::bigint, NULL::integer, NULL::integer,
+                NULL::integer, NULL::integer, NULL::integer, NULL::text, NULL::integer,
+                NULL::date, NULL::jsonb
+            FROM (SELECT EXISTS (
+                SELECT FROM (
+                    SELECT d.content FROM rag.documents AS d
+                    WHERE d.collection_id = _collection_id AND d.document_id = _document
+                    UNION ALL
+                    SELECT v.content FROM rag._document_versions(_collection_id, _document) AS v
+                ) AS t
+                WHERE rag._holds_quote(t.content, _quote)) AS proven) AS k;
             CONTINUE;
         END IF;
         _others := ARRAY(SELECT o.value::bigint
@@ -141,10 +160,12 @@ $$;
 
 COMMENT ON FUNCTION rag._check_citations(text, jsonb) IS
 $$rag.check_citation of every citation of an answer, a row each in their order: [{"chunk_ids": [1],
-"quote": "…", "others": [2]}, …].
+"uri": "…", "quote": "…", "others": [2]}, …].
 
 A source that joins several chunks has the quote where one of them has it, or the document's text
 from the first to the last. chunk_key: the chunk in which it begins; chunk_start, chunk_stop: NULL
 where it reaches into the next. document_start, document_stop: in the document's text of
-document_version; NULL while its chunks are of an earlier one. A chunk that is gone: superseded, its
-text was replaced since it was found.$$;
+document_version; NULL while its chunks are of an earlier one. Where
+the chunks are gone, its text was replaced since it was found: the quote is looked for in the chunks
+that the document of that uri has now, then in its texts that are kept, which make it superseded; a
+quote that none of them holds is fabricated, as nothing proves it.$$;

@@ -39,6 +39,7 @@ DECLARE
     _chunk record;
     _found record;
     _other record;
+    _compared integer := 0;
 BEGIN
     IF quote IS NULL THEN
         RAISE EXCEPTION 'the quote is NULL' USING ERRCODE = 'RG001', HINT = 'pass a text';
@@ -64,8 +65,11 @@ BEGIN
     FOR _other IN
         SELECT v.content FROM rag._document_versions(_collection_id, _chunk.document_id,
             check_citation.version) AS v
-        LIMIT 10
     LOOP
+        -- All that are kept; beyond some, those alone that may hold it are compared.
+        _compared := _compared + 1;
+        CONTINUE WHEN _compared > 10
+            AND NOT rag._may_hold(_other.content, check_citation.quote);
         SELECT l.* INTO _found FROM rag._locate_quote(_other.content, check_citation.quote) AS l;
         IF _found.status IN ('exact', 'normalised') THEN
             status := 'superseded';

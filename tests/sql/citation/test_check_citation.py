@@ -217,6 +217,40 @@ def test_what_an_earlier_text_said_is_superseded(connection: Connection, chunks:
     assert check(connection, chunks[0], "The lift stops at 0 degrees.", [])[0] == "fabricated"
 
 
+def test_every_earlier_text_that_is_kept_is_looked_at(
+    connection: Connection, chunks: list[int]
+) -> None:
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            """CREATE OR REPLACE FUNCTION rag._document_versions(
+                   collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+               RETURNS TABLE (version integer, content text) LANGUAGE sql STABLE
+               AS $$SELECT n, CASE n WHEN 1 THEN 'Signs: the lift stops at 0 degrees.'
+                    ELSE 'Text ' || n END FROM generate_series(15, 1, -1) AS n$$"""
+        )
+        found = check(connection, chunks[0], "The lift stops at 0 degrees.", [])
+        assert (found[0], found[3]) == ("superseded", 1)
+
+
+def test_a_quote_whose_chunks_are_gone_is_looked_for_in_the_texts_that_are_kept(
+    connection: Connection, chunks: list[int]
+) -> None:
+    quotes = ("Nobody reads the second part of it.", "Somebody reads the third part of it.",
+              "The lift never stopped at all.")  # fmt: skip
+    given = [{"chunk_ids": [999999], "uri": "a", "quote": quote, "others": []} for quote in quotes]
+    query = "SELECT status, similarity, chunk_key FROM rag._check_citations('docs', %s)"
+    with connection.transaction(force_rollback=True):
+        connection.execute(
+            """CREATE OR REPLACE FUNCTION rag._document_versions(
+                   collection_key integer, document_key uuid, of_version integer DEFAULT NULL)
+               RETURNS TABLE (version integer, content text) LANGUAGE sql STABLE
+               AS $$SELECT 1, 'Signs: somebody reads the third part of it.'$$"""
+        )
+        assert connection.execute(query, [Jsonb(given)]).fetchall() == [
+            ("exact", 1, chunks[1]), ("superseded", 1, None), ("fabricated", 0, None),
+        ]  # fmt: skip
+
+
 def test_a_chunk_that_is_gone_is_an_error_that_helps(
     connection: Connection, chunks: list[int]
 ) -> None:
