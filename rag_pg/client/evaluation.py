@@ -326,7 +326,11 @@ class Evaluations:
     def measure_judge(
         self: HasDatabase, judge: str, judge_version: str, *, reference: str = "human"
     ) -> JudgeAgreement:
-        """Compare a judge's scores with those of people, and keep the result. Raises: NotFound."""
+        """Compare a judge's scores with those of people, and keep the result.
+
+        From 20 labels on, its metrics are not advisory. reference: human, labels, or human:name.
+        Raises: NotFound, InvalidInput.
+        """
         return self.database.measure_judge(judge, judge_version, reference)
 
 

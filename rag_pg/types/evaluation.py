@@ -118,7 +118,7 @@ class EvalMetric:
     """A metric of a run: of all its questions (category None) or of a category.
 
     low, high: the 95 % interval of a mean. queries: how many questions have the metric. advisory: a
-    judge whose agreement with people is not measured.
+    judge whose agreement with people is not measured on 20 labels.
     """
 
     category: str | None
@@ -194,7 +194,8 @@ class JudgedAnswer:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeAgreement:
     """How well a judge agrees with people. accuracy_low, accuracy_high: its 95 % interval. kappa:
-    agreement beyond chance; None where that is not defined."""
+    agreement beyond chance; None where that is not defined. samples: results that both have; with
+    fewer than 20 the judge stays advisory."""
 
     samples: int
     accuracy: float
