@@ -24,10 +24,11 @@ class Gates(OpenCollection):
         **options: Unpack[SearchOptions],
     ) -> None:
         """Demand that no change lowers a metric on a set by more than epsilon, over all questions
-        or in a category. `activate_space` and `rechunk` keep to it.
+        or in a category. `activate_space`, `rechunk` and `alter` (ef_search) keep to it.
 
         Args:
-            metric: of rag.query_metrics, larger is better. epsilon: 0 to 1. k: of how many hits.
+            metric: recall, precision, hit_rate, mrr, map, ndcg, context_precision, context_recall
+                or assertion_pass_rate, see rag.query_metrics. epsilon: 0 to 1. k: of how many hits.
             options: of the search that is measured, as the database takes them.
         Raises: NotFound, InvalidInput, InvalidQuery.
         """
@@ -54,7 +55,8 @@ class Gates(OpenCollection):
             baseline: a run; None: the one of `Rag.set_eval_baseline`.
         Returns: each run with what its gates gave.
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
-            questions: it has to be measured anew; or questions could not be embedded).
+            questions: it has to be measured anew; questions could not be embedded; or none of them
+            has the metric of a gate).
         """
         from rag_pg.evaluation import embed_queries, find_run
 

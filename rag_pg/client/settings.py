@@ -23,6 +23,7 @@ class CollectionSettings(OpenCollection):
         recall_target: float | None = None,
         ef_search: int | None = None,
         keep_original: bool | None = None,
+        forced: bool = False,
     ) -> None:
         """Change settings of the collection; None leaves one as it is.
 
@@ -39,10 +40,17 @@ class CollectionSettings(OpenCollection):
             recall_target: 0 to 1, maintenance measures once a day whether vector searches find that
                 share of the nearest; 0, as at first: it does not.
             ef_search: 1 to 1000, how widely the index of the active space is searched; 0, as at
-                first: as the number of chunks asks for.
+                first: as the number of chunks asks for. Gates of the collection (`set_gate`)
+                measure another value; the vectors of their questions are made here.
             keep_original: whether `add` and `sync` store the files themselves, too, for `original`.
-        Raises: InvalidInput (too long, out of range). It takes the owner of the schema.
+            forced: whatever the gates of the collection demand; it is recorded.
+        Raises: InvalidInput (too long, out of range), GateFailed (that ef_search finds less),
+            NotReady (a gate that cannot be measured). It takes the owner of the schema.
         """
+        from rag_pg.evaluation import embed_gated_queries
+
+        if ef_search is not None and not forced:
+            embed_gated_queries(self.rag.database, self.rag.models, self.name)
         self.rag.database.alter_collection(
             self.name,
             description=description,
@@ -55,5 +63,6 @@ class CollectionSettings(OpenCollection):
             recall_target=recall_target,
             ef_search=ef_search,
             keep_original=keep_original,
+            forced=forced,
         )
         self.refresh()

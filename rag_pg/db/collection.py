@@ -107,6 +107,7 @@ class Collections(Statements):
         recall_target: float | None = None,
         ef_search: int | None = None,
         keep_original: bool | None = None,
+        forced: bool = False,
     ) -> None:
         self._scalar(
             """SELECT rag.alter_collection(%(name)s, description => %(description)s,
@@ -114,7 +115,7 @@ class Collections(Statements):
                sample_queries => %(sample_queries)s, keep_query_text => %(keep_query_text)s,
                keep_queries => %(keep_queries)s, max_queries => %(max_queries)s,
                recall_target => %(recall_target)s, ef_search => %(ef_search)s,
-               keep_original => %(keep_original)s)""",
+               keep_original => %(keep_original)s, forced => %(forced)s)""",
             name=name,
             description=description,
             keep_versions=keep_versions,
@@ -126,6 +127,7 @@ class Collections(Statements):
             recall_target=recall_target,
             ef_search=ef_search,
             keep_original=keep_original,
+            forced=forced,
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:

@@ -248,7 +248,8 @@ class Evaluations(Statements):
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
         return self._rows(
             EqualRun,
-            "SELECT * FROM rag._equal_runs(%(set_name)s, %(collection)s)",
+            """SELECT run_id, kind, settings, model_fingerprint
+               FROM rag._equal_runs(%(set_name)s, %(collection)s)""",
             set_name=set_name,
             collection=collection,
         )

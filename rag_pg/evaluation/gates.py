@@ -23,9 +23,11 @@ def embed_queries(
     )
 
 
-def embed_gated_queries(database: Database, models: Models, collection: str, space_id: int) -> None:
-    """Keep the vectors that the gates of a collection need to measure a space beside the active
-    one."""
+def embed_gated_queries(
+    database: Database, models: Models, collection: str, space_id: int | None = None
+) -> None:
+    """Keep the vectors that the gates of a collection need to measure its active space, and another
+    beside it."""
     for set_name in sorted({gate.eval_set for gate in database.list_gates(collection)}):
-        for of_space in (None, space_id):
+        for of_space in dict.fromkeys((None, space_id)):
             embed_queries(database, models, set_name, collection, of_space)

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION rag.alter_collection(collection text, description tex
     sample_queries double precision DEFAULT NULL, keep_query_text boolean DEFAULT NULL,
     keep_queries interval DEFAULT NULL, max_queries integer DEFAULT NULL,
     recall_target double precision DEFAULT NULL, ef_search integer DEFAULT NULL,
-    keep_original boolean DEFAULT NULL)
+    keep_original boolean DEFAULT NULL, forced boolean DEFAULT false)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
@@ -13,6 +13,8 @@ AS $$
 DECLARE
     longest CONSTANT integer := 1000;
     _id integer := (rag._require_collection(alter_collection.collection)).collection_id;
+    _change text;
+    _before bigint[];
 BEGIN
     IF length(alter_collection.description) > longest THEN
         RAISE EXCEPTION 'the description has % characters', length(alter_collection.description)
@@ -30,6 +32,20 @@ BEGIN
     END IF;
     PERFORM rag._check_live_settings(alter_collection.sample_queries,
         alter_collection.max_queries, alter_collection.recall_target, alter_collection.ef_search);
+    -- Of these settings, ef_search alone changes what is found.
+    IF alter_collection.ef_search IS NOT NULL
+        AND EXISTS (SELECT FROM rag.gates AS g WHERE g.collection_id = _id)
+    THEN
+        PERFORM FROM rag.collections AS c WHERE c.collection_id = _id FOR UPDATE;
+        IF (rag._active_space(_id)).ef_search
+            IS DISTINCT FROM nullif(alter_collection.ef_search, 0)
+        THEN
+            _change := format('alter_collection ef_search %s', alter_collection.ef_search);
+            IF forced IS NOT TRUE THEN
+                _before := rag._measure_gates(_id);
+            END IF;
+        END IF;
+    END IF;
     UPDATE rag.collections AS c
     SET description = coalesce(alter_collection.description, c.description),
         keep_versions = coalesce(alter_collection.keep_versions, c.keep_versions),
@@ -49,11 +65,17 @@ BEGIN
         WHERE s.collection_id = _id AND s.state = 'active';
         PERFORM rag._note_change(_id);
     END IF;
+    -- It is measured as searches would find it: an error takes all of this back.
+    IF _before IS NOT NULL THEN
+        PERFORM rag._enforce_gates(_id, _change, _before, rag._measure_gates(_id));
+    ELSIF _change IS NOT NULL THEN
+        PERFORM rag._record_gate_check(_id, _change, 'forced');
+    END IF;
 END
 $$;
 
 COMMENT ON FUNCTION rag.alter_collection(text, text, interval, interval, double precision, boolean,
-    interval, integer, double precision, integer, boolean) IS
+    interval, integer, double precision, integer, boolean, boolean) IS
 $$Change settings of a collection; NULL leaves one as it is.
 
 description: what the documents are and what they answer, for people and for programs that choose
@@ -69,6 +91,8 @@ recall_target: 0 to 1, maintenance measures once a day whether vector searches f
 the nearest (rag.measure_recall); 0 at first: it does not.
 ef_search: 1 to 1000, how widely the vector index of the active space is searched, where a search
 does not say it itself; 0 at first: chosen by the number of chunks. With a filter, at least what is
-chosen for it.
+chosen for it. Gates of the collection (rag.set_gate) measure another value and the one before:
+error RG010 says where it is worse, and nothing is changed. forced => true goes on without them, and
+is recorded; the other settings change nothing that is found, and no gate measures them.
 keep_original: clients that add or sync files store these, too (rag.keep_original), unless a call
 says otherwise; those that are kept stay until their document changes.$$;

@@ -14,15 +14,15 @@ AS $$
 #variable_conflict use_column
 DECLARE
     metrics CONSTANT text[] := '{recall,precision,hit_rate,mrr,map,ndcg,context_precision,'
-        'context_recall,assertion_pass_rate,citation_recall,citation_precision,answer_contained,'
-        'answer_f1,abstention}';
+        'context_recall,assertion_pass_rate}';
     _id integer := (rag._require_collection(set_gate.collection)).collection_id;
     _set integer := (rag._require_eval_set(set_gate.set_name)).set_id;
 BEGIN
     IF set_gate.metric IS NULL OR set_gate.metric <> ALL (metrics) THEN
         RAISE EXCEPTION 'a gate of metric %',
             coalesce(quote_literal(left(set_gate.metric, 100)), 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use ' || array_to_string(metrics, ', ');
+        USING ERRCODE = 'RG001', HINT = format('gates measure searches, which have %s; '
+            'rag.test_regression compares two runs by any other', array_to_string(metrics, ', '));
     END IF;
     IF set_gate.epsilon IS NULL OR set_gate.epsilon NOT BETWEEN 0 AND 1 OR set_gate.k IS NULL
         OR set_gate.k NOT BETWEEN 1 AND 1000 THEN
@@ -40,12 +40,13 @@ $$;
 
 COMMENT ON FUNCTION rag.set_gate(text, text, text, double precision, integer, jsonb) IS
 $$Demand of changes of a collection that a metric on a set does not fall by more than epsilon, over
-all questions or in a category. rag.activate_space and rag.set_chunking keep to it, and
-rag.check_gates tests a run. One of a set and metric; another call replaces it.
+all questions or in a category. rag.activate_space, rag.set_chunking and rag.alter_collection (its
+ef_search) keep to it, and rag.check_gates tests a run. One of a set and metric; another call
+replaces it.
 
-metric: a name of rag.query_metrics that is larger when better; the two functions above measure
-those of searches. epsilon: 0 to 1. k: of how many hits. options: other arguments of rag.search that
-are measured with, as {"fusion": "rrf"}.$$;
+metric: one that searches have: a ranking metric of rag.query_metrics, or assertion_pass_rate.
+rag.test_regression compares runs by any other. epsilon: 0 to 1. k: of how many hits. options: other
+arguments of rag.search that are measured with, as {"fusion": "rrf"}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_gate(collection text, set_name text,

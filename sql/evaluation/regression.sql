@@ -170,23 +170,19 @@ BEGIN
             '(rag.put_eval_embeddings); forced => true goes on without the gate', _set.name,
             _collection.name, _space.space_id);
     END IF;
-    SELECT r.run_id INTO _run FROM rag.eval_runs AS r
-    WHERE r.set_id = gate.set_id AND r.collection = _collection.name AND r.kind = 'search'
-        AND r.finished_at IS NOT NULL AND r.settings = _settings AND r.notes = '{}'
-        AND r.chunking = _collection.chunking AND r.model_fingerprint = _space.fingerprint
-        AND r.code_version = rag.version()
-        AND r.set_fingerprint = rag._set_fingerprint(gate.set_id)
-        AND r.corpus_fingerprint = rag.corpus_fingerprint(_collection.name)
-    ORDER BY r.run_id DESC LIMIT 1;
+    SELECT max(r.run_id) INTO _run
+    FROM rag._equal_runs(_set.name, _collection.name) AS r
+    WHERE r.kind = 'search' AND r.settings = _settings AND r.chunking = _collection.chunking
+        AND r.model_fingerprint = _space.fingerprint;
     RETURN coalesce(_run, rag.evaluate_search(_set.name, _collection.name, gate.k, '{}',
         gate.options, 'gate'));
 END
 $$;
 
 COMMENT ON FUNCTION rag._measure_gate(integer, rag.gates) IS
-$$The run of a gate's set on a collection as it is now: the latest of the same documents, questions,
-model, chunking and settings, else a new one. Error RG007 where questions have no vector of the
-active space's model.$$;
+$$The run of a gate's set on a collection as it is now: the latest that would find the same again
+(rag._equal_runs) of the same model, chunking and settings, else a new one. Error RG007 where
+questions have no vector of the active space's model.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._measure_gates(of_collection integer)
@@ -230,6 +226,27 @@ COMMENT ON FUNCTION rag._record_gate_check(integer, text, text, jsonb) IS
 $$Record what the gates of a collection decided on a change; nothing where it has none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._require_measured(unmeasured text[], tested text)
+RETURNS void
+LANGUAGE plpgsql IMMUTABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF cardinality(unmeasured) > 0 THEN
+        RAISE EXCEPTION '% is not measured: no question has %', tested,
+            array_to_string(unmeasured, ', nor ')
+        USING ERRCODE = 'RG007', HINT = 'judge what is relevant to the questions '
+            '(rag.put_eval_queries), or rag.drop_gate; forced => true makes a change without the '
+            'gates';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_measured(text[], text) IS
+$$Error RG007 naming the metrics of gates that no question of both runs has; without any, nothing.
+tested: the change or the run that is not measured.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._enforce_gates(of_collection integer, change text,
     baseline_runs bigint[], candidate_runs bigint[])
 RETURNS void
@@ -240,16 +257,20 @@ DECLARE
     shown_failures CONSTANT integer := 3;
     _failures text[];
     _details jsonb;
+    _unmeasured text[];
 BEGIN
-    SELECT array_agg(d.sentence) FILTER (WHERE d.failed), jsonb_agg(d.detail)
-    INTO _failures, _details
+    SELECT array_agg(d.sentence) FILTER (WHERE d.failed), jsonb_agg(d.detail),
+        array_agg(format('%s of set %L', g.metric, g.name) ORDER BY g.n)
+            FILTER (WHERE d.failed IS NULL)
+    INTO _failures, _details, _unmeasured
     FROM (
         SELECT g.*, s.name, row_number() OVER (ORDER BY g.set_id, g.metric) AS n
         FROM rag.gates AS g JOIN rag.eval_sets AS s ON s.set_id = g.set_id
         WHERE g.collection_id = of_collection
-    ) AS g,
-        LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon, baseline_runs[g.n],
-            candidate_runs[g.n]) AS d;
+    ) AS g
+    LEFT JOIN LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon,
+        baseline_runs[g.n], candidate_runs[g.n]) AS d ON true;
+    PERFORM rag._require_measured(_unmeasured, change);
     IF _failures IS NOT NULL THEN
         RAISE EXCEPTION '% is refused: %', change, array_to_string(_failures[:shown_failures], '; ')
             || CASE WHEN cardinality(_failures) > shown_failures
@@ -263,8 +284,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._enforce_gates(integer, text, bigint[], bigint[]) IS
-$$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most;
-else it is recorded. The runs are in the order of rag._measure_gates.$$;
+$$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most,
+and RG007 where no question has the metric of one; else it is recorded. The runs are in the order of
+rag._measure_gates.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._enforce_chunking_gates(of_collection integer, wanted jsonb)
@@ -283,14 +305,12 @@ BEGIN
     FOR _gate IN SELECT g.* FROM rag.gates AS g WHERE g.collection_id = of_collection
         ORDER BY g.set_id, g.metric
     LOOP
-        SELECT r.run_id INTO _run FROM rag.eval_runs AS r
-        WHERE r.set_id = _gate.set_id AND r.kind = 'search' AND r.finished_at IS NOT NULL
+        SELECT max(r.run_id) INTO _run
+        FROM rag._equal_runs((SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id),
+            _collection.name, any_collection => true) AS r
+        WHERE r.kind = 'search' AND r.chunking = wanted
             AND r.settings = _gate.options || jsonb_build_object('limit', _gate.k)
-            AND r.notes = '{}' AND r.chunking = wanted
-            AND r.model_fingerprint = _space.fingerprint AND r.code_version = rag.version()
-            AND r.set_fingerprint = rag._set_fingerprint(_gate.set_id)
-            AND r.corpus_fingerprint = rag.corpus_fingerprint(_collection.name)
-        ORDER BY r.run_id DESC LIMIT 1;
+            AND r.model_fingerprint = _space.fingerprint;
         IF _run IS NULL THEN
             RAISE EXCEPTION 'chunking % is not measured on these documents: a gate of collection % '
                 'demands %@% on set %', wanted, quote_literal(_collection.name), _gate.metric,
@@ -327,6 +347,8 @@ DECLARE
     _id integer := (rag._require_collection(_run.collection)).collection_id;
     _set text := (SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _run.set_id);
     _details jsonb;
+    _unmeasured text[];
+    _gates bigint;
 BEGIN
     IF check_gates.baseline_run IS NULL THEN
         SELECT r.* INTO _baseline FROM rag.eval_runs AS r
@@ -353,16 +375,21 @@ BEGIN
         USING ERRCODE = 'RG007', HINT = 'measure the baseline anew: run the set with its '
             'settings, then rag.set_eval_baseline';
     END IF;
-    SELECT jsonb_agg(d.detail) INTO _details
-    FROM rag.gates AS g,
-        LATERAL rag._describe_regression(_set, g.metric, g.k, g.epsilon, _baseline.run_id,
-            _run.run_id) AS d
+    SELECT jsonb_agg(d.detail), count(*),
+        array_agg(format('%s of set %L', g.metric, _set) ORDER BY g.metric)
+            FILTER (WHERE d.failed IS NULL)
+    INTO _details, _gates, _unmeasured
+    FROM rag.gates AS g
+    LEFT JOIN LATERAL rag._describe_regression(_set, g.metric, g.k, g.epsilon, _baseline.run_id,
+        _run.run_id) AS d ON true
     WHERE g.collection_id = _id AND g.set_id = _run.set_id;
-    IF _details IS NULL THEN
-        RAISE EXCEPTION 'collection % has no gate on set %, or no question has its metric',
-            quote_literal(_run.collection), quote_literal(_set)
+    IF _gates = 0 THEN
+        RAISE EXCEPTION 'collection % has no gate on set %', quote_literal(_run.collection),
+            quote_literal(_set)
         USING ERRCODE = 'RG002', HINT = 'rag.set_gate makes one';
     END IF;
+    PERFORM rag._require_measured(_unmeasured, format('run %s against %s', _run.run_id,
+        _baseline.run_id));
     PERFORM rag._record_gate_check(_id, format('run %s against %s', _run.run_id,
         _baseline.run_id), CASE WHEN jsonb_path_exists(_details, '$[*] ? (@.passed == false)')
             THEN 'failed' ELSE 'passed' END, _details);
@@ -383,4 +410,5 @@ rag.set_eval_baseline), and record the result. A row for all questions and for e
 rag.test_regression; worst: the questions that lost most.
 
 Error RG007 where the two are of different documents or questions: the baseline has to be measured
-anew. Error RG002 without a gate or a baseline.$$;
+anew; and where no question of both has the metric of a gate. Error RG002 without a gate or a
+baseline.$$;

@@ -1,7 +1,8 @@
 -- Sweeps: runs that need not be made again, and runs of temporary copies of a collection.
 
-CREATE OR REPLACE FUNCTION rag._equal_runs(set_name text, collection text)
-RETURNS TABLE (run_id bigint, kind text, settings jsonb, model_fingerprint text)
+CREATE OR REPLACE FUNCTION rag._equal_runs(set_name text, collection text,
+    any_collection boolean DEFAULT false)
+RETURNS TABLE (run_id bigint, kind text, settings jsonb, model_fingerprint text, chunking jsonb)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -12,10 +13,11 @@ DECLARE
     _corpus text := rag.corpus_fingerprint(_equal_runs.collection);
 BEGIN
     RETURN QUERY
-    SELECT r.run_id, r.kind, r.settings, r.model_fingerprint
+    SELECT r.run_id, r.kind, r.settings, r.model_fingerprint, r.chunking
     FROM rag.eval_runs AS r
-    WHERE r.set_id = _set AND r.collection = _equal_runs.collection
-        AND r.finished_at IS NOT NULL AND r.notes = '{}' AND r.collection_version = _version
+    WHERE r.set_id = _set AND (any_collection
+            OR r.collection = _equal_runs.collection AND r.collection_version = _version)
+        AND r.finished_at IS NOT NULL AND r.notes = '{}'
         AND r.corpus_fingerprint = _corpus AND r.set_fingerprint = rag._set_fingerprint(_set)
         AND r.code_version = rag.version()
         AND NOT EXISTS (SELECT FROM rag.eval_results AS e
@@ -24,10 +26,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._equal_runs(text, text) IS
+COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
 $$The runs of a set that would find the same again: finished, without errors and notes, of the
-collection as it is now, of the same documents, questions and release. Those of equal settings are
-equal.$$;
+collection as it is now, of the same documents, questions and release. Those of equal settings,
+model and chunking are equal. any_collection: also of others that have the same documents, such as
+copies, whatever changed there since.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._file_eval_run(of_run bigint, of_collection text,

@@ -98,7 +98,10 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("DELETE FROM rag.eval_embeddings")
         docs.rechunk(before)
-        assert len(rag.eval_runs("faq")) == runs, "both chunkings were measured: no copy"
+        made = len(rag.eval_runs("faq")) - runs
+        assert made == 1, "of the collection as it is; the other chunking was measured: no copy"
+        docs.alter(ef_search=77)
+        assert (docs.info.ef_search, docs.gate_checks()[0].outcome) == (77, "passed")
         docs.rechunk({"max_tokens": 50}, forced=True)
         assert docs.gate_checks()[0].outcome == "forced"
         with psycopg.connect(dsn, autocommit=True) as connection:

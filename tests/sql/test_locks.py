@@ -211,6 +211,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_missing_documents": ("rag._missing_documents('own', '{a,b}')",),
     "_create_copy": ("rag._create_copy('own', 'own.copy', 'none', 3, '{}')",),
     "_copy_documents": ("rag._copy_documents('own', 'own', '')",),
+    "_require_measured": ("rag._require_measured('{}', 'a change')",),
     "_equal_runs": ("rag._equal_runs('faq', 'own')",),
     "_file_eval_run": ("rag._file_eval_run(rag.start_eval_run('faq', 'own'), 'own', '{}', 1)",),
     "_sample_chunks": ("rag._sample_chunks('own', 5, 1, 1)",),

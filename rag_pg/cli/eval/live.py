@@ -159,6 +159,7 @@ def recall(
     apply: Annotated[bool, typer.Option("--apply", help="Set the ef_search that reaches it.")] = (
         False
     ),
+    force: Annotated[bool, typer.Option("--force", help="Whatever its gates demand.")] = False,
     history: Annotated[bool, typer.Option("--history", help="Show what was measured.")] = False,
     json_: Json = False,
     dsn: Dsn = None,
@@ -173,7 +174,7 @@ def recall(
         advised = measure.advised_ef_search
         mends = (measure.advised_recall or 0) >= measure.target and advised is not None
         if apply and mends:
-            opened.alter(ef_search=advised)
+            opened.alter(ef_search=advised, forced=force)
     if measure.source == "stored":
         note("too few live queries are kept; measured with vectors of chunks, which may find more")
     _print_measures([measure], json_)

@@ -237,10 +237,58 @@ def test_a_run_is_tested_against_the_baseline_of_the_same_documents(gated: Conne
     assert error.value.sqlstate == "RG007"
 
 
+def test_a_gate_whose_metric_no_question_has_passes_nothing(gated: Connection) -> None:
+    space = second_space(gated, 0)
+    put_vectors(gated, "other/1", range(24))
+    gated.execute("SELECT rag.set_gate('docs', 'faq', 'assertion_pass_rate')")
+    for call in ("rag.activate_space(%s)", "rag.check_gates(%s)"):
+        number = space
+        if "check" in call:
+            number = run_set(gated)
+            gated.execute("SELECT rag.set_eval_baseline(%s)", [number])
+        told = "no question has assertion_pass_rate of set 'faq'"
+        with pytest.raises(psycopg.Error, match=told) as error, gated.transaction():
+            gated.execute(f"SELECT {call}", [number])
+        assert error.value.sqlstate == "RG007"
+    assert active(gated) == "good"
+    assert gated.execute("SELECT count(*) FROM rag.gate_checks").fetchone() == (0,)
+
+
+def run_set(connection: Connection) -> int:
+    row = connection.execute("SELECT rag.evaluate_search('faq', 'docs')").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def measured_run(connection: Connection) -> int:
+    row = connection.execute(
+        "SELECT rag._measure_gate(1, g) FROM rag.gates AS g WHERE g.metric = 'ndcg'"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_gate_takes_a_run_only_of_the_collection_as_it_is(gated: Connection) -> None:
+    run = run_set(gated)
+    assert measured_run(gated) == run
+    gated.execute("UPDATE rag.spaces SET ef_search = 7")
+    after = measured_run(gated)
+    assert after > run
+    assert measured_run(gated) == after
+    gated.execute("UPDATE rag.eval_results SET error = 'x' WHERE run_id = %s", [after])
+    again = measured_run(gated)
+    assert again == after + 1
+    wanted = '{"max_tokens": 99}'
+    gated.execute("UPDATE rag.eval_runs SET chunking = %s WHERE run_id = %s", [wanted, after])
+    with pytest.raises(psycopg.Error, match="is not measured"):
+        gated.execute("SELECT rag.set_chunking('docs', %s)", [wanted])
+
+
 @pytest.mark.one_database
 @pytest.mark.parametrize(
     ("call", "code"),
     [
+        ("rag.set_gate('docs', 'faq', 'citation_recall')", "RG001"),
         ("rag.set_gate('docs', 'faq', 'seconds')", "RG001"),
         ("rag.set_gate('docs', 'faq', 'ndcg', -0.1)", "RG004"),
         ("rag.set_gate('docs', 'faq', 'ndcg', 'NaN')", "RG004"),

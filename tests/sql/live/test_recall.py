@@ -239,3 +239,42 @@ def test_the_client_measures(bad: str) -> None:
         assert database.list_recall("docs", 1) == [measure]
     finally:
         database.close()
+
+
+def test_a_gate_refuses_an_ef_search_that_finds_less(connection: Connection) -> None:
+    connection.execute("SELECT rag.set_fingerprint('docs', 'm/1')")
+    numbers = range(100, 1000, 15)
+    connection.execute(
+        "SELECT rag.put_eval_queries('faq', %s)",
+        [json.dumps([{"id": f"q{n}", "question": f"zz{n}",
+                      "relevant": [{"uri": "d", "quote": f"c{n}"}]} for n in numbers])],
+    )  # fmt: skip
+    connection.execute(
+        """SELECT rag.put_eval_embeddings('faq', 'm/1', array_agg('q' || substr(c.content, 2)),
+               array_agg(e.embedding))
+           FROM rag.embeddings AS e JOIN rag.chunks AS c USING (chunk_id)
+           WHERE c.collection_id = 1 AND e.space_id = 1 AND c.content = ANY (%s)""",
+        [[f"c{n}" for n in numbers]],
+    )
+    options = json.dumps({"candidate_limit": 1})
+    connection.execute("SELECT rag.set_gate('docs', 'faq', 'recall', 0, 1, %s)", [options])
+    connection.execute("SELECT rag.alter_collection('docs', ef_search => 1000, forced => true)")
+    call = "SELECT rag.alter_collection('docs', description => 'x', ef_search => {})"
+    with (
+        pytest.raises(psycopg.Error, match="ef_search 1 is refused") as error,
+        connection.transaction(),
+    ):
+        connection.execute(call.format(1))
+    assert error.value.sqlstate == "RG010"
+    settings = "SELECT ef_search, description FROM rag.get_collection('docs')"
+    assert connection.execute(settings).fetchone() == (1000, "")
+    connection.execute(call.format("1, forced => true"))
+    connection.execute(call.format(1))  # as it is: not measured
+    connection.execute(call.format(500))
+    connection.execute("SELECT rag.alter_collection('docs', recall_target => 0.5)")
+    checks = connection.execute("SELECT action, outcome FROM rag.list_gate_checks('docs')")
+    assert checks.fetchall() == [
+        ("alter_collection ef_search 500", "passed"),
+        ("alter_collection ef_search 1", "forced"),
+        ("alter_collection ef_search 1000", "forced"),
+    ]
