@@ -214,8 +214,8 @@ COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
 logged, also where a gate named them, the right answers, expected terms and expected metadata of
 people's questions that are judged by them (eval_answers counts these; the question stays), their
-places in the results of runs with what was answered there, the cached verdicts of judges. Figures of
-runs stay, and judgements of a set that is used with other collections alone, one of which has a
+places in the results of runs with what was answered there, the cached verdicts of judges. Figures
+of runs stay, and judgements of a set that is used with other collections alone, one of which has a
 document of that uri: eval_judgements_of_others counts them. Returns counts by table.$$;
 
 

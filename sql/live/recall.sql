@@ -233,13 +233,13 @@ and keep what share of the nearest k was found: a row of rag.recall_measures, wi
 Queries are those of rag.log_query (source live); where fewer than 20 of the active space are kept,
 or no filter of those that are drawn is valid any more, vectors of chunks (source stored), each
 without itself: they lie among the others, so their recall may be higher than that of questions. Of
-a query whose filter nothing passes nothing is missed. query_count: how many there were time for; walked_count: of
-how many the index was walked, since small collections and narrow filters are searched exactly.
-Where the recall is below target (NULL: that of the collection, else 0.95), doubled values of
-ef_search are tried on the same queries: advised_ef_search is the first that reaches it, or the
-last that was tried, with its recall; rag.alter_collection sets it. seconds: after so many no
-further query or value is begun. An exact search reads every vector. The last 100 measures of a
-collection stay.$$;
+a query whose filter nothing passes nothing is missed. query_count: how many there were time for;
+walked_count: of how many the index was walked, since small collections and narrow filters are
+searched exactly. Where the recall is below target (NULL: that of the collection, else 0.95),
+doubled values of ef_search are tried on the same queries: advised_ef_search is the first that
+reaches it, or the last that was tried, with its recall; rag.alter_collection sets it. seconds:
+after so many no further query or value is begun. An exact search reads every vector. The last 100
+measures of a collection stay.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_recall(collection text DEFAULT NULL,

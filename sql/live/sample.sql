@@ -196,8 +196,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._trim_live_queries(integer) IS
-$$Remove the sampled queries of a collection that are older than it keeps them, those before the last
-max_queries, and those with words where it keeps no words. Returns how many. For rag.maintain.$$;
+$$Remove the sampled queries of a collection that are older than it keeps them, those before the
+last max_queries, and those with words where it keeps no words. Returns how many. For
+rag.maintain.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._live_steps()
