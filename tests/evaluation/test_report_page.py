@@ -19,10 +19,14 @@ CHROMIUM = os.environ.get("RAG_PG_TEST_CHROMIUM") or next(
     filter(None, map(shutil.which, ("chromium-headless-shell", "chromium", "google-chrome"))), None
 )
 playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed: make test-report"
+    "playwright.sync_api",
+    reason="no engine: playwright is not installed; make test-report installs it",
 )
 if CHROMIUM is None:
-    pytest.skip("no Chromium here: make test-report", allow_module_level=True)
+    pytest.skip(
+        "no engine: there is no Chromium; make test-report says what it needs",
+        allow_module_level=True,
+    )
 
 HOSTILE = "<script>fetch('http://127.0.0.1:9/x')</script><img src='http://127.0.0.1:9/y'> word1?"
 
