@@ -30,7 +30,9 @@ BEGIN
             coalesce(set_gate.k::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 0 to 1, e.g. 0.01, and 1 to 1000';
     END IF;
-    PERFORM rag._check_search_options(set_gate.options);
+    PERFORM rag._check_search_options(set_gate.options),
+        rag._check_search_arguments(set_gate.collection, 'question', NULL, set_gate.k, '{}',
+            set_gate.options);
     INSERT INTO rag.gates AS g (collection_id, set_id, metric, epsilon, k, options)
     VALUES (_id, _set, set_gate.metric, set_gate.epsilon, set_gate.k, set_gate.options)
     ON CONFLICT (collection_id, set_id, metric) DO UPDATE

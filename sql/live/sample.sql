@@ -91,10 +91,10 @@ BEGIN
         OR NOT rag._takes_queries(_collection) THEN
         RETURN false;
     END IF;
-    PERFORM rag._check_query(log_query.query_text, log_query.result_limit,
-            log_query.metadata_filter),
-        rag._check_search_options(log_query.options),
-        rag.compile_filter(_collection.collection_id, log_query.metadata_filter);
+    PERFORM rag._check_search_options(log_query.options),
+        rag._check_search_arguments(log_query.collection, log_query.query_text,
+            log_query.query_embedding, log_query.result_limit, log_query.metadata_filter,
+            log_query.options);
     _text := CASE WHEN _collection.keep_query_text AND octet_length(log_query.query_text) <= longest
         THEN nullif(btrim(log_query.query_text), '') END;
     IF query_embedding IS NOT NULL THEN

@@ -168,6 +168,15 @@ def test_a_worse_space_is_refused_with_the_questions_that_lost(gated: Connection
     assert active(gated) == "good"
 
 
+@pytest.mark.parametrize(
+    "options", ['{"vector_weight": -1}', '{"candidate_limit": 1}', '{"fusion": "best"}', "[]"]
+)
+def test_a_gate_takes_no_options_that_no_search_has(gated: Connection, options: str) -> None:
+    with pytest.raises(psycopg.Error) as error, gated.transaction():
+        gated.execute("SELECT rag.set_gate('docs', 'faq', options => %s)", [options])
+    assert error.value.sqlstate == "RG004"
+
+
 def active(connection: Connection) -> str:
     row = connection.execute("SELECT model FROM rag.space_settings('docs')").fetchone()
     assert row is not None

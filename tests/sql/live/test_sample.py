@@ -202,6 +202,8 @@ def test_what_is_no_search_is_no_live_query(docs: Collection, dsn: str) -> None:
         for arguments in (
             "'docs', 'x', metadata_filter => '{\"n\": {\"$near\": 1}}'",
             "'docs', 'x', options => '{\"fuson\": \"rrf\"}'",
+            "'docs', 'x', options => '{\"vector_weight\": -1}'",
+            "'docs', 'x', options => '{\"candidate_limit\": 1}'",
             "'docs', query_embedding => '[1, 2]'",
         ):
             with pytest.raises(psycopg.errors.DatabaseError) as caught:
