@@ -57,6 +57,11 @@ class Rag(Views, Evaluations):
         cache: Cache | bool | None = None,
         embedders: Mapping[str, Callable[[str], Embedder]] | None = None,
     ) -> None:
+        if not isinstance(dsn, str | None) or not isinstance(settings, Settings | None):
+            raise InvalidInput(
+                f"dsn is a {type(dsn).__name__}, settings are {type(settings).__name__}: "
+                "use Rag('host=… dbname=…', settings=Settings(…))"
+            )
         self.settings = settings or Settings.from_environment()
         self.dsn = dsn or self.settings.dsn
         self.models = Models(self.settings, embedders=embedders)

@@ -6,7 +6,8 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _word CONSTANT text := rag._word_character();
+    -- Korean has spaces between words (Unicode Standard Annex 29 has no word boundary in Hangul).
+    _word CONSTANT text := left(rag._word_character(), -1) || '\uAC00-\uD7A3]';
     _first CONSTANT text := left(quoted, 1);
     _last CONSTANT text := right(quoted, 1);
 BEGIN

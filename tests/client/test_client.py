@@ -62,6 +62,12 @@ def test_a_client_with_settings_sends_them_with_each_statement(rag: Rag) -> None
     assert rag.get_collection("docs").delete("fish")
 
 
+@pytest.mark.parametrize("wrong", [{"dsn": Settings()}, {"dsn": 5}, {"settings": "host=x"}])
+def test_what_is_no_dsn_is_refused_in_one_line(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"use Rag\('host="):
+        Rag(**wrong)
+
+
 def test_adding_again_embeds_nothing(rag: Rag, embedder: HashEmbedder) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(FISH, BIRD)

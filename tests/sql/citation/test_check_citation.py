@@ -153,6 +153,21 @@ def test_the_same_in_other_print_is_normalised(connection: Connection, quote: st
     assert start is not None and stop > start
 
 
+@pytest.mark.parametrize(
+    ("quote", "status"),
+    [
+        ("그는 매운 음식을 좋아하지 않는다", "exact"),
+        ("그는 매운 음식을 좋아하지", "exact"),
+        ("그는 매운 음식을 좋아하", "partial"),
+        ("는 매운 음식을 좋아하지 않는다.", "partial"),
+        ("그는 매운 음식을 좋아하지 않는.", "partial"),
+        ("그는 매운 음\n식을 좋아하지 않는다", "normalised"),
+    ],
+)
+def test_korean_words_are_not_cut(connection: Connection, quote: str, status: str) -> None:
+    assert locate(connection, "그는 매운 음식을 좋아하지 않는다.", quote)[0] == status
+
+
 def test_what_is_not_seen_makes_no_short_quote_a_proof(connection: Connection) -> None:
     source = "It has\u00ad\u200b\u200b a        lift."
     assert locate(connection, source, source[:-6])[0] == "partial"
