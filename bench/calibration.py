@@ -39,8 +39,8 @@ def main() -> None:
         sets = store_questions(rag, arguments.questions)
         queries = rag.eval_queries(sets[0])
         random.Random(14).shuffle(queries)
-        own = [o for o in observe_questions(docs, queries) if o is not None]
-        others = observe_questions(docs, rag.eval_queries(sets[1]), off_corpus=True)
+        own = [o for o in observe_questions(docs, sets[0], queries) if o is not None]
+        others = observe_questions(docs, sets[1], rag.eval_queries(sets[1]), off_corpus=True)
         off = [o for o in others if o is not None]
         stored = calibrate([*own, *off], set_name=sets[0], settings={})
     splits = [measure_split(random.Random(n).sample(own, len(own)), off) for n in range(SPLITS)]

@@ -8,6 +8,15 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.extractive import Evidence, compose_answer, examine
 from rag_pg.answer.features import FEATURES, measure
 from rag_pg.answer.ground import OWN_WORDS
+from rag_pg.answer.judgement import (
+    JUDGEMENT,
+    JUDGEMENT_SCHEMA,
+    JUDGEMENT_VERSION,
+    Judgement,
+    judgement_messages,
+    read_judgement,
+    shown_texts,
+)
 from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
 from rag_pg.answer.statements import MARK, check_unsupported, read_statements
 from rag_pg.answer.strategy import (
@@ -36,6 +45,9 @@ __all__ = [
     "BUDGET_TOKENS",
     "BUILT_IN",
     "FEATURES",
+    "JUDGEMENT",
+    "JUDGEMENT_SCHEMA",
+    "JUDGEMENT_VERSION",
     "MARK",
     "OWN_WORDS",
     "SHORTFALL",
@@ -43,6 +55,7 @@ __all__ = [
     "Evidence",
     "GivenTool",
     "GivenTools",
+    "Judgement",
     "McpTools",
     "SqlFunction",
     "Strategy",
@@ -55,10 +68,13 @@ __all__ = [
     "function_tool",
     "import_strategy",
     "is_built_in",
+    "judgement_messages",
     "least_prompt",
     "measure",
+    "read_judgement",
     "read_statements",
     "register_strategy",
+    "shown_texts",
     "strategy_with_tools",
     "stream_events",
     "structured_tools",

@@ -7,6 +7,7 @@ from math import exp
 
 from rag_pg.answer.extractive import Evidence, explain_lack
 from rag_pg.answer.features import measure
+from rag_pg.answer.judgement import JUDGEMENT, Judgement
 from rag_pg.types import Assessment, Calibration, Zone
 
 SHORTFALL = 10.0  # weight of evidence below the calibration's floor
@@ -17,14 +18,22 @@ def assess(
     evidence: Evidence,
     calibration: Calibration,
     min_support: float | None = None,
+    judgement: Judgement | None = None,
 ) -> Assessment:
     """Return the zone of a question, the support of its answer, and what is missing.
+
+    With a judgement by what was measured with judgements, without one by what was measured without.
 
     Args:
         min_support: 0 to 1; refused is what the calibration does not show to be right that often
             (`Calibration.threshold_for`).
     """
     features = measure(question, evidence)
+    lack = explain_lack(evidence)
+    if judgement is not None and calibration.judged is not None:
+        calibration = calibration.judged
+        features[JUDGEMENT] = judgement.score
+        lack = judgement.missing or lack
     short = min(evidence.strength - calibration.evidence_floor, 0.0)
     names = calibration.features
     answerable = probability(names, calibration.answerable_weights, features, short)
@@ -32,13 +41,13 @@ def assess(
     zone: Zone = "answer" if support >= calibration.answer_from else "hedge"
     if answerable < calibration.refuse_below:
         zone = "refuse"
-    reason = "" if zone == "answer" else explain_lack(evidence)
+    reason = "" if zone == "answer" else lack
     if min_support is not None:
         needed = calibration.threshold_for(min_support)
         if needed is None or support < needed:
             zone = "refuse"
             told = "more than was measured" if needed is None else f"{needed:.2f}"
-            reason = f"{explain_lack(evidence)}; its support is {support:.2f}, needed is {told}"
+            reason = f"{lack}; its support is {support:.2f}, needed is {told}"
         else:
             zone = "answer" if zone == "refuse" else zone
     return Assessment(zone=zone, support=support, reason=reason)

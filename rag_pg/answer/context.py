@@ -12,6 +12,13 @@ from typing import Any, Literal
 from rag_pg.answer.assess import assess
 from rag_pg.answer.evidence import MatchTerms
 from rag_pg.answer.extractive import Evidence, examine, judge_strength
+from rag_pg.answer.judgement import (
+    JUDGEMENT_SCHEMA,
+    Judgement,
+    find_judge,
+    judgement_messages,
+    read_judgement,
+)
 from rag_pg.answer.prompt import BUDGET_TOKENS, LEAST_TOKENS, SEPARATORS
 from rag_pg.errors import (
     AnswerBlocked,
@@ -112,6 +119,7 @@ class AnswerContext:
     failed: set[str] = field(default_factory=set)  # names of models that did not answer
     retrieved: dict[int, Hit] = field(default_factory=dict)  # by the ids of their chunks
     assessments: dict[str, Assessment] = field(default_factory=dict)  # by the question
+    judgements: dict[tuple[str, tuple[int, ...]], Judgement | None] = field(default_factory=dict)
     weak: set[int] = field(default_factory=set)  # ids of chunks that the calibration leaves out
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -192,15 +200,44 @@ class AnswerContext:
             self.note("the calibration was not applied, as nothing could be embedded")
         if calibration is None or not evidence.is_embedded:
             return judge_strength(question, evidence)
-        found = assess(question, evidence, calibration, self.min_support)
+        judgement = self._judgement(question, evidence, calibration)
+        found = assess(question, evidence, calibration, self.min_support, judgement)
         self.assessments[question] = found
         self.step(
             "assessment",
             zone=found.zone,
             support=None if found.support is None else round(found.support, 4),
             reason=found.reason,
+            judgement=None if judgement is None else judgement.score,
         )
         return found
+
+    def _judgement(
+        self, question: str, evidence: Evidence, calibration: Calibration
+    ) -> Judgement | None:
+        """Return the judgement that the calibration was measured with, asked once of each question
+        and its passages; None, with a note, where its model does not give it."""
+        if calibration.judged is None:
+            return None
+        hits = [c.hit for c in evidence.candidates]
+        key = (question, tuple(hit.chunk_id for hit in hits))
+        if key not in self.judgements:
+            self.judgements[key] = self._ask_judgement(question, hits, calibration.judged)
+        if self.judgements[key] is None:
+            self.note("support was measured without a model's judgement")
+        return self.judgements[key]
+
+    def _ask_judgement(
+        self, question: str, hits: Sequence[Hit], judged: Calibration
+    ) -> Judgement | None:
+        models = [m for m in (self.helper_llm, self.llm) if m is not None]
+        judge, why = find_judge(judged, models, self.failed)
+        if judge is None:
+            self.note(why)
+            return None
+        messages = judgement_messages(question, hits)
+        reply = self._extract(messages, JUDGEMENT_SCHEMA, purpose="the judgement", by=judge)
+        return None if reply is None else read_judgement(reply)
 
     def complete(
         self,
@@ -208,6 +245,7 @@ class AnswerContext:
         *,
         purpose: str,
         helper: bool = False,
+        by: LLM | None = None,
         schema: Mapping[str, Any] | None = None,
         tools: Sequence[Tool] = (),
         show: Callable[[str], None] | None = None,
@@ -216,14 +254,14 @@ class AnswerContext:
 
         Args:
             purpose: for the trace; a call of the helper, and one for agent, leave room in the
-                question's bounds for the answer.
+                question's bounds for the answer. by: this model in the place of the helper.
             schema: then `parsed` is a value that fits it. show: is called with the text's pieces as
                 they come.
         Raises: ProviderError and its kinds (AnswerBlocked, UnusableReply, also for an answer
             without a word; BudgetExceeded for a call that might pass a bound), ModelUnavailable;
             InvalidInput when there is no model.
         """
-        asked = (self.helper_llm or self.llm) if helper else self.llm
+        asked = by or ((self.helper_llm or self.llm) if helper else self.llm)
         if asked is None:
             raise InvalidInput(
                 "this strategy needs a language model, and the setting is extractive; "
@@ -288,8 +326,20 @@ class AnswerContext:
             Message(role="system", content=instructions),
             Message(role="user", content=text),
         ]
+        return self._extract(messages, schema, purpose=purpose)
+
+    def _extract(
+        self,
+        messages: Sequence[Message],
+        schema: Mapping[str, Any],
+        *,
+        purpose: str,
+        by: LLM | None = None,
+    ) -> Any | None:
         try:
-            return self.complete(messages, purpose=purpose, helper=True, schema=schema).parsed
+            return self.complete(
+                messages, purpose=purpose, helper=True, by=by, schema=schema
+            ).parsed
         except ProviderAuth:
             raise
         except BudgetExceeded as exc:

@@ -16,6 +16,7 @@ from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.ground import ground_answer
 from rag_pg.answer.statements import check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
+from rag_pg.answer.write import not_found
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
 from rag_pg.tracing import Span, span
 from rag_pg.types import Answer
@@ -144,6 +145,14 @@ def answer_question(
     with span("ground answer", {"rag_pg.citations": len(answer.citations)}):
         answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
     judged = context.assessments.get(question)
+    if context.min_support is not None and answer.found:
+        if judged is not None and judged.zone == "refuse":  # by a strategy of one's own
+            answer = not_found(context, judged.reason)
+        elif judged is None and context.calibration() is not None:  # None was noted
+            context.note(
+                "min_support was not applied: nobody assessed what strategy"
+                f" {answer.strategy or name} answers from"
+            )
     if judged is not None and answer.support is None and answer.strategy != "metadata":
         is_whole = judged.zone == "answer"
         sufficient = answer.sufficient

@@ -84,9 +84,8 @@ def write_answer(
             the hits as they are.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
-    judged = context.assess(question, hits)
-    if judged is not None and context.min_support is not None and judged.zone == "refuse":
-        return replace(not_found(context, judged.reason), support=judged.support)
+    if refused := refuse(question, hits, context):
+        return refused
     prompt = prompt_for(question, hits, context, around=findings, expand=expand)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
@@ -104,6 +103,14 @@ def write_answer(
         prompt.keys,
         context,
     )
+
+
+def refuse(question: str, hits: Sequence[Hit], context: AnswerContext) -> Answer | None:
+    """Assess hits, and return the refusal where min_support asks for more than they give."""
+    judged = context.assess(question, hits)
+    if judged is None or context.min_support is None or judged.zone != "refuse":
+        return None
+    return replace(not_found(context, judged.reason), support=judged.support)
 
 
 def read_answer(

@@ -256,6 +256,7 @@ class AsyncCollection:
     sweep = Threaded(Collection.sweep)
     estimate_sweep = Threaded(Collection.estimate_sweep)
     calibrate = Threaded(Collection.calibrate)
+    estimate_calibration = Threaded(Collection.estimate_calibration)
     calibration = Threaded(Collection.calibration)
     drop_calibration = Threaded(Collection.drop_calibration)
     import_eval_run = Threaded(Collection.import_eval_run)

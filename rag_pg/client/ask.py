@@ -185,6 +185,12 @@ def _ask(
     llm, helper = options.pop("llm", None), options.pop("helper_llm", None)
     model, helper_llm = _opened(models.llm, llm), _opened(models.helper_llm, helper)
     cache = options.get("cache")
+    told: list[str] = []
+    calibration = read_calibration(
+        searcher.database, searcher.info.name, min_support, told, (model, helper_llm)
+    )
+    if min_support is not None:
+        calibration()  # what cannot be given is said before anything is spent
     refused = None
     if model is not None:
         model = account.meter(model, "answer")
@@ -240,8 +246,6 @@ def _ask(
         left = [term for term in found if rewritten.filter_words.isdisjoint(words(term.word))]
         return left or found  # what the filter was read from speaks neither for nor against
 
-    told: list[str] = []
-    calibration = read_calibration(searcher.database, searcher.info.name, min_support, told)
     context = AnswerContext(
         find=find,
         expand=lambda hits: searcher.expand(hits, expand, longest=LONGEST_PASSAGE),

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rag_pg.client.accounted import accounted
 from rag_pg.client.answers import Answers
 from rag_pg.client.ask_options import PASSAGES
 from rag_pg.client.search import Searching
+from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
-from rag_pg.protocols import Embedder
+from rag_pg.protocols import LLM, Embedder
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__
 
 if TYPE_CHECKING:
-    from rag_pg.evaluation import Observation
+    from rag_pg.evaluation import Estimate, Observation
 
 STORED = ("set_name", "settings", "features", "answerable_weights", "right_weights",
     "evidence_floor", "thresholds", "answered", "correct", "question_count", "answerable_count",
-    "refuse_below", "answer_from", "context_ratio", "figures")  # fmt: skip
+    "refuse_below", "answer_from", "context_ratio", "figures", "judge_model",
+    "judge_version")  # fmt: skip
+UNJUDGED = 0.05  # share of the questions whose judgement may fail
 
 
 class Calibrating(Searching, Answers):
@@ -36,58 +40,155 @@ class Calibrating(Searching, Answers):
         *,
         off_corpus: str | None = None,
         accuracy: float = 0.9,
+        judge: bool = False,
+        llm: str | LLM | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> Calibration:
         """Ask the questions of a set, measure with which evidence their extractive answers are
         right, and store it: `ask` then tells how surely it answers, and refuses by it.
 
         An answer is right when one of its first two citations holds one of the question's answers;
-        of a question without such texts, when its first source is one of the relevant documents.
+        of a question without such texts, when its first source is a relevant passage, or of a
+        relevant document.
 
         Args:
-            set_name: some hundreds of questions, with unanswerable ones that come near.
+            set_name: some hundreds of questions, with unanswerable ones that come near. Of equal
+                questions the first is asked.
             off_corpus: a set of questions about other matters; they are measured, not fitted to.
             accuracy: 0 to 1; an answer stands without a hedge from the support on at which answers
                 are right at least that often, by the exact lower bound.
-            progress: called with how many were asked, of how many.
-        Raises: NotFound, InvalidInput (too few questions), and as `search`.
+            judge: measure with a language model's judgement of the passages as well, a call for
+                each question (`estimate_calibration` tells what that takes); `Calibration.judged`
+                then is what `ask` applies where the same model is its helper or its llm.
+            llm: the model that judges; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM. Implies judge.
+            max_tokens, max_cost: of all judgements, tokens and US dollars.
+            progress: called with how many were asked, of how many; then with how many were judged.
+        Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
+            asked again), ProviderAuth, ModelUnavailable, and as `search`.
         """
-        from rag_pg.evaluation import calibrate
+        from rag_pg.answer import JUDGEMENT_VERSION
+        from rag_pg.evaluation import calibrate, judge_observations
 
         if not 0 < accuracy < 1:
             raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
+        model = self._judge(llm) if judge or llm is not None else None
         database = self.rag.database
         database.require_insert("calibrations")
-        own = database.list_eval_queries(set_name)
-        others = database.list_eval_queries(off_corpus) if off_corpus else []
+        own, others, repeated = self._questions(set_name, off_corpus)
         items = []
         for done, item in enumerate(
-            chain(observe_questions(self, own), observe_questions(self, others, off_corpus=True)), 1
+            chain(
+                observe_questions(self, set_name, own),
+                observe_questions(self, off_corpus or "", others, off_corpus=True),
+            ),
+            1,
         ):
             if item is not None:
                 items.append(item)
             if progress is not None:
                 progress(done, len(own) + len(others))
         settings = {"limit": PASSAGES, "accuracy": accuracy, "release": __version__,
-            "off_corpus": off_corpus}  # fmt: skip
-        found = calibrate(items, set_name=set_name, settings=settings)
-        bounds = database.lower_bounds(found.correct, found.answered)
-        found = replace(found, lower_bounds=bounds)
-        threshold = found.threshold_for(accuracy)
-        found = replace(found, answer_from=1.0 if threshold is None else threshold)
-        values = asdict(found)
-        database.put_calibration(self.name, {name: values[name] for name in STORED})
+            "off_corpus": off_corpus, "repeated_questions": repeated}  # fmt: skip
+        plain = calibrate(items, set_name=set_name, settings=settings)
+        found = _with_zones(database, plain, accuracy)
+        if model is not None:
+            with accounted(
+                database, self.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
+            ) as account:
+                judged, failures = judge_observations(
+                    items, account.meter(model, "judge"), database, progress=progress
+                )
+            if len(failures) > UNJUDGED * len(items):
+                raise InvalidInput(
+                    f"{model.name} judged {len(judged)} of {len(items)} questions, too few to"
+                    f" calibrate with: {failures[0]}; call again, what was judged is kept"
+                )
+            by_model = _with_zones(
+                database, calibrate(judged, set_name=set_name, settings=settings), accuracy
+            )
+            by_model = replace(
+                by_model,
+                judge_model=model.name,
+                judge_version=JUDGEMENT_VERSION,
+                figures={**by_model.figures, "unjudged_questions": len(failures)},
+            )
+            found = replace(found, judged=by_model)
+        database.put_calibration(self.name, stored_values(found))
         stored = self.calibration()
         assert stored is not None  # it was written just now
         return stored
 
+    def estimate_calibration(
+        self, set_name: str, *, off_corpus: str | None = None, llm: str | LLM | None = None
+    ) -> Estimate:
+        """What `calibrate` with a judgement will take, at most about: calls, tokens, US dollars.
+        Asks no model.
+
+        Raises: NotFound, InvalidInput (there is no model).
+        """
+        from rag_pg.evaluation import estimate_judgements
+
+        own, others, _ = self._questions(set_name, off_corpus)
+        return estimate_judgements(
+            self.rag.database,
+            self.name,
+            self._judge(llm),
+            questions=len(own) + len(others),
+            passages=PASSAGES,
+        )
+
+    def _questions(
+        self, set_name: str, off_corpus: str | None
+    ) -> tuple[list[EvalQuery], list[EvalQuery], int]:
+        """The different questions of both sets, and how many of the first are repeated."""
+        from rag_pg.evaluation import distinct_questions
+
+        database = self.rag.database
+        queries = database.list_eval_queries(set_name)
+        own = distinct_questions(queries)
+        others = distinct_questions(database.list_eval_queries(off_corpus)) if off_corpus else []
+        return own, others, len(queries) - len(own)
+
+    def _judge(self, llm: str | LLM | None) -> LLM:
+        models = self.rag.models
+        model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+        if model is None:
+            raise InvalidInput(
+                "passages are judged by a language model: name one, or set RAG_PG_HELPER_LLM"
+            )
+        return model
+
     def calibration(self) -> Calibration | None:
-        """What is stored of when this collection's answers are right; None: nothing."""
-        return self.rag.database.get_calibration(self.name)
+        """What is stored of when this collection's answers are right, and whether the documents
+        were changed since; None: nothing."""
+        found = self.rag.database.get_calibration(self.name)
+        if found is None:
+            return None
+        now = self.rag.database.corpus_fingerprint(self.name)
+        return replace(found, corpus_changed=now != found.corpus_fingerprint)
 
     def drop_calibration(self) -> bool:
         """Forget when answers are right; whether that was stored."""
         return self.rag.database.drop_calibration(self.name)
+
+
+def _with_zones(database: Database, found: Calibration, accuracy: float) -> Calibration:
+    """Return a calibration with its bounds, and the support from which on answers are right as
+    often as wanted; 1: nothing shows that."""
+    bounds = database.lower_bounds(found.correct, found.answered)
+    found = replace(found, lower_bounds=bounds)
+    threshold = found.threshold_for(accuracy)
+    return replace(found, answer_from=1.0 if threshold is None else threshold)
+
+
+def stored_values(found: Calibration) -> dict[str, Any]:
+    """Return what rag.put_calibration is given."""
+    values = {name: getattr(found, name) for name in STORED}
+    if found.judged is not None:
+        values["judged"] = stored_values(found.judged)
+    return values
 
 
 class RememberedSentences:
@@ -112,9 +213,14 @@ class RememberedSentences:
 
 
 def observe_questions(
-    collection: Searching, queries: Sequence[EvalQuery], *, off_corpus: bool = False
+    collection: Searching,
+    set_name: str,
+    queries: Sequence[EvalQuery],
+    *,
+    off_corpus: bool = False,
 ) -> Iterator[Observation | None]:
-    """Yield what each question shows about when answers are right; None: nothing was found.
+    """Yield what each question of a set shows about when answers are right; None: nothing was
+    found.
 
     Args:
         off_corpus: the questions are about other matters than the documents.
@@ -123,8 +229,9 @@ def observe_questions(
     from rag_pg.answer import examine
     from rag_pg.evaluation import observe
 
-    terms = partial(collection.rag.database.match_terms, collection.name)
-    spread = collection.rag.database.cosine_spread(collection.info.collection_id)
+    database = collection.rag.database
+    terms = partial(database.match_terms, collection.name)
+    spread = database.cosine_spread(collection.info.collection_id)
     embedder: Embedder | None = None
     searching = collection._unsampled()
     for query in queries:
@@ -137,4 +244,10 @@ def observe_questions(
         evidence = examine(
             query.question, hits, embedder=embedder, match_terms=terms, spread=spread
         )
-        yield observe(query, hits, evidence, estimate_tokens, off_corpus=off_corpus)
+        relevant: set[int] = set()
+        if query.relevant and hits:
+            ids = [hit.chunk_id for hit in hits]
+            relevant = database.relevant_chunks(collection.name, set_name, query.query_id, ids)
+        yield observe(
+            query, hits, evidence, estimate_tokens, relevant=relevant, off_corpus=off_corpus
+        )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 
-from rag_pg.answer import FEATURES
+from rag_pg.answer import FEATURES, JUDGEMENT
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, RagError
+from rag_pg.protocols import LLM
 from rag_pg.types import Calibration
 
 
@@ -24,12 +25,17 @@ def check_support(min_support: float | None) -> None:
 
 
 def read_calibration(
-    database: Database, collection: str, min_support: float | None, notes: list[str]
+    database: Database,
+    collection: str,
+    min_support: float | None,
+    notes: list[str],
+    models: Sequence[LLM | None] = (),
 ) -> Callable[[], Calibration | None]:
     """Return what reads the calibration once, when it is needed; None: answers are given without.
 
     Args:
         notes: are told why there is none, where min_support asks for one or it holds no more.
+        models: that may be asked for the judgement of a calibration that has one.
     Raises, when called: InvalidInput: nothing was measured to be right as often as min_support.
     """
 
@@ -46,13 +52,18 @@ def read_calibration(
                 notes.append(f"{collection} is not calibrated (rag-pg calibrate){applied}")
             return None
         stale = found.stale
-        if unknown := sorted(set(found.features) - set(FEATURES)):
+        fits = [found] if found.judged is None else [found, found.judged]
+        measured = {*FEATURES, JUDGEMENT}
+        if unknown := sorted({name for fit in fits for name in fit.features} - measured):
             stale = f"this release does not measure {', '.join(unknown)}"
         if stale:
             notes.append(f"the calibration holds no more, as {stale}{applied}")
             return None
-        if min_support is not None and found.threshold_for(min_support) is None:
-            most = max(found.lower_bounds, default=0.0)
+        usable = [f for f in fits if f.judge_model in (None, *(m.name for m in models if m))]
+        if min_support is not None and all(
+            fit.threshold_for(min_support) is None for fit in usable
+        ):
+            most = max((bound for fit in usable for bound in fit.lower_bounds), default=0.0)
             raise InvalidInput(
                 f"min_support is {min_support}, and no answer was measured to be right that often:"
                 f" the most that {found.question_count} questions show is {most:.2f};"

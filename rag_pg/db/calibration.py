@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -22,10 +23,38 @@ class Calibrations(Statements):
         )
 
     def get_calibration(self, collection: str) -> Calibration | None:
-        found = self._rows(
-            Calibration, "SELECT * FROM rag.get_calibration(%(collection)s)", collection=collection
+        """What is stored, with what is judged within it."""
+        plain, judged = (
+            *self._rows(
+                Calibration,
+                "SELECT * FROM rag.get_calibration(%(collection)s)",
+                collection=collection,
+            ),
+            None,
+            None,
+        )[:2]
+        return None if plain is None else replace(plain, judged=judged)
+
+    def relevant_chunks(
+        self, collection: str, set_name: str, query_id: str, chunk_ids: Sequence[int]
+    ) -> set[int]:
+        """Those of the chunks that are relevant to a question of a set: they share a passage with
+        it, or belong to its document where no passage is judged."""
+        return set(
+            self._scalars(
+                """SELECT rag._relevant_chunks(%(collection)s, %(set_name)s, %(query_id)s,
+                       %(chunk_ids)s)""",
+                collection=collection,
+                set_name=set_name,
+                query_id=query_id,
+                chunk_ids=list(chunk_ids),
+            )
         )
-        return found[0] if found else None
+
+    def corpus_fingerprint(self, collection: str) -> str:
+        return str(
+            self._scalar("SELECT rag.corpus_fingerprint(%(collection)s)", collection=collection)
+        )
 
     def drop_calibration(self, collection: str) -> bool:
         return bool(

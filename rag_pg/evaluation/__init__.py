@@ -3,11 +3,18 @@
 Questions are read from files or made from chunks; a run asks each and records what was found.
 """
 
-from rag_pg.evaluation.calibrate import Observation, calibrate, fit, observe
+from rag_pg.evaluation.calibrate import (
+    Observation,
+    calibrate,
+    distinct_questions,
+    fit,
+    observe,
+)
 from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
 from rag_pg.evaluation.gates import embed_gated_queries, embed_queries
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.import_run import import_run
+from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
 from rag_pg.evaluation.judges import Judge, find_judge, judge_run
 from rag_pg.evaluation.report import Report, report_runs
 from rag_pg.evaluation.run import answer_result, find_run, run_set, search_result
@@ -42,8 +49,10 @@ __all__ = [
     "answer_result",
     "calibrate",
     "compare_measured",
+    "distinct_questions",
     "embed_gated_queries",
     "embed_queries",
+    "estimate_judgements",
     "estimate_questions",
     "estimate_sweep",
     "export_run",
@@ -55,6 +64,7 @@ __all__ = [
     "generate_questions",
     "import_run",
     "import_set",
+    "judge_observations",
     "judge_run",
     "list_techniques",
     "make_candidates",

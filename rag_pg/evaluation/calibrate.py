@@ -6,7 +6,7 @@ FOLDS, and each is judged by weights of the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import floor
 from typing import Any
@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_pg.answer import FEATURES, SHORTFALL, Evidence, compose_answer, measure
+from rag_pg.answer import FEATURES, JUDGEMENT, SHORTFALL, Evidence, compose_answer, measure
 from rag_pg.errors import InvalidInput
-from rag_pg.types import Calibration, EvalQuery, Hits
+from rag_pg.types import Calibration, EvalQuery, Hit, Hits
 
 Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
@@ -25,6 +25,7 @@ FOLDS = 5
 LEAST = 20  # answerable questions, and answers that are right among them
 RIDGE = 10.0  # on weights of features with spread 1
 STEPS = 20  # thresholds of a curve
+SIGNS = {**FEATURES, JUDGEMENT: 1}
 LOST = 0.05  # share of right answers that the refusing zone may take
 KEPT = 0.95  # share of the relevant passages that a smaller context keeps
 FLOOR = 0.05  # share of the answerable questions that have less evidence than the floor
@@ -34,8 +35,10 @@ CITED = 2  # the first citations, of which one holds the right answer
 @dataclass(kw_only=True, slots=True)
 class Observation:
     """A question that was asked. relevant: the standing (score / best score) of each relevant hit;
-    tokens: of each hit, standing beside it."""
+    tokens: of each hit, standing beside it. by_passage: whether a hit is relevant for a passage in
+    it, not for its document. passages: those that answer, as a model is shown them."""
 
+    question: str = ""
     answerable: bool
     off_corpus: bool
     right: bool
@@ -44,6 +47,8 @@ class Observation:
     relevant: Sequence[float] = ()
     standings: Sequence[float] = ()
     tokens: Sequence[int] = ()
+    by_passage: bool = False
+    passages: Sequence[Hit] = ()
 
 
 @dataclass(kw_only=True, slots=True)
@@ -68,33 +73,47 @@ def observe(
     evidence: Evidence | None,
     count_tokens: Callable[[Sequence[str]], Sequence[int]],
     *,
+    relevant: Collection[int] = (),
     off_corpus: bool = False,
 ) -> Observation | None:
-    """Return what a question shows; None where nothing was found."""
+    """Return what a question shows; None where nothing was found.
+
+    Args:
+        relevant: ids of the chunks that are relevant to it.
+    """
     if evidence is None:
         return None
-    relevant = {str(r["uri"]) for r in query.relevant if float(r.get("grade", 1) or 0) > 0}
     answerable = not query.unanswerable and not off_corpus
     cited = list(compose_answer(query.question, evidence).citations)[:CITED]
     if query.answers:
         gold = [_plain(text) for text in query.answers]
         right = any(text in _plain(c.quote) for text in gold for c in cited)
     else:
-        right = any(c.uri in relevant for c in cited[:1])
+        right = any(c.chunk_id in relevant for c in cited[:1])
     best = max((hit.score for hit in hits), default=0.0) or 1.0
     standings = [hit.score / best for hit in hits]
     return Observation(
+        question=query.question,
         answerable=answerable,
         off_corpus=off_corpus,
         right=answerable and right,
         features=measure(query.question, evidence),
         strength=evidence.strength,
         relevant=[
-            s for s, hit in zip(standings, hits, strict=True) if answerable and hit.uri in relevant
+            s
+            for s, hit in zip(standings, hits, strict=True)
+            if answerable and hit.chunk_id in relevant
         ],
         standings=standings,
         tokens=list(count_tokens([hit.content for hit in hits])),
+        by_passage=any(r.get("quote") or r.get("stop") is not None for r in query.relevant),
+        passages=[c.hit for c in evidence.candidates],
     )
+
+
+def distinct_questions(queries: Sequence[EvalQuery]) -> list[EvalQuery]:
+    """Return the first of equal questions: one asked twice is no further evidence."""
+    return list({_plain(query.question): query for query in reversed(queries)}.values())[::-1]
 
 
 def _plain(text: str) -> str:
@@ -104,16 +123,17 @@ def _plain(text: str) -> str:
 def fit(items: Sequence[Observation]) -> Model:
     """Fit both probabilities to observations of the collection's own questions.
 
-    Weights have the sign of FEATURES or are 0; those that off-corpus questions would need are not
-    fitted, they follow from the floor: evidence below what FLOOR of the answerable have counts
-    against an answer, SHORTFALL x what lacks.
+    Weights have the sign of SIGNS or are 0; a judgement is weighed where the observations have one.
+    Weights that off-corpus questions would need are not fitted, they follow from the floor:
+    evidence below what FLOOR of the answerable have counts against an answer, SHORTFALL x what
+    lacks.
     """
-    names = list(FEATURES)
+    names = [name for name in SIGNS if name in items[0].features]
     rows = np.array([[o.features[n] for n in names] for o in items], dtype=np.float64)
     answerable = np.array([o.answerable for o in items])
     right = np.array([o.right for o in items])
     strength = np.array([o.strength for o in items])
-    signs = np.array([FEATURES[n] for n in names], dtype=np.float64)
+    signs = np.array([SIGNS[n] for n in names], dtype=np.float64)
     weights = _fit_logistic(rows, answerable, signs)
     return Model(
         names=names,
@@ -244,6 +264,8 @@ def measure_context(items: Sequence[Observation]) -> tuple[float | None, dict[st
     kept: list[bool] = []
     shown = whole = 0
     counts: list[int] = []
+    by_passage = sum(o.by_passage for o in items if o.relevant)
+    judged = sum(bool(o.relevant) for o in items)
     for chosen_on, measured_on in (halves, halves[::-1]):
         ratio = _ratio(chosen_on)
         if ratio is None:
@@ -257,6 +279,8 @@ def measure_context(items: Sequence[Observation]) -> tuple[float | None, dict[st
         "context_kept": sum(kept) / len(kept),
         "context_passages": sum(counts) / len(counts),
         "context_tokens_saved": 1 - shown / max(whole, 1),
+        "context_questions_by_passage": by_passage,
+        "context_questions_by_document": judged - by_passage,
     }
 
 

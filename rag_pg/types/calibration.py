@@ -26,14 +26,17 @@ class Assessment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """When the answers of a collection are right: a row of rag.get_calibration.
+    """When the answers of a collection are right: the rows of rag.get_calibration.
 
     Two logistic functions of the features, intercepts first, give the probability that the
     documents answer, and that the answer then is right; `support` is their product. thresholds of
     it, ascending: answered[i] of question_count questions reach thresholds[i], correct[i] of them
     are right, and lower_bounds[i] is the exact lower bound of that share. context_ratio: passages
     with at least this share of the best one's score are shown to a model. figures: what was
-    measured, by name. stale: why it holds no more.
+    measured, by name. judged: the same with a language model's judgement among the features, of
+    which judge_model and judge_version tell whose it is. corpus_fingerprint: of the documents then;
+    corpus_changed: whether they are others now, None where nobody looked. stale: why it holds no
+    more.
     """
 
     set_name: str
@@ -55,6 +58,11 @@ class Calibration:
     model_fingerprint: str | None = None
     calibrated_at: datetime | None = None
     stale: str | None = None
+    judge_model: str | None = None
+    judge_version: str | None = None
+    corpus_fingerprint: str | None = None
+    corpus_changed: bool | None = None
+    judged: Calibration | None = None
 
     def threshold_for(self, accuracy: float) -> float | None:
         """Return the lowest support of the curve from which on answers are right at least that

@@ -541,7 +541,7 @@ expires_at  until when somebody waits$$),
 $$collection_id  collection that was measured
 space_id  its active space then: the calibration holds for that
 model_fingerprint  of the embedder, as the space has it
-set_name  set of questions that it was measured on; empty: a file
+set_name  set of questions that it was measured on; empty: not told
 settings  how it was asked, e.g. limit and release
 features  names of what answers are judged by
 answerable_weights  intercept and weights of the probability that the documents answer
@@ -557,7 +557,11 @@ refuse_below  of the probability that the documents answer: less is refused
 answer_from  with this support an answer stands as it is; in between it is hedged
 context_ratio  passages with at least this share of the best hit's score are shown; NULL: all
 figures  what was measured on the way, by name
-calibrated_at  when$$),
+calibrated_at  when
+with_judgement  whether a language model's judgement is among the features
+judge_model  the model that judges; NULL: none
+judge_version  of what it is asked
+corpus_fingerprint  of the documents then (rag.corpus_fingerprint)$$),
 ('eval_sets',
  'A set of questions with what is right for them, for any collection.',
 $$set_id  number of the set

@@ -1,6 +1,7 @@
 -- Calibrations: with which evidence the answers of a collection are right, and how often.
 --
--- A collection has one; it holds for the embedding space that it was measured with.
+-- A collection has one, and perhaps a second one with a language model's judgement among the
+-- features; they hold for the embedding space that they were measured with.
 
 CREATE OR REPLACE FUNCTION rag.put_calibration(collection text, calibration jsonb)
 RETURNS void
@@ -8,28 +9,90 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag._require_collection(put_calibration.collection);
+    _id integer := (rag._require_collection(put_calibration.collection)).collection_id;
+    _corpus text := rag.corpus_fingerprint(put_calibration.collection);
+    _judged jsonb := nullif(put_calibration.calibration -> 'judged', 'null');
+    _rows rag.calibrations[] := ARRAY[
+        rag._read_calibration(_id, put_calibration.calibration, false)];
+BEGIN
+    IF _judged IS NOT NULL THEN
+        _rows := _rows || rag._read_calibration(_id, _judged, true);
+    END IF;
+    FOR _n IN 1 .. cardinality(_rows) LOOP
+        _rows[_n].corpus_fingerprint := _corpus;
+    END LOOP;
+    BEGIN
+        INSERT INTO rag.calibrations AS k
+        SELECT r.* FROM unnest(_rows) AS r ORDER BY r.with_judgement
+        ON CONFLICT ON CONSTRAINT calibrations_pkey DO UPDATE SET
+            space_id = excluded.space_id, model_fingerprint = excluded.model_fingerprint,
+            set_name = excluded.set_name, settings = excluded.settings,
+            features = excluded.features, answerable_weights = excluded.answerable_weights,
+            right_weights = excluded.right_weights, evidence_floor = excluded.evidence_floor,
+            thresholds = excluded.thresholds,
+            answered = excluded.answered, correct = excluded.correct,
+            lower_bounds = excluded.lower_bounds, question_count = excluded.question_count,
+            answerable_count = excluded.answerable_count,
+            refuse_below = excluded.refuse_below, answer_from = excluded.answer_from,
+            context_ratio = excluded.context_ratio, figures = excluded.figures,
+            judge_model = excluded.judge_model, judge_version = excluded.judge_version,
+            corpus_fingerprint = excluded.corpus_fingerprint,
+            calibrated_at = excluded.calibrated_at;
+    EXCEPTION WHEN check_violation THEN
+        RAISE EXCEPTION 'the calibration does not fit together: %', left(SQLERRM, 200)
+        USING ERRCODE = 'RG001', HINT = 'there is a weight for each feature after the '
+            'intercept; thresholds, answered and correct are as many; zones begin at 0 to 1; '
+            'judged, and it alone, has the feature judgement, judge_model and judge_version';
+    END;
+    DELETE FROM rag.calibrations AS k
+    WHERE k.collection_id = _id AND k.with_judgement AND _judged IS NULL;
+    PERFORM rag._note_change(_id);  -- answers that were kept may differ
+END
+$$;
+
+COMMENT ON FUNCTION rag.put_calibration(text, jsonb) IS
+$$Store when a collection's answers are right, in place of what was stored; it holds for the space
+that is active now.
+
+calibration: the columns of rag.calibrations by name. Two logistic functions of the features, their
+intercepts first among the weights, give the probability that the documents answer a question, and
+that the answer then is right; their product is its support. Of the question_count questions,
+answered[i] had a support of thresholds[i] or more, and correct[i] of these answers were right.
+judged: an object of the same columns, measured with a language model's judgement: the name
+judgement is among its features, and judge_model and judge_version say whose it is. Both are stored:
+an answer whose judgement is missing is assessed by the other one.
+Error RG001 for what does not fit together.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._read_calibration(
+    of_collection integer, given jsonb, is_judged boolean)
+RETURNS rag.calibrations
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
     _row rag.calibrations;
     _problem text;
 BEGIN
-    IF jsonb_typeof(put_calibration.calibration) IS DISTINCT FROM 'object' THEN
+    IF jsonb_typeof(given) IS DISTINCT FROM 'object' THEN
         RAISE EXCEPTION 'the calibration is no JSON object' USING ERRCODE = 'RG001',
         HINT = 'pass what "rag-pg calibrate" measured, with features, weights and thresholds';
     END IF;
     BEGIN
-        _row := jsonb_populate_record(NULL::rag.calibrations, put_calibration.calibration);
+        _row := jsonb_populate_record(NULL::rag.calibrations, given);
     EXCEPTION WHEN data_exception OR SQLSTATE '22P02' THEN
         RAISE EXCEPTION 'the calibration has a value of another type: %', left(SQLERRM, 200)
         USING ERRCODE = 'RG001', HINT = 'see the columns of rag.calibrations';
     END;
-    _row.collection_id := _collection.collection_id;
+    _row.collection_id := of_collection;
+    _row.with_judgement := is_judged;
     _row.set_name := coalesce(_row.set_name, '');
     _row.settings := coalesce(_row.settings, '{}');
     _row.figures := coalesce(_row.figures, '{}');
     _row.calibrated_at := now();
     SELECT s.space_id, s.fingerprint INTO _row.space_id, _row.model_fingerprint
     FROM rag.spaces AS s
-    WHERE s.collection_id = _collection.collection_id AND s.state = 'active';
+    WHERE s.collection_id = of_collection AND s.state = 'active';
     _problem := CASE
         WHEN num_nulls(_row.space_id, _row.features, _row.answerable_weights,
             _row.right_weights, _row.evidence_floor, _row.thresholds, _row.answered,
@@ -58,38 +121,13 @@ BEGIN
         SELECT (rag.clopper_pearson(p.correct, p.answered)).lower_bound
         FROM unnest(_row.answered, _row.correct) WITH ORDINALITY AS p (answered, correct, n)
         ORDER BY p.n);
-    BEGIN
-        INSERT INTO rag.calibrations AS k SELECT _row.*
-        ON CONFLICT ON CONSTRAINT calibrations_pkey DO UPDATE SET
-            space_id = excluded.space_id, model_fingerprint = excluded.model_fingerprint,
-            set_name = excluded.set_name, settings = excluded.settings,
-            features = excluded.features, answerable_weights = excluded.answerable_weights,
-            right_weights = excluded.right_weights, evidence_floor = excluded.evidence_floor,
-            thresholds = excluded.thresholds,
-            answered = excluded.answered, correct = excluded.correct,
-            lower_bounds = excluded.lower_bounds, question_count = excluded.question_count,
-            answerable_count = excluded.answerable_count,
-            refuse_below = excluded.refuse_below, answer_from = excluded.answer_from,
-            context_ratio = excluded.context_ratio, figures = excluded.figures,
-            calibrated_at = excluded.calibrated_at;
-    EXCEPTION WHEN check_violation THEN
-        RAISE EXCEPTION 'the calibration does not fit together: %', left(SQLERRM, 200)
-        USING ERRCODE = 'RG001', HINT = 'there is a weight for each feature after the '
-            'intercept; thresholds, answered and correct are as many; zones begin at 0 to 1';
-    END;
-    PERFORM rag._note_change(_collection.collection_id);  -- answers that were kept may differ
+    RETURN _row;
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_calibration(text, jsonb) IS
-$$Store when a collection's answers are right, in place of what was stored; it holds for the space
-that is active now.
-
-calibration: the columns of rag.calibrations by name. Two logistic functions of the features, their
-intercepts first among the weights, give the probability that the documents answer a question, and
-that the answer then is right; their product is its support. Of the question_count questions,
-answered[i] had a support of thresholds[i] or more, and correct[i] of these answers were right.
-Error RG001 for what does not fit together.$$;
+COMMENT ON FUNCTION rag._read_calibration(integer, jsonb, boolean) IS
+$$A row of rag.calibrations of what rag.put_calibration is given. Error RG001 for one that lacks
+values or has impossible ones.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_calibration(collection text)
@@ -99,6 +137,7 @@ RETURNS TABLE (set_name text, settings jsonb, features text[],
     correct bigint[], lower_bounds double precision[], question_count bigint,
     answerable_count bigint, refuse_below double precision, answer_from double precision,
     context_ratio double precision, figures jsonb, model_fingerprint text,
+    judge_model text, judge_version text, corpus_fingerprint text,
     calibrated_at timestamptz, stale text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -110,18 +149,23 @@ BEGIN
     SELECT k.set_name, k.settings, k.features, k.answerable_weights, k.right_weights,
            k.evidence_floor, k.thresholds, k.answered, k.correct,
            k.lower_bounds, k.question_count, k.answerable_count, k.refuse_below,
-           k.answer_from, k.context_ratio, k.figures, k.model_fingerprint, k.calibrated_at,
+           k.answer_from, k.context_ratio, k.figures, k.model_fingerprint,
+           k.judge_model, k.judge_version, k.corpus_fingerprint, k.calibrated_at,
            rag._calibration_fault(k)
     FROM rag.calibrations AS k
-    WHERE k.collection_id = _id;
+    WHERE k.collection_id = _id
+    ORDER BY k.with_judgement;
 END
 $$;
 
 COMMENT ON FUNCTION rag.get_calibration(text) IS
-$$What is stored of when a collection's answers are right; no row: it was never calibrated.
+$$What is stored of when a collection's answers are right: a row, and a second one where it was also
+measured with the judgement of judge_model; no row: it was never calibrated.
 
-lower_bounds: of the share of right answers at each threshold, see rag.calibration_curve. stale: why
-it holds no more (another space is active, or its model is another); NULL: it holds.$$;
+lower_bounds: of the share of right answers at each threshold, see rag.calibration_curve.
+corpus_fingerprint: of the documents then; where rag.corpus_fingerprint is another now, they were
+changed since. stale: why it holds no more (another space is active, or its model is another); NULL:
+it holds.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._calibration_fault(of_calibration rag.calibrations)
@@ -147,7 +191,7 @@ $$Why a calibration holds no more; NULL: it holds.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.calibration_curve(collection text,
-    confidence double precision DEFAULT 0.95)
+    confidence double precision DEFAULT 0.95, judged boolean DEFAULT false)
 RETURNS TABLE (threshold double precision, answered bigint, correct bigint,
     coverage double precision, accuracy double precision, lower_bound double precision,
     upper_bound double precision)
@@ -167,14 +211,39 @@ BEGIN
         AS p (threshold, answered, correct)
     CROSS JOIN LATERAL rag.clopper_pearson(p.correct, p.answered,
         calibration_curve.confidence) AS i
-    WHERE k.collection_id = _id
+    WHERE k.collection_id = _id AND k.with_judgement = calibration_curve.judged
     ORDER BY p.threshold;
 END
 $$;
 
-COMMENT ON FUNCTION rag.calibration_curve(text, double precision) IS
+COMMENT ON FUNCTION rag.calibration_curve(text, double precision, boolean) IS
 $$How many questions are answered with a support of each threshold or more, and how many of these
-answers are right: accuracy, with the bounds of rag.clopper_pearson. No row: never calibrated.$$;
+answers are right: accuracy, with the bounds of rag.clopper_pearson. No row: never calibrated.
+
+judged: with a language model's judgement among the features; false: without.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._relevant_chunks(
+    of_collection text, of_set text, of_query text, found_chunks bigint[])
+RETURNS SETOF bigint
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT (h.value ->> 'chunk_id')::bigint
+    FROM rag._judge_hits((rag._require_collection(of_collection)).collection_id,
+        (rag._require_eval_set(of_set)).set_id, ARRAY[of_query], ARRAY[(
+            SELECT coalesce(jsonb_agg(jsonb_build_object('chunk_id', f.chunk_id)), '[]')
+            FROM unnest(found_chunks) AS f (chunk_id))]) AS j
+    CROSS JOIN LATERAL jsonb_array_elements(j.described_hits) AS h
+    WHERE (h.value ->> 'grade')::double precision > 0;
+END
+$$;
+
+COMMENT ON FUNCTION rag._relevant_chunks(text, text, text, bigint[]) IS
+$$Those of the chunks that are relevant to a question of a set, as rag._judge_hits has it: they share
+a passage with it, or belong to its document where no passage is judged.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_calibration(collection text)
@@ -210,7 +279,7 @@ BEGIN
     FROM rag.calibrations AS k
     JOIN rag.collections AS c ON c.collection_id = k.collection_id AND c.dropped_at IS NULL
     CROSS JOIN LATERAL (SELECT rag._calibration_fault(k) AS fault) AS f
-    WHERE f.fault IS NOT NULL
+    WHERE f.fault IS NOT NULL AND NOT k.with_judgement
     ORDER BY c.name;
 END
 $$;

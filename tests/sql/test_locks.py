@@ -208,6 +208,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_read_verdict": ("rag._read_verdict('a', 'v')",),
     "_ranked_documents": ("rag._ranked_documents(1)",),
     "_answers_to_judge": ("rag._answers_to_judge(1)",),
+    "_relevant_chunks": ("rag._relevant_chunks('own', 'faq', 'q1', '{1,2}')",),
     "_missing_documents": ("rag._missing_documents('own', '{a,b}')",),
     "_create_copy": ("rag._create_copy('own', 'own.copy', 'none', 3, '{}')",),
     "_copy_documents": ("rag._copy_documents('own', 'own', '')",),

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_pg.answer.citations import show_numbers
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.write import not_found, prompt_for, read_answer
+from rag_pg.answer.write import not_found, prompt_for, read_answer, refuse
 from rag_pg.types import Answer, Completion, Message
 
 INSTRUCTIONS = """\
@@ -29,7 +29,10 @@ SCHEMA: Mapping[str, Any] = {
 
 def verify(question: str, context: AnswerContext) -> Answer:
     """One search, one call."""
-    prompt = prompt_for(question, context.search(question), context, around=INSTRUCTIONS)
+    hits = context.search(question)
+    if refused := refuse(question, hits, context):
+        return refused
+    prompt = prompt_for(question, hits, context, around=INSTRUCTIONS)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
     got = context.complete(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor, wait
 from math import comb
 from typing import Any
 
@@ -23,6 +24,15 @@ FIELDS: dict[str, Any] = {
     "answerable_count": 80,
     "refuse_below": 0.2,
     "answer_from": 0.5,
+}
+JUDGED: dict[str, Any] = {
+    **FIELDS,
+    "features": ["similarity", "judgement"],
+    "answerable_weights": [-1, 2.5, 3],
+    "right_weights": [0, 1, 0],
+    "correct": [70, 56, 20],
+    "judge_model": "openai:small",
+    "judge_version": "1",
 }
 
 
@@ -139,3 +149,62 @@ def test_a_dropped_collection_leaves_no_calibration(docs: Connection) -> None:
     put(docs)
     docs.execute("SELECT rag.drop_collection('docs')")
     assert docs.execute("SELECT count(*) FROM rag.calibrations").fetchone() == (0,)
+
+
+def test_what_is_measured_with_a_judgement_stands_beside_what_is_measured_without(
+    docs: Connection,
+) -> None:
+    put(docs, judged=JUDGED)
+    read = "SELECT features, judge_model, judge_version, correct FROM rag.get_calibration('docs')"
+    assert docs.execute(read).fetchall() == [
+        (["similarity"], None, None, [70, 54, 20]),
+        (["similarity", "judgement"], "openai:small", "1", [70, 56, 20]),
+    ]
+    curve = "SELECT correct, lower_bound FROM rag.calibration_curve('docs', judged => %s)"
+    (_, plain, _), (_, judged, _) = (docs.execute(curve, [of]).fetchall() for of in (False, True))
+    assert (plain[0], judged[0]) == (54, 56) and plain[1] < judged[1]
+    put(docs)  # in place of all that was stored
+    assert docs.execute(read).fetchall() == [(["similarity"], None, None, [70, 54, 20])]
+    put(docs, judged=JUDGED)
+    docs.execute("SELECT rag.drop_calibration('docs')")
+    assert docs.execute(read).fetchall() == []
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"judged": []}, "no JSON object"),
+        ({"judged": FIELDS}, "calibrations_judgement"),
+        ({"judged": JUDGED | {"judge_model": None}}, "calibrations_judgement"),
+        ({"judged": JUDGED | {"right_weights": [1]}}, "does not fit together"),
+        ({key: JUDGED[key] for key in ("judge_model", "judge_version")}, "calibrations_judgement"),
+        ({key: value for key, value in JUDGED.items() if "judge" not in key}, "_judgement"),
+    ],
+)
+def test_a_judgement_without_its_model_is_refused_as_is_a_model_without_a_judgement(
+    docs: Connection, changed: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(psycopg.Error, match=told) as caught:
+        put(docs, **changed)
+    assert caught.value.sqlstate == "RG001"
+
+
+def test_a_calibration_knows_the_documents_that_it_was_measured_on(docs: Connection) -> None:
+    put(docs, judged=JUDGED)
+    same = """SELECT bool_and(corpus_fingerprint = rag.corpus_fingerprint('docs'))
+              FROM rag.get_calibration('docs')"""
+    assert docs.execute(same).fetchone() == (True,)
+    docs.execute("SELECT rag.put_document('docs', 'a', 'red fish')")
+    assert docs.execute(same).fetchone() == (False,)
+
+
+def test_two_calibrations_at_once_leave_one_of_them_whole(docs: Connection, dsn: str) -> None:
+    with psycopg.connect(dsn) as first, ThreadPoolExecutor(1) as other:
+        put(first, judged=JUDGED)
+        waiting = other.submit(put, docs, set_name="other")
+        wait([waiting], 0.05)
+        first.commit()
+        waiting.result(10)
+    found = docs.execute("SELECT set_name, judge_model FROM rag.get_calibration('docs')").fetchall()
+    assert found == [("other", None)]

@@ -1,0 +1,30 @@
+"""Calibrations with the judgement of a language model among their features, and of which texts."""
+
+from alembic import op
+
+revision = "0018"
+down_revision = "0017"
+
+STATEMENTS: tuple[str, ...] = (
+    "DROP FUNCTION IF EXISTS rag.get_calibration(text)",
+    "DROP FUNCTION IF EXISTS rag.calibration_curve(text, double precision)",
+    """
+    ALTER TABLE rag.calibrations
+        ADD COLUMN with_judgement boolean NOT NULL DEFAULT false,
+        ADD COLUMN judge_model text,
+        ADD COLUMN judge_version text,
+        ADD COLUMN corpus_fingerprint text,
+        DROP CONSTRAINT calibrations_pkey,
+        ADD CONSTRAINT calibrations_pkey PRIMARY KEY (collection_id, with_judgement),
+        ADD CONSTRAINT calibrations_judgement CHECK (
+            with_judgement = ('judgement' = ANY (features))
+            AND with_judgement = (judge_model IS NOT NULL)
+            AND with_judgement = (judge_version IS NOT NULL)
+        )
+    """,
+)
+
+
+def upgrade() -> None:
+    for statement in STATEMENTS:
+        op.execute(statement)
