@@ -242,7 +242,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._relevant_chunks(text, text, text, bigint[]) IS
-$$Those of the chunks that are relevant to a question of a set, as rag._judge_hits has it: they share
+$$Those of the chunks that are relevant to a question of a set by rag._judge_hits: they share
 a passage with it, or belong to its document where no passage is judged.$$;
 
 
