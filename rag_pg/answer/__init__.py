@@ -5,6 +5,7 @@ An answer with citations is written, or quoted, from what was found: by a strate
 
 from rag_pg.answer.assess import SHORTFALL
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.edit import without_marks
 from rag_pg.answer.extractive import Evidence, compose_answer, examine
 from rag_pg.answer.features import FEATURES, measure
 from rag_pg.answer.ground import OWN_WORDS
@@ -18,7 +19,7 @@ from rag_pg.answer.judgement import (
     shown_texts,
 )
 from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
-from rag_pg.answer.statements import MARK, check_unsupported, read_statements
+from rag_pg.answer.statements import check_unsupported, read_statements
 from rag_pg.answer.strategy import (
     Strategy,
     answer_question,
@@ -48,7 +49,6 @@ __all__ = [
     "JUDGEMENT",
     "JUDGEMENT_SCHEMA",
     "JUDGEMENT_VERSION",
-    "MARK",
     "OWN_WORDS",
     "SHORTFALL",
     "AnswerContext",
@@ -79,4 +79,5 @@ __all__ = [
     "stream_events",
     "structured_tools",
     "view_tools",
+    "without_marks",
 ]

@@ -8,14 +8,10 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.edit import without_support
+from rag_pg.answer.markers import cited_numbers
 from rag_pg.answer.prompt import source_block
-from rag_pg.answer.statements import (
-    Statement,
-    Unsupported,
-    cited_numbers,
-    read_statements,
-    without_support,
-)
+from rag_pg.answer.statements import Statement, Unsupported, read_statements
 from rag_pg.answer.write import not_found
 from rag_pg.errors import InvalidInput
 from rag_pg.text import Fence
@@ -127,7 +123,7 @@ def _without(
     if unsupported == "drop" and len(wrong) == len(statements):
         reason = "no source supports the answer that was written"
         return replace(not_found(context, reason), unsupported=told)
-    text = without_support(answer.text, statements, wrong, unsupported)
+    text = without_support(answer.text, statements, wrong, unsupported).text
     cited = cited_numbers(text)
     done = {"drop": "were taken out", "mark": "are marked", "keep": "are in the answer"}
     return replace(

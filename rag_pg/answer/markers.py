@@ -1,9 +1,10 @@
-"""An answer's text -> the same without anything that only looks like one of its citations."""
+"""An answer's text -> the citations in it, and the text without what only looks like one."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
 _NUMBERS = r"\d{1,6}(?:\s*[,;–-]\s*\d{1,6})*"
 _CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`)", re.DOTALL)
@@ -22,6 +23,38 @@ _MARKER = re.compile(
     rf"([ \t]*)!?\[\^?({_NUMBERS})\]"
     r"(\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\]\n]*\])?"
 )
+
+
+_CITATION = re.compile(r"\[(\d{1,6}(?:, \d{1,6})*)\]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Marker:
+    """A citation: text[start:stop] is [n] or [n, m]. numbers: in their order."""
+
+    start: int
+    stop: int
+    numbers: tuple[int, ...]
+
+
+def find_markers(text: str) -> Iterator[Marker]:
+    """Yield the citations of a text. In code only those that end a comment: others are indices."""
+    comments = {
+        code.start() + match.end(1)
+        for code in _CODE.finditer(text)
+        for match in _IN_COMMENT.finditer(code[0])
+    }
+    codes = [(code.start(), code.end()) for code in _CODE.finditer(text)]
+    for match in _CITATION.finditer(text):
+        in_code = any(start <= match.start() < stop for start, stop in codes)
+        if not in_code or len(text[: match.start()].rstrip(" \t")) in comments:
+            numbers = tuple(int(number) for number in match[1].split(", "))
+            yield Marker(start=match.start(), stop=match.end(), numbers=numbers)
+
+
+def cited_numbers(text: str) -> set[int]:
+    """Return the numbers of the sources that a text cites."""
+    return {number for marker in find_markers(text) for number in marker.numbers}
 
 
 def without_false_markers(text: str, numbers: Collection[int]) -> str:

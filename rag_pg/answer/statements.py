@@ -1,21 +1,23 @@
-"""An answer's text -> its statements, the sources that each cites, and the text without some."""
+"""An answer's text -> its statements, and the sources that each cites."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rag_pg.answer.markers import Marker, find_markers
 from rag_pg.errors import InvalidInput
-from rag_pg.text import split_sentences
+from rag_pg.text import Sentence, split_sentences
 
 Unsupported = Literal["drop", "mark", "keep"]
-MARK = " [unsupported]"
 
-_MARKERS = re.compile(r"\[\d{1,6}(?:, \d{1,6})*\]")
-_ALONE = re.compile(r"\W*(?:\[[\d, ]+\]\W*)+")
-_BEHIND = re.compile(r"(?:\s*\[\d{1,6}(?:, \d{1,6})*\])+[\s.。!?]*\Z")
+_MARKERS = r"(?:\s*\[\d{1,6}(?:, \d{1,6})*\])+"
+_LEADING = re.compile(rf"\W*{_MARKERS}[*_\"'”’»)]*\s*(?=\S|\Z)")
+_BEHIND = re.compile(rf"{_MARKERS}[*_\s.。!?]*\Z")
+_STOPPED = re.compile(rf"[.!?…。！？][\"'”’»)*_]*{_MARKERS}\s+(?=[^\s\[])")  # It is so.[1] That
+_STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*\Z")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,7 +25,8 @@ class Statement:
     """A sentence of an answer with the citations behind it: text == answer[start:stop].
 
     numbers: of the sources that it cites. claim_stop: where it stops without the citations at its
-    end. claim: its words without any citation.
+    end. claim: its words without any citation. clauses: its parts, each with the numbers that stand
+    behind it; one, where it cites at one place alone.
     """
 
     start: int
@@ -32,36 +35,85 @@ class Statement:
     text: str
     claim: str
     numbers: Sequence[int]
+    clauses: Sequence[tuple[str, Sequence[int]]]
 
 
 def read_statements(text: str) -> list[Statement]:
-    """Return the statements of an answer in order; code is none."""
+    """Return the statements of an answer in order; code is none.
+
+    A citation behind a full stop is of the sentence before it.
+    """
     spans: list[tuple[int, int]] = []
     for sentence in split_sentences(text):
-        if spans and _ALONE.fullmatch(sentence.text):
-            spans[-1] = (spans[-1][0], sentence.stop)
-        elif sentence.kind != "code" and any(c.isalnum() for c in sentence.text):
-            spans.append((sentence.start, sentence.stop))
+        if sentence.kind == "code":
+            continue
+        for start, stop in _parts(sentence):
+            begin = start
+            if spans and _takes_markers(text[slice(*spans[-1])], text[spans[-1][1] : start]):
+                leading = _LEADING.match(text, start, stop)
+                begin = leading.end() if leading else start
+            if begin > start:
+                spans[-1] = (spans[-1][0], start + len(text[start:begin].rstrip()))
+            if any(c.isalnum() for c in text[begin:stop]):
+                spans.append((begin, stop))
     return [_statement(text, start, stop) for start, stop in spans]
+
+
+def _parts(sentence: Sentence) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a sentence that is several: It is so.[1] That too.[2]"""
+    start = sentence.start
+    for match in _STOPPED.finditer(sentence.text):
+        if not sentence.text[match.end()].islower() and "```" not in sentence.text[: match.end()]:
+            yield start, sentence.start + len(sentence.text[: match.end()].rstrip())
+            start = sentence.start + match.end()
+    yield start, sentence.stop
+
+
+def _takes_markers(before: str, gap: str) -> bool:
+    """Whether citations at the beginning of a sentence are of the one before it."""
+    return "\n" not in gap and bool(_STOP.search(before)) and not any(find_markers(before))
 
 
 def _statement(text: str, start: int, stop: int) -> Statement:
     whole = text[start:stop]
-    behind = _BEHIND.search(whole)
-    numbers = [int(n) for marker in _MARKERS.findall(whole) for n in re.findall(r"\d+", marker)]
+    markers = [*find_markers(whole)]
+    behind = _BEHIND.search(whole) if markers else None
     return Statement(
         start=start,
         stop=stop,
         claim_stop=start + (behind.start() if behind else len(whole.rstrip())),
         text=whole,
-        claim=" ".join(_MARKERS.sub(" ", whole).split()),
-        numbers=sorted(set(numbers)),
+        claim=_without(whole, 0, len(whole), markers),
+        numbers=sorted({number for marker in markers for number in marker.numbers}),
+        clauses=_clauses(whole, markers),
     )
 
 
-def cited_numbers(text: str) -> set[int]:
-    """Return the numbers of the sources that a text cites."""
-    return {int(n) for marker in _MARKERS.findall(text) for n in re.findall(r"\d+", marker)}
+def _clauses(whole: str, markers: Sequence[Marker]) -> list[tuple[str, list[int]]]:
+    found: list[tuple[int, int, set[int]]] = []
+    at = 0
+    for marker in markers:
+        words = whole[at : marker.start]
+        if found and not any(c.isalnum() for c in words):  # [1][2], or [1], [2]
+            found[-1] = (found[-1][0], marker.stop, found[-1][2] | {*marker.numbers})
+        else:
+            found.append((at, marker.stop, {*marker.numbers}))
+        at = marker.stop
+    if found:  # what follows the last marker is of its clause
+        found[-1] = (found[-1][0], len(whole), found[-1][2])
+    return [
+        (_without(whole, start, stop, markers), sorted(numbers)) for start, stop, numbers in found
+    ]
+
+
+def _without(whole: str, start: int, stop: int, markers: Sequence[Marker]) -> str:
+    """Return a part of a text in one line, without its citations."""
+    words = ""
+    for marker in markers:
+        if start <= marker.start < stop:
+            words += whole[start : marker.start] + " "
+            start = marker.stop
+    return " ".join((words + whole[start:stop]).split())
 
 
 def check_unsupported(unsupported: str | None) -> Unsupported | None:
@@ -69,27 +121,3 @@ def check_unsupported(unsupported: str | None) -> Unsupported | None:
     if unsupported in (None, "drop", "mark", "keep"):
         return unsupported  # type: ignore[return-value]
     raise InvalidInput(f"unsupported is {unsupported!r:.100}; use drop, mark or keep")
-
-
-def without_support(
-    text: str, statements: Sequence[Statement], wrong: Collection[int], action: Unsupported
-) -> str:
-    """Return the text with the statements at the positions `wrong` taken out, or marked.
-
-    action: keep leaves it as it is.
-    """
-    if action == "keep" or not wrong:
-        return text
-    shown, end = "", 0
-    for position, statement in enumerate(statements):
-        kept = text[statement.start : statement.stop]
-        if position in wrong:
-            kept = kept + MARK if action == "mark" else ""
-        shown += text[end : statement.start] + kept
-        end = statement.stop
-    shown += text[end:]
-    if action == "mark":
-        return shown
-    shown = re.sub(r"(?m)^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]*(?:\n|\Z)", "", shown)  # an empty item
-    shown = re.sub(r"[ \t]+(?=\n)", "", shown)
-    return re.sub(r"\n{3,}", "\n\n", re.sub(r"(?<=\S) {2,}", " ", shown)).strip()

@@ -20,6 +20,7 @@ ENOUGH_MEANING = 0.5  # see `similarity`
 LEAST_WORDS = 2  # content words; a shorter statement ("Yes.") is not judged
 COPIED = 0.6  # share of words from which on a negation on one side alone contradicts
 SENTENCES = 3  # of a source, that support a statement together
+LEAST_QUOTE = 12  # characters; rag.check_citation proves no shorter quote
 BESIDE = 0.3  # share of words from which on a further sentence supports a statement too
 FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in its score
 
@@ -46,8 +47,8 @@ _SPELLED |= {word: str(10 * value) for value, word in enumerate(_TENS, 2)}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Support:
-    """What a source says of a statement. quote: its best sentence, untouched; "": none
-    has anything of it.
+    """What a source says of a statement. quote: its best sentence, untouched, a short one with its
+    neighbour; "": none has anything of it.
     words: the share of the statement's content words, 0 to 1, in its best sentences; meaning: the
     similarity of the nearest, None where nobody asked; is_supported: None where it cannot be told:
     the statement says too little, or is in another language than the source."""
@@ -60,13 +61,19 @@ class Support:
 
 
 def find_support(
-    claim: str, sources: Sequence[tuple[str, str]], embedder: Callable[[], Embedder] | None
+    claim: str,
+    sources: Sequence[tuple[str, str]],
+    embedder: Callable[[], Embedder] | None,
+    *,
+    each: bool = False,
 ) -> list[Support]:
     """Return what each source says of a claim.
 
     Args:
         sources: the passage of each, and what stands above it (title and headings), which supports
             too. embedder: is opened where words alone do not decide.
+        each: each source is judged; else it is enough that the words of one support the claim, and
+            the others are left open.
     """
     asked = [word for word in content_words(claim) if not is_function_word(word)]
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
@@ -76,14 +83,19 @@ def find_support(
     ]
     near: list[float | None] = [None] * len(sources)
     told = True
-    if len(asked) >= LEAST_WORDS and max(shares, default=0) < ENOUGH_WORDS and embedder is not None:
-        near, told = _meaning(claim, ranked, embedder)
+    open_ones = [n for n, share in enumerate(shares) if share < ENOUGH_WORDS]
+    if not each and len(open_ones) < len(sources):
+        open_ones = []
+    if len(asked) >= LEAST_WORDS and open_ones and embedder is not None:
+        values, told = _meaning(claim, [ranked[n] for n in open_ones], embedder)
+        for n, value in zip(open_ones, values, strict=True):
+            near[n] = value
     found = []
-    for best, share, meaning, (_, above) in zip(ranked, shares, near, sources, strict=True):
+    for best, share, meaning, (passage, above) in zip(ranked, shares, near, sources, strict=True):
         supported, reason = _judge(claim, asked, best, above, share, meaning, told)
         found.append(
             Support(
-                quote=best[0].text if best and (share or meaning) else "",
+                quote=_quote(passage, best[0]) if best and (share or meaning) else "",
                 words=share,
                 meaning=meaning,
                 is_supported=supported,
@@ -135,6 +147,18 @@ def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
 
     ranked = sorted(sentences, key=lambda s: (-score(s), s.start))[:SENTENCES]
     return [s for n, s in enumerate(ranked) if not n or _share(asked, s.text) >= BESIDE]
+
+
+def _quote(passage: str, sentence: Sentence) -> str:
+    """Return a sentence, one that is too short to prove anything with the next or the last."""
+    if len(sentence.text) > LEAST_QUOTE:
+        return sentence.text
+    beside = split_sentences(passage)
+    stop = next((s.stop for s in beside if s.start >= sentence.stop), sentence.stop)
+    start = sentence.start
+    if stop == sentence.stop:
+        start = max((s.start for s in beside if s.stop <= start), default=start)
+    return passage[start:stop]
 
 
 def _share(asked: Sequence[str], text: str) -> float:

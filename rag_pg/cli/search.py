@@ -120,7 +120,7 @@ def ask(
     unsupported: Annotated[
         str | None,
         typer.Option(
-            help="Statements without support: drop, mark or keep; default: drop with --verify."
+            help="What has no support: drop, mark or keep; default: drop with --verify."
         ),
     ] = None,
     rewrite: Rewrites = None,

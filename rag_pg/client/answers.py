@@ -30,10 +30,12 @@ class Answers(OpenCollection):
                 function of a question and an `AnswerContext`. See docs/guides/answers.md.
             verify: once or strict: take out the statements that their sources do not support, by
                 one call of the helper, or by one for each statement.
-            unsupported: drop, mark or keep the statements that are found to have no support; they
-                are listed in `Answer.unsupported` in any case. Default: drop with verify, else
-                keep: without a model they are found by the words, figures and meaning of what they
-                cite, which tells other things and other figures, not a misreading.
+            unsupported: drop, mark or keep the statements that are found to have no support, and
+                single citations that do not support a statement which others do. They are listed in
+                `Answer.unsupported`, and told by `Citation.supports`, in any case. Default: drop
+                with verify, else keep: without a model they are found by the words, figures and
+                meaning of what they cite, which tells other things and other figures, not a
+                misreading.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
                 gemini[:<model>], openai:<model>, anthropic:<model>, local, or an object of the
                 protocol `LLM`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from rag_pg.answer import MARK, OWN_WORDS, read_statements
+from rag_pg.answer import OWN_WORDS, read_statements, without_marks
 from rag_pg.db import Database
 from rag_pg.errors import (
     InvalidInput,
@@ -150,29 +150,30 @@ def _support(answer: Answer) -> dict[str, int]:
     they cite, and how many citations support their statement.
 
     Citation recall and precision as in ALCE (Gao et al., EMNLP 2023): every statement counts, one
-    that cites nothing as not supported. Of the documents' own words those that are cited count.
-    Nothing where nobody checked the citations.
+    that cites nothing as not supported; a source counts once for each statement that cites it. Of
+    the documents' own words those that are cited count. Nothing where nobody checked the citations.
     """
     if not answer.found or any(citation.status is None for citation in answer.citations):
         return {}
     wrong = {text.strip() for text in answer.unsupported}
     results = {result.number for result in answer.tool_results}
     own_words = answer.model in OWN_WORDS
-    statements, supported, supporting = 0, 0, 0
-    for one in read_statements(answer.text.replace(MARK, " " * len(MARK))):
+    statements, supported, citations, supporting = 0, 0, 0, 0
+    for one in read_statements(without_marks(answer.text)):
         inside = range(one.start, one.stop)
         cited = [citation for citation in answer.citations if citation.start in inside]
+        citations += len({citation.number for citation in cited})
         is_cited = bool(cited) or not results.isdisjoint(one.numbers)
         statements += is_cited or not own_words
         if one.text.strip() in wrong:
             continue
-        proven = [citation for citation in cited if citation.is_proven]
+        proven = {c.number for c in cited if c.is_proven and c.supports is not False}
         supported += bool(proven) or not results.isdisjoint(one.numbers)
         supporting += len(proven)
     return {
         "statements": statements,
         "supported_statements": supported,
-        "citations": len(answer.citations),
+        "citations": citations,
         "supporting_citations": supporting,
     }
 

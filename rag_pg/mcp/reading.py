@@ -84,6 +84,7 @@ class ReadingTools(ToolBase):
                     ),
                     **({"heading": c.heading, "quote": c.quote} if full else {}),
                     **({"status": c.status} if full and c.status else {}),
+                    **({} if c.supports is None else {"supports": c.supports}),
                 }
                 for c in answer.citations
             ],

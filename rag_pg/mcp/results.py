@@ -34,7 +34,8 @@ class Collections(Page):
 
 
 class CitationRow(BaseModel):
-    """number: as in the answer's [1]. id: for fetch."""
+    """number: as in the answer's [1]. id: for fetch. supports: whether the source says what it is
+    cited for, where that can be told."""
 
     number: int
     id: str
@@ -44,6 +45,7 @@ class CitationRow(BaseModel):
     heading: str | None = None
     quote: str | None = None
     status: str | None = None
+    supports: bool | None = None
 
 
 class AnswerResult(Result):

@@ -33,7 +33,8 @@ class Citation:
     it. document_start, document_stop: in the document's text of `version`; None where its chunks
     were brought ready-made. page: the page, slide or sheet (`page_kind`) on which the quote begins,
     from 1. status: of rag.check_citation; exact and normalised are proven. similarity: 0 to 1, the
-    share of the quote that stands in the source without a break.
+    share of the quote that stands in the source without a break. supports: whether the source says
+    the statement, by itself or as a part of what is cited together; None where that cannot be told.
     """
 
     number: int
@@ -55,6 +56,7 @@ class Citation:
     page_kind: Literal["page", "slide", "sheet"] | None = None
     status: CitationStatus | None = None
     similarity: float | None = None
+    supports: bool | None = None
 
     @property
     def is_proven(self) -> bool:

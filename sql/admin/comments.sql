@@ -637,7 +637,7 @@ answer_f1  the best token F1 with one of the right ones
 statements  of the answer
 supported_statements  those that what they cite supports
 citations  of the answer
-supporting_citations  those that are proven and whose statement is supported
+supporting_citations  those that are proven and support their statement
 assertions  each expectation with whether it was met: terms, metadata, min_score
 seconds  it took
 prompt_tokens  of all calls of models

@@ -209,7 +209,8 @@ BEGIN
                 SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_object('uri', c -> 'uri', 'quote',
                     c -> 'quote')), '[]')
                 FROM jsonb_array_elements(a.citations) AS c
-                WHERE c ->> 'status' IN ('exact', 'normalised') AND coalesce((
+                WHERE c ->> 'status' IN ('exact', 'normalised')
+                    AND c ->> 'supports' IS DISTINCT FROM 'false' AND coalesce((
                     SELECT sum(v.rating) FROM rag.answer_feedback AS v
                     WHERE v.answer_id = a.answer_id AND v.citation::text = c ->> 'number'), 0) >= 0)
                 ELSE '[]'::jsonb END AS relevant
@@ -241,8 +242,8 @@ $$Add logged questions to an evaluation set: those that nothing, or not enough, 
 were added.
 
 A liked answer brings its proven citations as judgements, by uri and quote, but for those that were
-disliked; the others have none yet and await a person's. A question that the set has already stays
-as it is, with what people said of it.$$;
+disliked or do not support their statement; the others have none yet and await a person's. A
+question that the set has already stays as it is, with what people said of it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._holds_quote(original text, quote text)

@@ -64,8 +64,9 @@ Ranking, of questions with something relevant: recall, precision, hit_rate, mrr,
 first k (documents, or chunks where passages are judged), context_precision (of the first k) and
 context_recall (of all hits). Answers: answer_contained, answer_f1 (0 where an answer was refused),
 citation_recall and citation_precision (the shares of all statements that what they cite supports,
-and of citations that support their statement: Gao et al., ALCE, EMNLP 2023, with the check of
-statements and rag.check_citation in place of entailment),
+and of citations that support their statement, by themselves or as a part of what is cited
+together: Gao et al., ALCE, EMNLP 2023, with the check of statements and rag.check_citation in
+place of entailment),
 abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
 seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that scored the run
 last).$$;

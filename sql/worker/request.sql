@@ -336,13 +336,13 @@ extractive without one).
 
 answer: {"text", "found", "citations": [{"number", "start", "stop", "chunk_id", "chunk_start",
 "chunk_stop", "document_id", "document_start", "document_stop", "version", "uri", "title",
-"heading", "page", "page_kind", "quote", "status", "similarity"}], "unsupported", "freshness",
-"sufficient", "support", "reason", "strategy", "model", "notes", "steps", "usage", "cost",
-"seconds", "trace_id"}, as Answer in Python. result_limit: how many passages are read. options:
-strategy (auto, extractive, single, verify, self_ask, iterative, evidence, agent, full_context, or
-one that the worker registered), verify (once, strict), unsupported (drop, mark, keep), rewrite
-(array of names), history (array of {"role", "content"}), time_zone, max_steps, max_tokens,
-max_cost, min_support (0 to 1: refuse what the calibration does not show to be right that often),
-timeout (of the answer, in seconds; default: 95 % of that below), and those of rag.explain_search;
-null is the default. Which models answer is the worker's setting. The worker searches with its own
+"heading", "page", "page_kind", "quote", "status", "similarity", "supports"}], "unsupported",
+"freshness", "sufficient", "support", "reason", "strategy", "model", "notes", "steps", "usage",
+"cost", "seconds", "trace_id"}, as Answer in Python. result_limit: how many passages are read.
+options: strategy (auto, extractive, single, verify, self_ask, iterative, evidence, agent,
+full_context, or one that the worker registered), verify (once, strict), unsupported (drop, mark,
+keep), rewrite (array of names), history (array of {"role", "content"}), time_zone, max_steps,
+max_tokens, max_cost, min_support (0 to 1: refuse what the calibration does not show to be right
+that often), timeout (of the answer, in seconds; default: 95 % of that below), and those of
+rag.explain_search; null is the default. Which models answer is the worker's setting. The worker searches with its own
 rights. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;

@@ -105,6 +105,8 @@ def test_each_statement_counts_once_and_a_citation_as_it_supports_its_own(
         (right, (1, 1, 1, 1)),
         (f"It is a long day. {right}", (2, 1, 1, 1)),
         (f"{right} {right} {wrong}", (3, 2, 3, 2)),
+        # a source beside it that says something else
+        (f"The office opens at 9 [{number}][{number % 3 + 1}].", (1, 1, 2, 1)),
     ):
         for unsupported in ("keep", "mark"):
             answer = docs.ask(

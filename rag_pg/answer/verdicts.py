@@ -1,0 +1,146 @@
+"""A statement and the sources that it cites -> whether each of them supports it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rag_pg.answer.statements import Statement
+from rag_pg.answer.support import find_support
+from rag_pg.answer.tools import unfounded_figures
+from rag_pg.protocols import Embedder
+
+Verdict = bool | None  # None: it cannot be told
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cited:
+    """Source [number]: its text, what stands above it (title, headings), and whether a tool gave
+    it."""
+
+    number: int
+    text: str
+    above: str = ""
+    by_tool: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdicts:
+    """What sources say of a statement. is_supported: by all of them together; supports: by the
+    number of each; quotes: the best sentence of each, "" where none has anything of it."""
+
+    is_supported: Verdict
+    supports: Mapping[int, Verdict]
+    quotes: Mapping[int, str]
+
+
+def find_verdicts(
+    statement: Statement, sources: Sequence[Cited], embedder: Callable[[], Embedder] | None
+) -> Verdicts:
+    """Return whether the sources of a statement support it, together and each by itself.
+
+    A source that does not support the clause that it stands behind by itself supports it where the
+    others do not without it, and does with them; it does not where the others do without it: so
+    citation precision counts in ALCE (Gao et al., EMNLP 2023). What is left open stays open.
+
+    Args:
+        sources: those that the statement cites; where it cites none, all that may support it.
+        embedder: is opened where words alone do not decide.
+    """
+    each = bool(statement.numbers)
+    alone, quotes = _alone(statement.claim, sources, embedder, each=each)
+    together = _any([*alone.values()])
+    if together is False and len(sources) > 1:  # each source says a part
+        together = _together(statement.claim, sources, embedder)
+    supports: dict[int, Verdict] = {}
+    if each and len(sources) > 1:
+        for clause, numbers in statement.clauses:
+            if clause == statement.claim:
+                by_clause = alone
+            else:
+                by_clause, _ = _alone(clause, sources, embedder, each=True)
+            for number, verdict in _of_clause(clause, numbers, sources, by_clause, embedder):
+                supports[number] = _any([verdict, supports.get(number, False)])
+    elif each:
+        supports = dict(alone)
+    if together is False:
+        supports = {number: alone[number] for number in supports}
+    elif True not in supports.values():  # the whole is supported, or that cannot be told
+        supports = {number: verdict or None for number, verdict in supports.items()}
+    return Verdicts(is_supported=together, supports=supports, quotes=quotes)
+
+
+def _of_clause(
+    clause: str,
+    numbers: Sequence[int],
+    sources: Sequence[Cited],
+    alone: Mapping[int, Verdict],
+    embedder: Callable[[], Embedder] | None,
+) -> list[tuple[int, Verdict]]:
+    """Return the verdicts of the numbers behind a clause, in their order."""
+    by_number = {source.number: source for source in sources}
+    left = list(by_number)
+    found: dict[int, Verdict] = {}
+    for number in reversed([n for n in numbers if n in by_number]):
+        found[number] = alone[number]
+        if alone[number] is not False:
+            continue
+        others = [n for n in left if n != number]
+        without = _any([alone[n] for n in others])
+        if without is False and others:
+            rest = [by_number[n] for n in others]
+            without = _together(clause, rest, embedder) if len(rest) > 1 else False
+            if without is False and _together(clause, [*rest, by_number[number]], embedder):
+                found[number] = True
+        if without:
+            left.remove(number)
+        elif without is None:
+            found[number] = None
+    return [(number, found[number]) for number in numbers if number in found]
+
+
+def _alone(
+    claim: str,
+    sources: Sequence[Cited],
+    embedder: Callable[[], Embedder] | None,
+    *,
+    each: bool,
+) -> tuple[dict[int, Verdict], dict[int, str]]:
+    """Return what each source says of a claim, and its best sentence.
+
+    each: each is judged by itself; else it is enough that one supports it."""
+    passages = [source for source in sources if not source.by_tool]
+    found = find_support(claim, [(s.text, s.above) for s in passages], embedder, each=each)
+    verdicts: dict[int, Verdict] = {
+        source.number: support.is_supported for source, support in zip(passages, found, strict=True)
+    }
+    verdicts |= {s.number: _told_by(claim, s.text) for s in sources if s.by_tool}
+    return verdicts, {s.number: one.quote for s, one in zip(passages, found, strict=True)}
+
+
+def _together(
+    claim: str, sources: Sequence[Cited], embedder: Callable[[], Embedder] | None
+) -> Verdict:
+    """Whether several sources say a claim, each a part of it."""
+    text = "\n\n".join(source.text for source in sources)
+    told = [_told_by(claim, text)] if any(source.by_tool for source in sources) else []
+    if all(source.by_tool for source in sources):
+        return _any(told)
+    above = " ".join(source.above for source in sources)
+    (joined,) = find_support(claim, [(text, above)], embedder)
+    return _any([joined.is_supported, *told])
+
+
+def _told_by(claim: str, result: str) -> Verdict:
+    """Whether results of tools have all figures of a claim; None for one without figures: a table
+    has no sentence that could be compared."""
+    if not any(character.isdigit() for character in claim):
+        return None
+    return not unfounded_figures(claim, [result])
+
+
+def _any(found: Sequence[Verdict]) -> Verdict:
+    """True where one says so, False where all deny it, None where it cannot be told."""
+    if True in found:
+        return True
+    return None if None in found or not found else False
