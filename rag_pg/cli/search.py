@@ -119,9 +119,7 @@ def ask(
     ] = None,
     unsupported: Annotated[
         str | None,
-        typer.Option(
-            help="What has no support: drop, mark or keep; default: drop with --verify."
-        ),
+        typer.Option(help="What has no support: drop, mark or keep; default: drop with --verify."),
     ] = None,
     rewrite: Rewrites = None,
     history: History = None,

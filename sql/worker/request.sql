@@ -344,5 +344,6 @@ full_context, or one that the worker registered), verify (once, strict), unsuppo
 keep), rewrite (array of names), history (array of {"role", "content"}), time_zone, max_steps,
 max_tokens, max_cost, min_support (0 to 1: refuse what the calibration does not show to be right
 that often), timeout (of the answer, in seconds; default: 95 % of that below), and those of
-rag.explain_search; null is the default. Which models answer is the worker's setting. The worker searches with its own
-rights. It commits: outside a transaction block only. timeout: as for rag.embed_query.$$;
+rag.explain_search; null is the default. Which models answer is the worker's setting. The worker
+searches with its own rights. It commits: outside a transaction block only. timeout: as for
+rag.embed_query.$$;
