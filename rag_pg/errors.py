@@ -30,7 +30,8 @@ SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rag_pg.types import Usage
@@ -101,7 +102,14 @@ class SpaceChanged(CollectionMismatch):
 
 
 class GateFailed(RagError):
-    """A change would make a collection worse than its gate allows, or a run is."""
+    """A change would make a collection worse than its gate allows.
+
+    change: what was refused. checks: the figures of each gate and category, as in
+    `GateCheck.details`. Both are empty where the error does not come from a call of the database.
+    """
+
+    change: str = ""
+    checks: Sequence[Mapping[str, Any]] = ()
 
 
 class NotReady(RagError):

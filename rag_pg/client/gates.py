@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Unpack
 
 from rag_pg.client.opened import OpenCollection
-from rag_pg.errors import NotReady
+from rag_pg.db import Database
+from rag_pg.errors import GateFailed, NotReady, RagError
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import Gate, GateCheck, GateResult
+
+log = logging.getLogger(__name__)
+
+
+@contextmanager
+def refusal_recorded(database: Database, collection: str) -> Iterator[None]:
+    """Record what a gate refuses inside: the database cannot, for it takes back all that the
+    refused call wrote."""
+    try:
+        yield
+    except GateFailed as exc:
+        try:
+            database.record_refused_change(collection, exc.change, exc.checks)
+        except RagError as error:  # the refusal is what the caller has to hear
+            log.warning("a refused change of %s is not recorded: %s", collection, error)
+        raise
 
 
 class Gates(OpenCollection):
@@ -76,5 +95,6 @@ class Gates(OpenCollection):
         return [(run, database.check_gates(run, baseline)) for run in done.values()]
 
     def gate_checks(self, *, limit: int = 100) -> list[GateCheck]:
-        """What the gates decided, the latest first."""
+        """What the gates decided, the latest first. A change that they refused is there when this
+        client, another or the command line made it; not when a call in SQL did."""
         return self.rag.database.list_gate_checks(self.name, limit)

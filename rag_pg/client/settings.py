@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from rag_pg.client.gates import refusal_recorded
 from rag_pg.client.opened import OpenCollection
 
 
@@ -51,18 +52,19 @@ class CollectionSettings(OpenCollection):
 
         if ef_search is not None and not forced:
             embed_gated_queries(self.rag.database, self.rag.models, self.name)
-        self.rag.database.alter_collection(
-            self.name,
-            description=description,
-            keep_versions=keep_versions,
-            keep_answers=keep_answers,
-            sample_queries=sample_queries,
-            keep_query_text=keep_query_text,
-            keep_queries=keep_queries,
-            max_queries=max_queries,
-            recall_target=recall_target,
-            ef_search=ef_search,
-            keep_original=keep_original,
-            forced=forced,
-        )
+        with refusal_recorded(self.rag.database, self.name):
+            self.rag.database.alter_collection(
+                self.name,
+                description=description,
+                keep_versions=keep_versions,
+                keep_answers=keep_answers,
+                sample_queries=sample_queries,
+                keep_query_text=keep_query_text,
+                keep_queries=keep_queries,
+                max_queries=max_queries,
+                recall_target=recall_target,
+                ef_search=ef_search,
+                keep_original=keep_original,
+                forced=forced,
+            )
         self.refresh()

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rag_pg.client.gates import refusal_recorded
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import NotReady
 from rag_pg.ingest import (
@@ -99,16 +100,17 @@ class Spaces(OpenCollection):
                 forced=forced,
             )
 
-        try:
-            count = cut()
-        except NotReady:
-            if not self._embed_gates():
-                raise
+        with refusal_recorded(self.rag.database, self.name):
             try:
                 count = cut()
             except NotReady:
-                self._measure_chunking(chunking, progress)
-                count = cut()
+                if not self._embed_gates():
+                    raise
+                try:
+                    count = cut()
+                except NotReady:
+                    self._measure_chunking(chunking, progress)
+                    count = cut()
         self.refresh()
         return count
 
@@ -146,7 +148,7 @@ class Spaces(OpenCollection):
                 run = database.evaluate_search(
                     gate.eval_set, copy.name, gate.k, gate.options, "gate of another chunking"
                 )
-                settings = {**gate.options, "limit": gate.k}
+                settings = {**gate.options, "limit": gate.k, "chunking": dict(chunking)}
                 database.file_eval_run(run, self.name, settings, version)
 
     def compare_spaces(self, queries: Sequence[Query], *, limit: int = 10) -> list[SpaceComparison]:
@@ -170,7 +172,8 @@ class Spaces(OpenCollection):
 
         if not forced:
             embed_gated_queries(self.rag.database, self.rag.models, self.name, space_id)
-        missing = self.rag.database.activate_space(space_id, forced=forced)
+        with refusal_recorded(self.rag.database, self.name):
+            missing = self.rag.database.activate_space(space_id, forced=forced)
         self.refresh()
         return missing
 

@@ -210,6 +210,7 @@ class Sweeping(Evaluation, Enriching):
                 candidates,
                 self.rag.database.equal_runs(set_name, self.name),
                 self._fingerprint,
+                self.info.chunking,
             )
             if reuse
             else {}

@@ -9,10 +9,11 @@ of this one.
 from __future__ import annotations
 
 import copy
+import json
 import logging
 import selectors
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, LiteralString, Self, TypeVar
 
 import psycopg
@@ -35,6 +36,7 @@ from rag_pg.db.connect import (
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
+    GateFailed,
     InvalidInput,
     RagError,
     SchemaMismatch,
@@ -321,7 +323,12 @@ def _translated(exc: psycopg.Error) -> RagError:
         message = message[:LONGEST_MESSAGE] + "…"
     hint = f"; {exc.diag.message_hint}" if exc.diag.message_hint else ""
     if exc.sqlstate in SQLSTATES:
-        return SQLSTATES[exc.sqlstate](f"{message}{hint}")
+        error = SQLSTATES[exc.sqlstate](f"{message}{hint}")
+        if isinstance(error, GateFailed) and exc.diag.message_detail:
+            with suppress(ValueError, TypeError, LookupError):  # raised by a function of another
+                told = json.loads(exc.diag.message_detail)
+                error.change, error.checks = told["change"], told["checks"]
+        return error
     fault = fault_of_sqlstate(exc.sqlstate or "")
     if isinstance(exc, psycopg.errors.UndefinedFunction | psycopg.errors.UndefinedTable):
         return SchemaMismatch(f'{message}; run "rag-pg db upgrade"')

@@ -68,6 +68,7 @@ class EqualRun:
     kind: str
     settings: Mapping[str, Any]
     model_fingerprint: str | None
+    chunking: Mapping[str, Any]
 
 
 class Evaluations(Statements):
@@ -248,7 +249,7 @@ class Evaluations(Statements):
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
         return self._rows(
             EqualRun,
-            """SELECT run_id, kind, settings, model_fingerprint
+            """SELECT run_id, kind, settings, model_fingerprint, chunking
                FROM rag._equal_runs(%(set_name)s, %(collection)s)""",
             set_name=set_name,
             collection=collection,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -56,6 +56,18 @@ class Gates(Statements):
             "SELECT * FROM rag.check_gates(%(run_id)s, %(baseline)s)",
             run_id=run_id,
             baseline=baseline,
+        )
+
+    def record_refused_change(
+        self, collection: str, change: str, checks: Sequence[Mapping[str, Any]]
+    ) -> None:
+        self._scalar(
+            """SELECT rag._record_gate_check(
+                   (rag._require_collection(%(collection)s)).collection_id, %(change)s, 'refused',
+                   %(checks)s)""",
+            collection=collection,
+            change=change,
+            checks=Jsonb(checks),
         )
 
     def list_gate_checks(self, collection: str | None, limit: int) -> list[GateCheck]:

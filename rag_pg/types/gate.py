@@ -50,7 +50,8 @@ class GateResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GateCheck:
-    """What the gates of a collection decided: passed, failed or forced."""
+    """What the gates of a collection decided: passed, failed (a run), refused or forced (a
+    change)."""
 
     check_id: int
     collection_name: str

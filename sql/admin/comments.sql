@@ -664,11 +664,11 @@ k  of how many hits it is
 options  arguments of rag.search that are measured with
 created_at  when it was made$$),
 ('gate_checks',
- 'What gates decided. Changes that were refused are rolled back with their row.',
+ 'What gates decided. Changes that are refused are rolled back: a client records them after that.',
 $$check_id  number of the check
 collection  name of the collection
 action  change, or runs that were compared
-outcome  passed, failed or forced
+outcome  passed, failed (a run), refused or forced (a change)
 details  figures of each gate and category, with the questions that lost most
 checked_by  login of the caller
 checked_at  when$$),

@@ -18,11 +18,15 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
+    _collection rag.collections := rag._require_collection(of_collection);
     _run rag.eval_runs;
 BEGIN
     SELECT r.* INTO _run FROM rag.eval_runs AS r
     WHERE r.set_id = of_set AND r.collection = of_collection AND r.kind = of_kind
-        AND r.finished_at IS NOT NULL
+        AND r.finished_at IS NOT NULL AND r.chunking = _collection.chunking
+        AND NOT r.settings ? 'contexts'
+        AND r.model_fingerprint IS NOT DISTINCT FROM
+            (rag._active_space(_collection.collection_id)).fingerprint
     ORDER BY r.run_id DESC LIMIT 1;
     RETURN _run;
 END
@@ -30,7 +34,8 @@ $$;
 
 COMMENT ON FUNCTION rag._latest_run(integer, text, text) IS
 $$The latest finished run of a set on a collection, of kind search or ask; NULL where there is
-none.$$;
+none. Runs of the chunking and the model that it has now, not those of copies that a gate or a sweep
+made.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._judged_results(of_run bigint)
@@ -75,7 +80,7 @@ DECLARE
 BEGIN
     IF _run.run_id IS NULL THEN
         RETURN QUERY SELECT k.name, 'skip',
-            'not measured: the set was never run on this collection',
+            'not measured: the set was not run on this collection as it is now',
             _command || k.option, '{}'::jsonb
         FROM (VALUES (1, 'retrieval miss', ''), (2, 'context dilution', ' --kind ask'),
               (3, 'lost in the middle', ' --kind ask'), (4, 'unsupported answer', ' --kind ask'))

@@ -11,13 +11,14 @@ RETURN CASE topic
             CASE run.settings ->> 'fusion' WHEN 'weighted' THEN 0.7 ELSE 0.5 END))
         || ' ' || trim_scale(coalesce((run.settings ->> 'keyword_weight')::numeric,
             CASE run.settings ->> 'fusion' WHEN 'weighted' THEN 0.3 ELSE 0.5 END))
-    ELSE (run.settings - '{fusion,vector_weight,keyword_weight,chunking,model}'::text[])::text
+    ELSE (run.settings - '{fusion,vector_weight,keyword_weight,chunking,model,cache}'::text[])::text
 END;
 
 COMMENT ON FUNCTION rag._run_setting(rag.eval_runs, text) IS
 $$What a run was made with: its model, its chunking, its weights ("auto 0.5 0.5": fusion, vector,
 keyword), or, for any other topic, all further settings. Those of a sweep's run name its chunking
-and model again, which do not count there.$$;
+and model again, which do not count there; nor does the cache, which changes nothing that is
+found.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._measured_settings(collection text, topic text,

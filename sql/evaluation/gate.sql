@@ -117,6 +117,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_gate_checks(text, integer) IS
-$$What gates decided, the latest first: which change, by whom, and whether it passed, failed or was
-forced. A change that a gate refused is rolled back with its row: failed ones are of
-rag.check_gates.$$;
+$$What gates decided, the latest first: which change or run, by whom, and whether it passed, failed
+(a run, by rag.check_gates), was refused, or forced.
+
+A change that is refused is rolled back with whatever it wrote: the client records it after that.
+SQL alone cannot, and leaves no row: the caller has error RG010, whose DETAIL is the row's content,
+and the server's log has it too.$$;

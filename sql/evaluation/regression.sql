@@ -255,6 +255,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     shown_failures CONSTANT integer := 3;
+    detail_length CONSTANT integer := 10000;  -- with the questions that lost most
     _failures text[];
     _details jsonb;
     _unmeasured text[];
@@ -275,7 +276,10 @@ BEGIN
         RAISE EXCEPTION '% is refused: %', change, array_to_string(_failures[:shown_failures], '; ')
             || CASE WHEN cardinality(_failures) > shown_failures
                THEN format('; and %s more', cardinality(_failures) - shown_failures) ELSE '' END
-        USING ERRCODE = 'RG010', DETAIL = left(_details::text, 10000),
+        USING ERRCODE = 'RG010', DETAIL = jsonb_build_object('change', change, 'checks',
+                CASE WHEN length(_details::text) <= detail_length THEN _details
+                ELSE (SELECT jsonb_agg(d.value - 'worst' ORDER BY d.n)
+                      FROM jsonb_array_elements(_details) WITH ORDINALITY AS d (value, n)) END),
             HINT = 'forced => true makes the change all the same, and is recorded; rag.set_gate '
             'changes what is demanded';
     END IF;
@@ -284,8 +288,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._enforce_gates(integer, text, bigint[], bigint[]) IS
-$$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most,
-and RG007 where no question has the metric of one; else it is recorded. The runs are in the order of
+$$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most
+(DETAIL: {"change": text, "checks": [...]}, of which a client makes a row of rag.gate_checks), and
+RG007 where no question has the metric of one; else it is recorded. The runs are in the order of
 rag._measure_gates.$$;
 
 
@@ -309,7 +314,7 @@ BEGIN
         FROM rag._equal_runs((SELECT s.name FROM rag.eval_sets AS s WHERE s.set_id = _gate.set_id),
             _collection.name, any_collection => true) AS r
         WHERE r.kind = 'search' AND r.chunking = wanted
-            AND r.settings = _gate.options || jsonb_build_object('limit', _gate.k)
+            AND r.settings - 'chunking' = _gate.options || jsonb_build_object('limit', _gate.k)
             AND r.model_fingerprint = _space.fingerprint;
         IF _run IS NULL THEN
             RAISE EXCEPTION 'chunking % is not measured on these documents: a gate of collection % '

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 
-from rag_pg import InvalidInput, NotReady, Rag
+from rag_pg import GateFailed, InvalidInput, NotReady, Rag
 from rag_pg.client.collection import Collection
 
 Cli = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -109,6 +109,35 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
         with pytest.raises(NotReady, match="'faq' of a gate has no questions"):
             docs.rechunk({"max_tokens": 40})
         assert docs.drop_gate("faq") and not docs.drop_gate("faq")
+
+
+def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as_it_is(
+    rag: Rag,
+) -> None:
+    docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 200})
+    filler = " ".join(f"Nothing is told in sentence {n}." for n in range(12))
+    docs.add(*({"uri": f"d{n}", "content": f"The word{n} begins. {filler} It ends as omega{n}."}
+               for n in range(8)))  # fmt: skip
+    rag.put_eval_queries(
+        "faq",
+        [{"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"],
+          "expected_terms": [f"word{n}", f"omega{n}"]} for n in range(8)],
+    )  # fmt: skip
+    docs.set_gate("faq", metric="assertion_pass_rate", k=1, vector_weight=0)
+    with pytest.raises(GateFailed, match="set_chunking .* is refused") as refused:
+        docs.rechunk({"max_tokens": 20})
+    assert docs.info.chunking == {"max_tokens": 200}
+    (check,) = docs.gate_checks()
+    assert (check.outcome, check.action) == ("refused", 'set_chunking {"max_tokens": 20}')
+    assert check.details == refused.value.checks and check.details[0]["difference"] == -1
+    (run,) = rag.eval_runs("faq")
+    assert (run.collection, run.settings["chunking"]) == ("docs", {"max_tokens": 20})
+    audited = [one.detail for one in docs.audit("faq") if one.check_name == "retrieval miss"]
+    assert audited == ["not measured: the set was not run on this collection as it is now"]
+    with pytest.raises(GateFailed):  # by the run that there is
+        docs.rechunk({"max_tokens": 20})
+    assert [run.run_id for run in rag.eval_runs("faq")] == [run.run_id]
+    assert len(docs.gate_checks()) == 2
 
 
 class Page(HTMLParser):

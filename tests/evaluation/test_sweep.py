@@ -10,7 +10,8 @@ from fakes import ScriptedLLM, WordReranker
 
 from rag_pg import InvalidInput, ModelUnavailable, NotFound, Rag
 from rag_pg.client.collection import Collection
-from rag_pg.evaluation import make_candidates, read_vary, settings_key
+from rag_pg.db import EqualRun
+from rag_pg.evaluation import find_equal, make_candidates, read_vary, settings_key
 from rag_pg.types import SweepRow
 
 ANIMALS = ("ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen")
@@ -88,6 +89,18 @@ def docs(rag: Rag) -> Collection:
           "answers": [f"The {animal} lives here."]} for animal in ANIMALS],
     )  # fmt: skip
     return docs
+
+
+def test_a_run_of_another_chunking_is_not_taken_for_one_of_the_collection_as_it_is() -> None:
+    (candidate,) = grid("limit=10")
+    settings = {"limit": 10, "cache": False}
+    runs = [
+        EqualRun(run_id=n, kind="search", settings=settings, model_fingerprint="m", chunking=cut)
+        for n, cut in enumerate([{"max_tokens": 64}, {"max_tokens": 20}])
+    ]
+    found = find_equal([candidate], runs, lambda model: "m", {"max_tokens": 64.0})
+    assert found == {settings_key(candidate): 0}
+    assert find_equal([candidate], runs, lambda model: "m", {}) == {}
 
 
 def by_name(rows: Any) -> dict[str, SweepRow]:

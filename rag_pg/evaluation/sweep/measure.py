@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rag_pg.db import Database, EqualRun
 from rag_pg.errors import RagError
@@ -46,16 +47,21 @@ def find_equal(
     candidates: Iterable[Candidate],
     runs: Sequence[EqualRun],
     fingerprint_of: Callable[[str], str | None],
+    chunking: Mapping[str, Any],
 ) -> dict[str, int]:
     """Return the latest run of equal settings for the candidates that have one, by `settings_key`.
 
+    A run that a gate made on a copy is none of the collection as it is, whatever its settings.
+
     Args:
+        chunking: of the collection as it is.
         fingerprint_of: of the vectors that a model makes here; None: it cannot be opened.
     """
-    known = {key_of(run.kind, run.settings): run for run in runs}
+    known = {(key_of(run.kind, run.settings), key_of("", run.chunking)): run for run in runs}
     found = {}
     for one in candidates:
-        run = known.get(settings_key(one))
+        cut = chunking if one.chunking is None else one.chunking
+        run = known.get((settings_key(one), key_of("", cut)))
         if run is None or one.unavailable:
             continue
         if one.model is not None:

@@ -259,7 +259,7 @@ def test_the_run_of_another_chunking_that_a_sweep_filed_is_compared(connection: 
     )
     connection.execute(
         "SELECT rag._file_eval_run(%s, 'c', %s, 1)",
-        [best, json.dumps({"limit": 10, "chunking": chunking})],
+        [best, json.dumps({"limit": 10, "cache": False, "chunking": chunking})],
     )
     found = advise(connection)["chunking"]
     assert found["command"] == """rag-pg rechunk c --chunking '{"max_tokens": 99}'"""

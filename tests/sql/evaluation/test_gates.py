@@ -155,8 +155,10 @@ def test_a_worse_space_is_refused_with_the_questions_that_lost(gated: Connection
     assert "ndcg@10 of set 'faq' falls by" in message and "from 1.0000 to" in message
     assert "in category 'even'" in message and "q15 (-" in message
     assert "forced => true" in str(error.value.diag.message_hint)
-    details = json.loads(str(error.value.diag.message_detail))
-    assert {one["category"] for one in details} == {None, "even", "odd"}
+    told = json.loads(str(error.value.diag.message_detail))
+    assert told["change"] == f"activate_space {space} (model other)"
+    assert {one["category"] for one in told["checks"]} == {None, "even", "odd"}
+    assert gated.execute("SELECT count(*) FROM rag.gate_checks").fetchone() == (0,)
     assert active(gated) == "good"
     gated.execute("SELECT rag.activate_space(%s, forced => true)", [space])
     assert active(gated) == "other"
