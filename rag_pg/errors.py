@@ -30,10 +30,12 @@ SQL functions raise SQLSTATE codes of class RG; `SQLSTATES` maps them to these c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from rag_pg.types import Usage
 
 __all__ = [
