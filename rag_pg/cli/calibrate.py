@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rag_pg.cli.console import count_of
 from rag_pg.cli.eval import show_progress
 from rag_pg.cli.options import Dsn, Json, open_client, open_collection, print_json
-from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
+from rag_pg.cli.terminal import (
+    Column,
+    failed,
+    is_terminal,
+    note,
+    write,
+    write_message,
+    write_table,
+)
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rag_pg.evaluation import Estimate
     from rag_pg.types import Calibration, Rejected
 
 
@@ -31,6 +44,15 @@ def calibrate(
     accuracy: Annotated[
         float, typer.Option(help="Answers that are right less often are hedged.")
     ] = 0.9,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="With a model's judgement of the passages as well.")
+    ] = False,
+    llm: Annotated[
+        str | None, typer.Option(help="The model that judges; RAG_PG_HELPER_LLM. Implies --judge.")
+    ] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Tokens of all judgements.")] = None,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars of all judgements.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the cost.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show what is stored.")] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Forget it.")] = False,
     json_: Json = False,
@@ -55,11 +77,24 @@ def calibrate(
             rejected = report.rejected
             for one in rejected:
                 failed(str(one))
-        found = target.calibration()
-        if set_name is not None:
+        if set_name is None:
+            found = target.calibration()
+        else:
+            judge = judge or llm is not None
+            if judge:
+                _tell_cost(target.estimate_calibration(set_name, off_corpus=off_corpus, llm=llm))
+                if not yes and not typer.confirm("Go on?", err=True):
+                    raise SystemExit(1)
             with show_progress() as progress:
                 found = target.calibrate(
-                    set_name, off_corpus=off_corpus, accuracy=accuracy, progress=progress
+                    set_name,
+                    off_corpus=off_corpus,
+                    accuracy=accuracy,
+                    judge=judge,
+                    llm=llm,
+                    max_tokens=max_tokens,
+                    max_cost=max_cost,
+                    progress=progress,
                 )
     if found is None:
         raise InvalidInput(f"{collection} is not calibrated: rag-pg calibrate {collection} --set …")
@@ -71,45 +106,109 @@ def calibrate(
         raise SystemExit(1)
 
 
+def _tell_cost(estimate: Estimate) -> None:
+    tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
+    price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
+    write_message(f"{count_of(estimate.calls, 'call')}, about {tokens:,} tokens; {price}")
+
+
 def print_calibration(found: Calibration) -> None:
-    """Print a calibration: what was measured, zones, curve."""
+    """Print a calibration: what was measured, zones, and the curve of each fit.
+
+    A pipe gets every figure as it is stored: name, value, value with a judgement; then rows of
+    the curves, each with the judging model before it, empty for none.
+    """
     if found.stale:
         note(f"it holds no more, as {found.stale}")
-    figures = found.figures
-    asked = f"{found.question_count} questions, {found.answerable_count} with an answer"
-    rows = [
-        ("questions", asked),
-        ("right, of those with an answer", _share(figures.get("accuracy"))),
-        ("right, of the surest 80 %", _share(figures.get("accuracy_at_80"))),
-        ("AUROC, questions off the corpus", _number(figures.get("auroc_off_corpus"))),
-        ("AUROC, near misses", _number(figures.get("auroc_near_misses"))),
-        ("refused below", f"{found.refuse_below:.2f} that the documents answer"),
-        ("hedged below", _hedged(found)),
-        ("relevant passages kept", _share(figures.get("context_kept"))),
-        ("passages shown to a model", _number(figures.get("context_passages"), 1)),
-        ("tokens saved by that", _share(figures.get("context_tokens_saved"))),
-    ]
-    write_table([Column("measured on questions left out"), Column("")], rows)
+    if found.corpus_changed:
+        note("documents were changed since it was measured; it is applied all the same")
+    if found.judged is not None and (left := found.judged.figures.get("unjudged_questions")):
+        note(f"{count_of(left, 'question')} could not be judged")
+    fits = [found] if found.judged is None else [found, found.judged]
+    names = ["" if fit.judge_model is None else fit.judge_model for fit in fits]
+    if not is_terminal(sys.stdout):
+        for row in LINES:
+            write_table([], [(row.name, *(row.value(fit) for fit in fits))])
+        for name, fit in zip(names, fits, strict=True):
+            write_table([], [(name, *row) for row in _curve(fit)])
+        return
+    heads = [""] if found.judged is None else ["no model", "judged"]
     write_table(
-        [Column(name) for name in ("support", "answered", "right", "accuracy", "at least")],
-        [
-            (f"{t:.2f}", answered, correct, _share(correct / max(answered, 1)), _share(bound))
-            for t, answered, correct, bound in zip(
-                found.thresholds, found.answered, found.correct, found.lower_bounds, strict=True
-            )
-        ],
+        [Column("measured on questions left out"), *(Column(head) for head in heads)],
+        [(row.label, *(row.shown(row.value(fit)) for fit in fits)) for row in LINES],
     )
+    for name, fit in zip(names, fits, strict=True):
+        title = (
+            f"with the judgement of {name}"
+            if name
+            else "answers by their support; at least: exact bound, 95 %"
+        )
+        write("", end="\n")
+        write((title, "bold"))
+        columns = ("support from", "answered", "of all", "right", "accuracy", "at least")
+        write_table([Column(column) for column in columns], list(_shown_curve(fit)))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure of a calibration: its name, its label for people, and how it is shown."""
+
+    name: str
+    label: str
+    shown: Callable[[Any], str]
+
+    def value(self, fit: Calibration) -> Any:
+        return getattr(fit, self.name, fit.figures.get(self.name))
 
 
 def _share(value: float | None) -> str:
     return "not measured" if value is None else f"{value:.1%}"
 
 
-def _number(value: float | None, digits: int = 3) -> str:
-    return "not measured" if value is None else f"{value:.{digits}f}"
+def _number(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.3f}"
 
 
-def _hedged(found: Calibration) -> str:
-    if found.answer_from >= 1:
-        return "all answers: none is shown to be right as often as wanted"
-    return f"{found.answer_from:.2f} support"
+def _count(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.0f}"
+
+
+def _passages(value: float | None) -> str:
+    return "not measured" if value is None else f"{value:.1f}"
+
+
+def _answer_from(value: float) -> str:
+    return "never" if value >= 1 else f"from {value:.2f}"
+
+
+LINES = (
+    Line("question_count", "questions", str),
+    Line("answerable_count", "with an answer", str),
+    Line("accuracy", "right, of those with an answer", _share),
+    Line("accuracy_at_80", "right, of the surest 80 % of them", _share),
+    Line("auroc_near_misses", "AUROC, near misses", _number),
+    Line("auroc_off_corpus", "AUROC, questions off the corpus", _number),
+    Line("answer_from", "no hedge, by support", _answer_from),
+    Line("refuse_below", "refused, by what the documents answer", lambda v: f"below {v:.2f}"),
+    Line("context_kept", "relevant passages kept", _share),
+    Line("context_questions_by_passage", "known by passage, questions", _count),
+    Line("context_questions_by_document", "known by document, questions", _count),
+    Line("context_passages", "passages shown to a model", _passages),
+    Line("context_tokens_saved", "tokens saved by that", _share),
+)
+
+
+def _curve(fit: Calibration) -> Iterator[tuple[float, int, int, float]]:
+    """Yield support, answered, correct and lower bound of each threshold."""
+    yield from zip(fit.thresholds, fit.answered, fit.correct, fit.lower_bounds, strict=True)
+
+
+def _shown_curve(fit: Calibration) -> Iterator[tuple[str, int, str, int, str, str]]:
+    """Yield the rows of the curve for people: of thresholds that look the same, the lowest."""
+    last = ""
+    for threshold, answered, correct, bound in _curve(fit):
+        if (shown := f"{threshold:.2f}") != last:
+            last = shown
+            share = f"{answered / fit.question_count:.0%}"
+            accuracy = _share(correct / answered) if answered else ""
+            yield shown, answered, share, correct, accuracy, _share(bound)

@@ -76,6 +76,8 @@ class Calibrating(Searching, Answers):
         model = self._judge(llm) if judge or llm is not None else None
         database = self.rag.database
         database.require_insert("calibrations")
+        if model is not None:
+            database.require_insert("eval_verdicts")
         own, others, repeated = self._questions(set_name, off_corpus)
         items = []
         for done, item in enumerate(

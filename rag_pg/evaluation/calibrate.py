@@ -113,7 +113,10 @@ def observe(
 
 def distinct_questions(queries: Sequence[EvalQuery]) -> list[EvalQuery]:
     """Return the first of equal questions: one asked twice is no further evidence."""
-    return list({_plain(query.question): query for query in reversed(queries)}.values())[::-1]
+    first: dict[str, EvalQuery] = {}
+    for query in queries:
+        first.setdefault(_plain(query.question), query)
+    return list(first.values())
 
 
 def _plain(text: str) -> str:
@@ -257,6 +260,8 @@ def measure_context(items: Sequence[Observation]) -> tuple[float | None, dict[st
     """Return the standing that KEPT of the relevant hits reach, and what that saves, measured on
     the questions that it was not chosen on: those of the other half.
 
+    Relevant are the hits that have a passage of the question's judgements, or, where these name no
+    passage, all of the documents that they name; both are counted.
     The quantile is that of split conformal prediction, floor((1 - KEPT) (n + 1)); None where there
     are too few hits for it.
     """
@@ -264,23 +269,24 @@ def measure_context(items: Sequence[Observation]) -> tuple[float | None, dict[st
     kept: list[bool] = []
     shown = whole = 0
     counts: list[int] = []
-    by_passage = sum(o.by_passage for o in items if o.relevant)
-    judged = sum(bool(o.relevant) for o in items)
+    by_passage = [o.by_passage for o in items if o.relevant]
+    known: dict[str, float] = {
+        "context_questions_by_passage": by_passage.count(True),
+        "context_questions_by_document": by_passage.count(False),
+    }
     for chosen_on, measured_on in (halves, halves[::-1]):
         ratio = _ratio(chosen_on)
         if ratio is None:
-            return None, {}
+            return None, known
         for o in measured_on:
             kept += [standing >= ratio for standing in o.relevant]
             inside = [n for n, s in zip(o.tokens, o.standings, strict=True) if s >= ratio]
             shown, whole = shown + sum(inside), whole + sum(o.tokens)
             counts.append(len(inside))
-    return _ratio(items), {
+    return _ratio(items), known | {
         "context_kept": sum(kept) / len(kept),
         "context_passages": sum(counts) / len(counts),
         "context_tokens_saved": 1 - shown / max(whole, 1),
-        "context_questions_by_passage": by_passage,
-        "context_questions_by_document": judged - by_passage,
     }
 
 

@@ -11,9 +11,10 @@ import pytest
 from fakes import HashEmbedder, ScriptedLLM
 from passages import hit
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import JUDGEMENT_VERSION, AnswerContext, Strategy, answer_question
 from rag_pg.errors import ProviderUnavailable
-from rag_pg.types import Answer, Calibration, Hits, Vectors
+from rag_pg.providers import Account, Bounds
+from rag_pg.types import Answer, Calibration, Completion, Hits, ToolCall, Vectors
 
 QUESTION = "Where does the red fish swim?"
 TEXTS = ("The red fish swims in the warm sea.", "A gull flies over it.", "Whales sing at night.")
@@ -48,15 +49,20 @@ class Down(HashEmbedder):
 
 
 def run(
-    strategy: str,
+    strategy: str | Strategy,
     calibration: Calibration,
     *,
     question: str = QUESTION,
     embedder: type[HashEmbedder] = HashEmbedder,
     helper: ScriptedLLM | None = None,
     min_support: float | None = None,
+    replies: Sequence[Any] = ("In the warm sea [1].",),
+    account: Account | None = None,
 ) -> tuple[Answer, ScriptedLLM]:
-    llm = ScriptedLLM("In the warm sea [1].", name="main")
+    if strategy == "verify":
+        text = replies[0]
+        replies = (json.dumps({"draft": text, "unsupported": [], "final": text}),)
+    llm = ScriptedLLM(*replies, name="main")
 
     def find(query: str, offset: int = 0, **options: Any) -> Hits:
         found = [hit(text, number=number) for number, text in enumerate(TEXTS, 1)]
@@ -69,6 +75,7 @@ def run(
         helper_llm=helper,
         calibration=lambda: calibration,
         min_support=min_support,
+        account=account or Account(),
     )
     return answer_question(question, context, strategy=strategy), llm
 
@@ -140,3 +147,117 @@ def test_evidence_is_assessed_by_the_passages_and_not_by_their_summaries(questio
     answer, _ = run("evidence", CALIBRATED, question=question, helper=helper)
     assert answer.sufficient == (question == QUESTION)
     assert answer.support == pytest.approx(0.5 if question == QUESTION else 0.0, abs=0.01)
+
+
+# --- with a model's judgement ---------------------------------------------------------------------
+
+# The judgement alone decides: 1 -> 0.88, 0.5 -> 0.5, 0 -> 0.12.
+BY_MODEL = replace(
+    CALIBRATED,
+    features=["judgement"],
+    answerable_weights=[-2.0, 4.0],
+    right_weights=[100.0, 0.0],
+    judge_model="judge",
+    judge_version=JUDGEMENT_VERSION,
+)
+JUDGED = replace(CALIBRATED, judged=BY_MODEL)
+
+
+def verdict(grade: int, missing: str = "") -> str:
+    return json.dumps({"missing": missing, "grade": grade})
+
+
+@pytest.mark.parametrize("strategy", ["extractive", "single", "verify", "full_context"])
+def test_the_model_of_the_calibration_judges_the_passages_once(strategy: str) -> None:
+    judge = ScriptedLLM(verdict(0, "the sea is not named"), name="judge")
+    answer, _ = run(strategy, JUDGED, helper=judge)
+    assert answer.support == pytest.approx(0.12, abs=0.01)
+    assert (answer.sufficient, answer.reason) == (False, "the sea is not named")
+    (prompt,) = judge.prompts
+    assert QUESTION in prompt and all(text in prompt for text in TEXTS[:2])
+    step = next(step for step in answer.steps if step.detail.get("model") == "judge")
+    assert (step.detail["purpose"], step.usage.prompt_tokens) == ("the judgement", 9)
+    assert answer.usage.prompt_tokens == 9 * (1 if strategy == "extractive" else 2)
+    assert answer.notes == ()
+
+
+def test_the_answering_model_judges_where_the_calibration_is_of_it() -> None:
+    calibration = replace(JUDGED, judged=replace(BY_MODEL, judge_model="main"))
+    helper = ScriptedLLM("{}", name="helper")
+    answer, llm = run("extractive", calibration, helper=helper, replies=(verdict(2),))
+    assert answer.support == pytest.approx(0.88, abs=0.01)
+    assert (len(llm.calls), helper.calls) == (1, [])
+
+
+@pytest.mark.parametrize("strategy", ["extractive", "single"])
+@pytest.mark.parametrize(
+    ("helper", "version", "told"),
+    [
+        (None, JUDGEMENT_VERSION, "the calibration's judgement is of judge, not of main"),
+        ("other", JUDGEMENT_VERSION, "of judge, not of other and main"),
+        ("judge", "0", "is of prompt 0, and this release asks prompt"),
+        (ProviderUnavailable("is down"), JUDGEMENT_VERSION, "the judgement was skipped: is down"),
+        (verdict(7), JUDGEMENT_VERSION, "the judgement was skipped: judge answered twice"),
+    ],
+)
+def test_without_a_judgement_the_fit_without_one_is_used_and_it_is_noted(
+    strategy: str, helper: Any, version: str, told: str
+) -> None:
+    calibration = replace(JUDGED, judged=replace(BY_MODEL, judge_version=version))
+    plain, _ = run(strategy, CALIBRATED)
+    model = None
+    if helper is not None:
+        named = helper in ("other", "judge")
+        model = ScriptedLLM("{}" if named else helper, name=helper if named else "judge")
+    answer, _ = run(strategy, calibration, helper=model)
+    assert (answer.support, answer.sufficient) == (plain.support, plain.sufficient)
+    assert any(told in note for note in answer.notes), answer.notes
+    assert "support was measured without a model's judgement" in answer.notes
+
+
+def test_a_judgement_is_not_asked_again_by_what_a_strategy_falls_back_to() -> None:
+    judge = ScriptedLLM(verdict(2), name="judge")
+    answer, _ = run("single", JUDGED, helper=judge, replies=(ProviderUnavailable("is down"),))
+    assert (answer.strategy, len(judge.calls)) == ("extractive", 1)
+    assert answer.support == pytest.approx(0.88, abs=0.01)
+
+
+def test_a_bound_that_has_no_room_for_the_judgement_leaves_it_out() -> None:
+    judge = ScriptedLLM(verdict(0), name="judge")
+    account = Account(Bounds(max_tokens=1200))
+    answer, llm = run("single", JUDGED, helper=judge, account=account)
+    assert judge.calls == [] and len(llm.calls) == 1
+    assert any("the judgement was stopped by max_tokens" in note for note in answer.notes)
+
+
+# --- strategies that assess nothing ---------------------------------------------------------------
+
+
+def own(question: str, context: AnswerContext) -> Answer:
+    return Answer(text="It swims.", found=bool(context.search(question)))
+
+
+def own_assessing(question: str, context: AnswerContext) -> Answer:
+    context.assess(question, context.search(question))
+    return Answer(text="It swims.", found=True)
+
+
+@pytest.mark.parametrize("strategy", [own, "agent"])
+def test_min_support_that_nobody_applied_is_noted(strategy: Any) -> None:
+    name = strategy if isinstance(strategy, str) else "own"
+    calls = (ToolCall(id="1", name="search", arguments={"query": QUESTION}),)
+    replies = (Completion(text="", tool_calls=calls), "In the warm sea [1].")
+    for min_support in (0.46, None):
+        answer, _ = run(strategy, CALIBRATED, min_support=min_support, replies=replies)
+        assert answer.found and answer.support is None
+        told = f"min_support was not applied: nobody assessed what strategy {name} answers from"
+        assert (told in answer.notes) == (min_support is not None)
+
+
+def test_what_a_strategy_of_ones_own_assessed_is_refused_by_min_support() -> None:
+    for min_support, found in ((0.46, False), (None, True)):
+        answer, _ = run(
+            own_assessing, CALIBRATED, question="Why is tax paid?", min_support=min_support
+        )
+        assert answer.found == found and answer.sufficient is False
+        assert "“tax”" in answer.reason and answer.support == pytest.approx(0.0, abs=0.01)

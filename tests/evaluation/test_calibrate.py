@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from fakes import Call, ScriptedLLM
 
 from rag_pg import Rag
-from rag_pg.answer import FEATURES
-from rag_pg.client.calibration import STORED
+from rag_pg.answer import FEATURES, JUDGEMENT
+from rag_pg.client.calibration import STORED, observe_questions
 from rag_pg.client.collection import Collection
-from rag_pg.errors import InvalidInput
-from rag_pg.evaluation import Observation, calibrate, fit
+from rag_pg.errors import InvalidInput, ProviderUnavailable
+from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
 from rag_pg.evaluation.calibrate import auroc
+from rag_pg.types import EvalQuery
 
 WORDS = """amber basalt cedar delta ember falcon garnet harbor indigo jasper kelp lagoon maple
     nectar onyx pepper quartz raven saffron tundra umber velvet walnut xenon yarrow zephyr
@@ -109,6 +112,72 @@ def test_too_few_questions_are_refused(observations: list[Observation]) -> None:
         calibrate(observations[:30], set_name="s", settings={})
 
 
+def judged(items: list[Observation], share: float) -> list[Observation]:
+    """With a judgement that is right of about `share` of them."""
+    chance = random.Random(7)
+    return [
+        replace(
+            o, features={**o.features, JUDGEMENT: float(o.answerable == (chance.random() < share))}
+        )
+        for o in items
+    ]
+
+
+def test_a_judgement_that_knows_tells_near_misses_and_a_random_one_spoils_nothing(
+    observations: list[Observation],
+) -> None:
+    near, right, weight = {}, {}, {}
+    for share in (None, 0.5, 0.85, 1.0):
+        items = observations if share is None else judged(observations, share)
+        found = calibrate(items, set_name="s", settings={})
+        near[share] = found.figures["auroc_near_misses"]
+        right[share] = found.figures["accuracy_at_80"]
+        weight[share] = dict(zip(found.features, found.answerable_weights[1:], strict=True))
+    assert near[None] + 0.1 < near[0.85] < near[1.0] and near[1.0] > 0.99
+    assert near[0.5] == pytest.approx(near[None], abs=0.03)  # 600 x 300 pairs: noise is 0.02
+    assert right[0.5] == pytest.approx(right[None], abs=0.02)
+    assert weight[0.5][JUDGEMENT] < 0.3 < weight[0.85][JUDGEMENT]
+    assert JUDGEMENT not in weight[None]
+
+
+def test_equal_questions_count_once() -> None:
+    texts = ["Where is it?", "Who is it?", "where  is it?"]
+    queries = [EvalQuery(query_id=str(n), question=text) for n, text in enumerate(texts)]
+    assert [query.query_id for query in distinct_questions(queries)] == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("answerable", "right", "told"),
+    [
+        (1, 1, "1 answerable questions, 1 of them answered right"),
+        (0, 0, "0 answerable questions, 0 of them"),
+        (300, 0, "300 answerable questions, 0 of them"),
+    ],
+)
+def test_what_shows_nothing_is_refused(
+    observations: list[Observation], answerable: int, right: int, told: str
+) -> None:
+    items = [
+        replace(o, answerable=n < answerable, right=n < right)
+        for n, o in enumerate(observations[: max(answerable, 50)])
+    ]
+    if answerable == 1:
+        items = items[:1]
+    with pytest.raises(InvalidInput, match=told):
+        calibrate(items, set_name="s", settings={})
+
+
+def test_all_answerable_and_all_right_refuses_none_of_them(
+    observations: list[Observation],
+) -> None:
+    items = [replace(o, answerable=True, right=True) for o in observations[:100]]
+    found = calibrate(items, set_name="s", settings={})
+    assert found.figures["auroc_near_misses"] is found.figures["auroc_right"] is None
+    answerable, _ = fit(items).probabilities(items)
+    refused = (answerable < found.refuse_below).mean()
+    assert refused <= 0.05 and found.answered[0] == found.correct[0] == 100
+
+
 # --- with a database ------------------------------------------------------------------------------
 
 
@@ -178,3 +247,114 @@ def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
     assert answer.found and answer.support is None
     told = "the calibration holds no more, as this release does not measure moon_phase"
     assert told in answer.notes
+
+
+# --- with a model's judgement ---------------------------------------------------------------------
+
+
+def judge_of() -> ScriptedLLM:
+    """A model that knows which questions have an answer."""
+
+    def reply(call: Call) -> str:
+        return json.dumps({"missing": "", "grade": 0 if "never painted" in call.prompt else 2})
+
+    return ScriptedLLM(reply, name="judge")
+
+
+def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
+    rag: Rag, docs: Collection
+) -> None:
+    judge = judge_of()
+    estimate = docs.estimate_calibration("faq", llm=judge)
+    assert (estimate.calls, judge.calls) == (52, [])
+    found = docs.calibrate("faq", llm=judge)
+    assert len(judge.calls) == 52
+    (line,) = rag.usage_report(by=["kind", "model"])
+    assert (line.kind, line.model, line.calls) == ("judge", "judge", 52)
+    assert estimate.usage.prompt_tokens > 52 * 100
+    assert found.judge_model is None and JUDGEMENT not in found.features
+    assert found.judged is not None and found.judged.features[-1] == JUDGEMENT
+    assert found.judged.judge_model == "judge"
+    assert found.judged.figures["auroc_near_misses"] > found.figures["auroc_near_misses"] - 0.01
+    assert found.question_count == found.judged.question_count == 52
+    docs.calibrate("faq", llm=judge)
+    assert len(judge.calls) == 52  # what was judged is kept
+
+    question = "Where does the kelp stand?"
+    answer = docs.ask(question, strategy="extractive", llm=judge)
+    assert (len(judge.calls), answer.notes) == (53, ())
+    plain = docs.ask(question, strategy="extractive")
+    assert any("is of judge, not of no model" in note for note in plain.notes)
+    assert answer.support is not None and plain.support is not None
+    assert answer.support != plain.support
+    assert docs.calibrate("faq").judged is None  # all that was stored is replaced
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5])
+def test_a_judge_that_fails_often_stores_nothing_and_seldom_leaves_questions_out(
+    docs: Collection, share: float
+) -> None:
+    knows = judge_of()
+
+    def reply(call: Call) -> Any:
+        failing = len(judge.calls) <= 52 * share
+        return ProviderUnavailable("is down") if failing else knows.complete(call.messages).text
+
+    judge = ScriptedLLM(reply, name="judge")
+    if share > 0.05:
+        with pytest.raises(InvalidInput, match="judged 2[56] of 52 questions, too few.*is down"):
+            docs.calibrate("faq", llm=judge)
+        assert docs.calibration() is None
+        assert docs.calibrate("faq", llm=knows).judged is not None
+        assert len(knows.calls) == 52  # 26 for the first model, 26 that it had not judged
+        return
+    found = docs.calibrate("faq", llm=judge).judged
+    assert found is not None and found.figures["unjudged_questions"] == 1
+    assert found.question_count == 51
+
+
+def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Collection) -> None:
+    judge = judge_of()
+    rag.put_eval_queries("few", [{"question": "Where does the kelp stand?", "relevant": ["kelp"]}])
+    cases: list[tuple[str, dict[str, Any], str]] = [
+        ("few", {"llm": judge}, "too few to calibrate on"),
+        ("faq", {"llm": judge, "max_tokens": 10}, "judged 0 of 52.*max_tokens"),
+        ("faq", {"judge": True}, "judged by a language model: name one"),
+    ]
+    for set_name, options, told in cases:
+        with pytest.raises(InvalidInput, match=told):
+            docs.calibrate(set_name, **options)
+    assert judge.calls == [] and docs.calibration() is None
+
+
+def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> None:
+    docs = rag.collection("long", model="hash:32")
+    docs.add_chunks(
+        chunk
+        for n, word in enumerate(WORDS)
+        for chunk in ({"uri": f"{n // 2}", "content": f"The {word} stands in room {n}."},)
+    )
+    queries = [
+        {
+            "question": f"Where does the {word} stand?",
+            "relevant": [{"uri": f"{n // 2}", "quote": f"stands in room {n}."}],
+        }
+        for n, word in enumerate(WORDS)
+    ]
+    by_document = [{**query, "relevant": [f"{n // 2}"]} for n, query in enumerate(queries)]
+    for name, entries in (("quotes", queries), ("documents", by_document)):
+        rag.put_eval_queries(name, entries)
+        asked = rag.eval_queries(name)
+        found = [o for o in observe_questions(docs, name, asked) if o is not None]
+        kept = {len(o.relevant) for o in found}
+        assert max(kept) == (1 if name == "quotes" else 2)
+        figures = calibrate(found, set_name=name, settings={}).figures
+        told = (figures["context_questions_by_passage"], figures["context_questions_by_document"])
+        assert told == ((26, 0) if name == "quotes" else (0, 26))
+
+
+def test_documents_that_were_changed_since_are_told(docs: Collection) -> None:
+    assert docs.calibrate("faq").corpus_changed is False
+    docs.delete("kelp")
+    found = docs.calibration()
+    assert found is not None and found.corpus_changed and found.stale is None
