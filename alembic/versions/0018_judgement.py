@@ -1,4 +1,5 @@
-"""Calibrations with the judgement of a language model among their features, and of which texts."""
+"""Calibrations with the judgement of a language model among their features, and of which texts;
+changes that a gate refused are recorded."""
 
 from alembic import op
 
@@ -21,6 +22,12 @@ STATEMENTS: tuple[str, ...] = (
             AND with_judgement = (judge_model IS NOT NULL)
             AND with_judgement = (judge_version IS NOT NULL)
         )
+    """,
+    """
+    ALTER TABLE rag.gate_checks
+        DROP CONSTRAINT gate_checks_outcome,
+        ADD CONSTRAINT gate_checks_outcome
+            CHECK (outcome IN ('passed', 'failed', 'refused', 'forced'))
     """,
 )
 
