@@ -6,7 +6,8 @@ An answer with citations is written, or quoted, from what was found: by a strate
 from rag_pg.answer.assess import SHORTFALL
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.edit import without_marks
-from rag_pg.answer.extractive import Evidence, compose_answer, examine
+from rag_pg.answer.examine import Evidence, examine
+from rag_pg.answer.extractive import compose_answer
 from rag_pg.answer.features import FEATURES, measure
 from rag_pg.answer.ground import OWN_WORDS
 from rag_pg.answer.judgement import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import exp
 
-from rag_pg.answer.extractive import Evidence, explain_lack
+from rag_pg.answer.examine import Evidence
+from rag_pg.answer.extractive import explain_lack
 from rag_pg.answer.features import measure
 from rag_pg.answer.judgement import JUDGEMENT, Judgement
 from rag_pg.types import Assessment, Calibration, Zone

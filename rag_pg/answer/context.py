@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 from rag_pg.answer.assess import assess
 from rag_pg.answer.evidence import MatchTerms
-from rag_pg.answer.extractive import Evidence, examine, judge_strength
+from rag_pg.answer.examine import Evidence, examine
+from rag_pg.answer.extractive import judge_strength
 from rag_pg.answer.judgement import (
     JUDGEMENT_SCHEMA,
     Judgement,

@@ -1,0 +1,281 @@
+"""How well hits answer a question: sentences and passages weighed by words and meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rag_pg.answer.display import OPEN, display
+from rag_pg.answer.evidence import MatchTerms, Numbers, Words, find_words, similarity
+from rag_pg.answer.passage import has_code, headings_above
+from rag_pg.answer.prompt import distinct_hits
+from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
+from rag_pg.protocols import Embedder
+from rag_pg.text import LONGEST, Sentence, content_words, split_sentences, words
+from rag_pg.types import CosineSpread, Hit
+
+HITS = 8  # passages that are looked at
+INNER_HEADINGS = 2  # headings within a passage that are embedded
+EMBEDDED = (3, 3, 3, 3, 2, 2, 2, 2)  # sentences of each that are embedded
+
+# A sentence's score: similarity of meaning, and:
+OWN_WORDS = 0.25  # x the share of the question's words that it has
+ALL_WORDS = 0.25  # x that it has together with the headings above it
+NUMBER = 0.1  # it has a number, where the question asks how much
+QUESTION_COST = 0.15  # it asks itself
+FRAGMENT_COST = 0.1  # it is a label, or introduces what does not follow
+
+# A passage's score: its standing in the search (1: the best hit's) plus its best sentence's
+# similarity, and:
+WORDS = 0.6  # x the best share of words of a sentence with the headings above
+HEADING = 0.3  # x the similarity of its heading
+HEADING_WORDS = 0.2  # x agreement of the question's words with the last heading's
+CODE = 0.2  # it has code, where the question asks how to do something
+
+# The documents answer when the best similarity of a sentence, COVERAGE x the best share of the
+# question's words in one hit and -UNKNOWN_COST x the share of words that the collection does not
+# have reach ENOUGH.
+COVERAGE = 0.75
+UNKNOWN_COST = 0.25
+NO_NUMBER_COST = 0.25  # how much is asked for, and the best passage has no number
+ENOUGH = 0.72
+ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
+
+
+@dataclass(kw_only=True, slots=True)
+class Candidate:
+    """A hit with its sentences: displayed text, the heading within the hit above each, share of the
+    question's words alone and with headings, similarity (nan: not embedded) and score of each."""
+
+    hit: Hit
+    standing: float
+    sentences: list[Sentence]
+    shown: list[str]
+    above: list[str]
+    own: Numbers = field(default_factory=lambda: np.zeros(0))
+    full: Numbers = field(default_factory=lambda: np.zeros(0))
+    near: Numbers = field(default_factory=lambda: np.zeros(0))
+    above_words: Numbers = field(default_factory=lambda: np.zeros(0))
+    scores: Numbers = field(default_factory=lambda: np.zeros(0))
+    coverage: float = 0.0
+    heading: float = 0.0
+    heading_words: float = 0.0
+    score: float = 0.0
+
+    @property
+    def evidence(self) -> float:
+        return float(np.nanmax(self.near)) + COVERAGE * self.coverage
+
+    @property
+    def best(self) -> int:
+        return int(np.argmax(self.scores))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Evidence:
+    """What was found for a question. similarity: the best of any sentence; coverage: the best share
+    of the question's words in one hit; unknown: the share of words that the collection does not
+    have; missing: the words of the question that no hit has; trusted: whether the similarities can
+    be relied on; is_embedded: whether there are any."""
+
+    candidates: Sequence[Candidate]
+    kind: QuestionKind
+    similarity: float
+    coverage: float
+    unknown: float
+    missing: Sequence[str]
+    trusted: bool
+    is_embedded: bool
+    notes: Sequence[str]
+
+    @property
+    def best(self) -> Candidate:
+        return max(self.candidates, key=lambda c: c.score)
+
+    @property
+    def lacks_number(self) -> bool:
+        """How much is asked for, and the best passage has no number."""
+        return self.kind == "quantity" and not any(has_number(shown) for shown in self.best.shown)
+
+    @property
+    def strength(self) -> float:
+        """The weight of it, without calibration: ENOUGH is enough.
+
+        Where the collection has none of the words the question is in another language, and meaning
+        alone decides."""
+        return self.similarity + self._by_words
+
+    @property
+    def _by_words(self) -> float:
+        by_words = COVERAGE * self.coverage
+        if by_words:
+            by_words -= UNKNOWN_COST * self.unknown
+        return by_words - NO_NUMBER_COST * self.lacks_number
+
+    @property
+    def is_enough(self) -> bool:
+        by_words = not self.trusted and self._by_words >= ENOUGH_WORDS
+        return self.strength >= ENOUGH or by_words
+
+
+def examine(
+    question: str,
+    hits: Sequence[Hit],
+    *,
+    embedder: Embedder | None,
+    match_terms: MatchTerms | None = None,
+    spread: CosineSpread | None = None,
+) -> Evidence | None:
+    """Return how well hits answer a question, by the arguments of `answer_extractive`; None: there
+    are none, or nothing is asked."""
+    sources = distinct_hits(hits)[:HITS]
+    if not sources or not question.strip():
+        return None
+    kind = question_kind(question)
+    candidates = _candidates(sources)
+    unknown, missing = _weigh_words(question, candidates, match_terms)
+    trusted, notes = _weigh_meaning(question, kind, candidates, embedder, spread)
+    return Evidence(
+        candidates=candidates,
+        kind=kind,
+        similarity=max(float(np.nanmax(c.near)) for c in candidates),
+        coverage=max(c.coverage for c in candidates),
+        unknown=unknown,
+        missing=missing,
+        trusted=trusted,
+        is_embedded=embedder is not None and not notes,
+        notes=notes,
+    )
+
+
+def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
+    most = max((hit.score for hit in sources), default=0.0)
+    found = []
+    for rank, hit in enumerate(sources):
+        sentences = _split(hit)
+        standing = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
+        found.append(
+            Candidate(
+                hit=hit,
+                standing=standing,
+                sentences=sentences,
+                shown=[display(s) for s in sentences],
+                above=headings_above(hit.content, sentences),
+            )
+        )
+    return found
+
+
+def _split(hit: Hit) -> list[Sentence]:
+    """The sentences of a hit; of one that has none (a heading, a long listing), its beginning."""
+    names = {" ".join(words(name)) for name in (hit.title, hit.heading.rpartition(">")[2])}
+    found = [s for s in split_sentences(hit.content) if " ".join(words(s.text)) not in names]
+    start = len(hit.content) - len(hit.content.lstrip())
+    text = hit.content[start : start + LONGEST].rstrip()
+    return found or [Sentence(start=start, stop=start + len(text), text=text)]
+
+
+def heading_path(hit: Hit) -> list[str]:
+    """Title and headings of a hit, from the top, none twice."""
+    parts = [hit.title, *hit.heading.split(" > ")]
+    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
+
+
+def _weigh_words(
+    question: str, candidates: Sequence[Candidate], match_terms: MatchTerms | None
+) -> tuple[float, Sequence[str]]:
+    """Fill in the shares of words; return that of words which the collection does not have, and the
+    words that no hit has."""
+    texts: list[str] = []
+    for c in candidates:
+        path = heading_path(c.hit)
+        texts += [": ".join(path), path[-1] if path else "", *c.shown, *c.above]
+    found = find_words(question, texts, match_terms)
+    at = 0
+    for c in candidates:
+        head, last, first = at, at + 1, at + 2
+        count = len(c.shown)
+        at = first + 2 * count
+        positions = range(first, first + count)
+        c.own = np.array([found.coverage(p) for p in positions])
+        c.full = np.array([found.coverage(p, p + count, head) for p in positions])
+        c.coverage = found.coverage(head, *range(first, at))
+        c.above_words = np.array([found.coverage(p + count) for p in positions])
+        c.heading_words = max(
+            _agreement(found, p, texts[p]) for p in (last, *range(first + count, at))
+        )
+    return found.unknown, found.missing
+
+
+def _weigh_meaning(
+    question: str,
+    kind: QuestionKind,
+    candidates: Sequence[Candidate],
+    embedder: Embedder | None,
+    spread: CosineSpread | None,
+) -> tuple[bool, list[str]]:
+    chosen: list[list[int]] = []
+    texts: list[str] = []
+    for c in candidates:
+        order = np.argsort(-(c.own + c.full), kind="stable")[: EMBEDDED[len(chosen)]]
+        chosen.append([int(i) for i in order])
+        path = heading_path(c.hit)
+        texts += [c.shown[i] for i in chosen[-1]]
+        texts += [": ".join(path), path[-1] if path else "", *_best_headings(c)]
+    different = list(dict.fromkeys(texts))
+    near, trusted, notes = similarity(question, different, embedder, spread)
+    by_text = dict(zip(different, near, strict=True))
+    for c, picked in zip(candidates, chosen, strict=True):
+        path = heading_path(c.hit)
+        c.near = np.full(len(c.shown), np.nan)
+        c.near[picked] = [by_text[c.shown[i]] for i in picked]
+        names = [": ".join(path), path[-1] if path else "", *_best_headings(c)]
+        c.heading = max(by_text[name] for name in names)
+        c.scores = np.where(np.isnan(c.near), -9.0, c.near + OWN_WORDS * c.own + ALL_WORDS * c.full)
+        asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
+        for position in range(1, len(c.shown)):  # a question is answered by what follows it
+            if asking[position - 1] and not asking[position]:
+                c.scores[position] = max(c.scores[position], c.scores[position - 1])
+        for position, heading in enumerate(c.above):  # and so is a heading that asks
+            follows = position == 0 or c.above[position - 1] != heading
+            if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
+                words_of = OWN_WORDS * c.above_words[position] + ALL_WORDS * c.full[position]
+                c.scores[position] = max(c.scores[position], by_text[heading] + words_of)
+        c.scores -= QUESTION_COST * np.array(asking)
+        for position, shown in enumerate(c.shown):
+            c.scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
+            c.scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
+        c.score = (
+            c.standing
+            + float(np.nanmax(c.near))
+            + WORDS * float(c.full.max())
+            + HEADING * c.heading
+            + HEADING_WORDS * c.heading_words
+            + CODE * (kind == "how_to" and has_code(c.hit.content))
+        )
+    return trusted, notes
+
+
+def _best_headings(c: Candidate) -> list[str]:
+    """The headings within a hit that have most of the question's words, INNER_HEADINGS at most."""
+    share = {heading: float(c.above_words[at]) for at, heading in enumerate(c.above) if heading}
+    with_words = [heading for heading, words_of in share.items() if words_of > 0]
+    return sorted(with_words, key=lambda heading: -share[heading])[:INNER_HEADINGS]
+
+
+def _agreement(found: Words, text: int, heading: str) -> float:
+    """F1 of the question's words and a heading's, 0 to 1: neither should say what the other does
+    not."""
+    both = found.coverage(text)
+    matched = int(found.has[text].sum())
+    others = max(len(content_words(heading)) - matched, 0) if heading else 0
+    return 2 * both / (1 + both + others / max(len(found.weights), 1)) if both else 0.0
+
+
+def _is_fragment(c: Candidate, position: int) -> bool:
+    shown = c.shown[position]
+    if shown.endswith(OPEN):
+        return not (position + 1 < len(c.sentences) and c.sentences[position + 1].kind == "item")
+    return len(shown) < 40 and shown[-1:].isalnum()
