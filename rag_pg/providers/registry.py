@@ -90,7 +90,7 @@ def open_embedder(
     """Return the embedder called `name`.
 
     Args:
-        cache_dir: where minilm and e5 keep their converted graphs (87 and 73 MB).
+        cache_dir: where minilm and e5 keep their converted graphs (87 and 84 MB).
         weights: folder with minilm's weights. e5_weights: e5's data file, or its folder.
         extra: more embedders, prefix -> factory. {"hash": f} makes "hash:32" call f("hash:32").
     Raises: InvalidInput (unknown name), ModelUnavailable (sentence-transformers), ProviderError

