@@ -109,7 +109,8 @@ class AnswerContext:
     account: Account = field(default_factory=Account)
     listener: Callable[[Event], None] | None = None
     check_citations: (
-        Callable[[Sequence[Citation], Sequence[int]], Sequence[CheckedQuote]] | None
+        Callable[[Sequence[Citation], Sequence[int], Mapping[int, str]], Sequence[CheckedQuote]]
+        | None
     ) = None
     calibration: Callable[[], Calibration | None] = lambda: None
     min_support: float | None = None

@@ -61,7 +61,8 @@ def ground_answer(
     ]
     numbers = {citation.number for one in grounded for citation in one.citations}
     loose = [c for c in answer.citations if c.number not in numbers]  # in code, or a heading
-    checked = _located([*(c for one in grounded for c in one.citations), *loose], context)
+    found = [*(c for one in grounded for c in one.citations), *loose]
+    checked = _located(found, {c.number: c.quote for c in answer.citations}, context)
     told = iter(checked)
     grounded = [
         _with_quotes(replace(one, citations=[next(told)[0] for _ in one.citations]))
@@ -172,12 +173,12 @@ def _own(citation: Citation) -> Citation:
 
 
 def _located(
-    citations: Sequence[Citation], context: AnswerContext
+    citations: Sequence[Citation], passages: Mapping[int, str], context: AnswerContext
 ) -> list[tuple[Citation, CheckedQuote | None]]:
     """Return the citations with where they stand, in one call of the database."""
     if not citations or context.check_citations is None:
         return [(citation, None) for citation in citations]
-    found = context.check_citations(citations, [*context.retrieved])
+    found = context.check_citations(citations, [*context.retrieved], passages)
     return [
         (
             replace(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from psycopg.types.json import Jsonb
 
@@ -17,11 +18,18 @@ class Citations(Statements):
     """Citations: checked."""
 
     def check_citations(
-        self, collection: str, citations: Sequence[Citation], retrieved: Sequence[int] = ()
+        self,
+        collection: str,
+        citations: Sequence[Citation],
+        retrieved: Sequence[int] = (),
+        passages: Mapping[int, str] | None = None,
     ) -> list[CheckedQuote]:
         """Return where each citation's quote stands in its source, in their order.
 
-        retrieved: ids of further chunks in which a quote may stand.
+        Args:
+            retrieved: ids of further chunks in which a quote may stand.
+            passages: the text of each source, by its number, as it was found: what stands there is
+                superseded, not unknown, when the source has another text by now; else fabricated.
         """
         every = [*(i for citation in citations for i in chunks_of(citation)), *retrieved]
         given = [
@@ -33,12 +41,28 @@ class Citations(Statements):
             }
             for citation in citations
         ]
-        return self._rows(
+        rows = self._rows(
             CheckedQuote,
             "SELECT * FROM rag._check_citations(%(collection)s, %(citations)s)",
             collection=collection,
             citations=Jsonb(given),
         )
+        if passages is None or all(row.status != "unknown" for row in rows):
+            return rows
+        return [
+            self._as_it_was(row, passages[c.number], c.quote)
+            if row.status == "unknown" and c.number in passages
+            else row
+            for c, row in zip(citations, rows, strict=True)
+        ]
+
+    def _as_it_was(self, row: CheckedQuote, passage: str, quote: str) -> CheckedQuote:
+        stood = self._scalar(
+            "SELECT rag._holds_quote(%(passage)s, %(quote)s)",
+            passage=clean_text(passage)[0],
+            quote=clean_text(quote)[0],
+        )
+        return replace(row, status="superseded" if stood else "fabricated", similarity=float(stood))
 
 
 def chunks_of(citation: Citation) -> list[int]:

@@ -16,7 +16,7 @@ _MARKUP = re.compile(r"[\\`*\[\]<]|(?<!\w)_|_(?!\w)")  # what Markdown would act
 
 
 CitationStatus = Literal[
-    "exact", "normalised", "partial", "misattributed", "fabricated", "superseded"
+    "exact", "normalised", "partial", "misattributed", "fabricated", "superseded", "unknown"
 ]
 PROVEN: tuple[CitationStatus, ...] = ("exact", "normalised")
 
@@ -67,10 +67,11 @@ class Citation:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CheckedQuote:
     """Where the quote of a citation stands; see `Citation`. updated_on: when the document was last
-    stored; metadata: the document's. All None but status where its chunks are gone."""
+    stored; metadata: the document's. Offsets in the document alone where its chunks are gone and
+    its text still has the quote; all None but status where the text was replaced."""
 
     status: CitationStatus
-    similarity: float
+    similarity: float | None
     chunk_key: int | None
     chunk_start: int | None
     chunk_stop: int | None

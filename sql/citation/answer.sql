@@ -84,18 +84,30 @@ BEGIN
                 ORDER BY c.ordinal LIMIT 1);
         END IF;
         IF cardinality(_keys) = 0 THEN
-            RETURN QUERY SELECT CASE WHEN k.proven THEN 'superseded' ELSE 'fabricated' END,
-                k.proven::integer::double precision, NULL::bigint, NULL::integer, NULL::integer,
-                NULL::integer, NULL::integer, NULL::integer, NULL::text, NULL::integer,
-                NULL::date, NULL::jsonb
-            FROM (SELECT EXISTS (
-                SELECT FROM (
-                    SELECT d.content FROM rag.documents AS d
-                    WHERE d.collection_id = _collection_id AND d.document_id = _document
-                    UNION ALL
-                    SELECT v.content FROM rag._document_versions(_collection_id, _document) AS v
-                ) AS t
-                WHERE rag._holds_quote(t.content, _quote)) AS proven) AS k;
+            IF _document IS NOT NULL THEN
+                SELECT d.version, d.updated_at::date AS day, d.metadata, l.status, l.start, l.stop,
+                    l.similarity
+                INTO _found
+                FROM rag.documents AS d, rag._locate_quote(d.content, _quote) AS l
+                WHERE d.collection_id = _collection_id AND d.document_id = _document
+                    AND l.status IN ('exact', 'normalised');
+            END IF;
+            IF _document IS NOT NULL AND FOUND THEN
+                -- in its text, which is cut anew, or not yet
+                RETURN QUERY SELECT _found.status, _found.similarity, NULL::bigint, NULL::integer,
+                    NULL::integer, _found.start, _found.stop, _found.version, NULL::text,
+                    NULL::integer, _found.day, _found.metadata;
+            ELSIF _document IS NOT NULL AND EXISTS (
+                SELECT FROM rag._document_versions(_collection_id, _document) AS v
+                WHERE rag._holds_quote(v.content, _quote)) THEN
+                RETURN QUERY SELECT 'superseded', 1::double precision, NULL::bigint, NULL::integer,
+                    NULL::integer, NULL::integer, NULL::integer, NULL::integer, NULL::text,
+                    NULL::integer, NULL::date, NULL::jsonb;
+            ELSE
+                RETURN QUERY SELECT 'unknown', NULL::double precision, NULL::bigint, NULL::integer,
+                    NULL::integer, NULL::integer, NULL::integer, NULL::integer, NULL::text,
+                    NULL::integer, NULL::date, NULL::jsonb;
+            END IF;
             CONTINUE;
         END IF;
         _others := ARRAY(SELECT o.value::bigint
@@ -167,5 +179,5 @@ from the first to the last. chunk_key: the chunk in which it begins; chunk_start
 where it reaches into the next. document_start, document_stop: in the document's text of
 document_version; NULL while its chunks are of an earlier one. Where
 the chunks are gone, its text was replaced since it was found: the quote is looked for in the chunks
-that the document of that uri has now, then in its texts that are kept, which make it superseded; a
-quote that none of them holds is fabricated, as nothing proves it.$$;
+that the document of that uri has now, in its text, then in its texts that are kept, which make it
+superseded; where none of them holds it, its status is unknown.$$;

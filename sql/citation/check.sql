@@ -62,6 +62,15 @@ BEGIN
     IF status IN ('exact', 'normalised') OR octet_length(quote) NOT BETWEEN 12 AND 100000 THEN
         RETURN;
     END IF;
+    IF check_citation.version IS NOT NULL
+        AND NOT rag._keeps_version(_collection_id, _chunk.document_id, check_citation.version) THEN
+        status := 'unknown';
+        start := NULL;
+        stop := NULL;
+        similarity := NULL;
+        found_in := NULL;
+        RETURN;
+    END IF;
     FOR _other IN
         SELECT v.content FROM rag._document_versions(_collection_id, _chunk.document_id,
             check_citation.version) AS v
@@ -117,8 +126,9 @@ the end of a line, case, ligatures, emphasis of Markdown, invisible characters);
 85 % of the quote stands there in one run, or all of it with another space, hyphen or sign, or cut
 out of a word or a number, or it has under 12 characters); misattributed (it stands in another
 chunk: of others, those that were retrieved with it, or of the 4 before and after it); superseded
-(it stood in an earlier text of the document; version: that one alone); fabricated. Only exact and
-normalised are a proof. A quote with a part left out is none: check its parts.
+(it stood in an earlier text of the document that is kept; version: that one alone); unknown (it is
+not in this chunk, and version is not kept: nobody can tell whether it stood there); fabricated.
+Only exact and normalised are a proof. A quote with a part left out is none: check its parts.
 
 start, stop: the run in the content of chunk found_in, characters from 0, stop exclusive; NULL for
-fabricated and superseded. similarity: 0 to 1, the share of the quote in that run.$$;
+fabricated, superseded and unknown. similarity: 0 to 1, the share of the quote in that run.$$;

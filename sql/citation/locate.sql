@@ -7,7 +7,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     -- Korean has spaces between words (Unicode Standard Annex 29 has no word boundary in Hangul).
-    _word CONSTANT text := left(rag._word_character(), -1) || '\uAC00-\uD7A3]';
+    _word CONSTANT text := left(rag._word_character(), -1) || E'\\uAC00-\\uD7A3]';
     _first CONSTANT text := left(quoted, 1);
     _last CONSTANT text := right(quoted, 1);
 BEGIN

@@ -100,6 +100,26 @@ COMMENT ON FUNCTION rag._document_versions(integer, uuid, integer) IS
 $$The earlier texts of a document that are kept, the newest first; of_version: that one alone.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._keeps_version(
+    collection_key integer, document_key uuid, of_version integer)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+BEGIN
+    RETURN EXISTS (SELECT FROM rag.documents AS d
+            WHERE d.collection_id = collection_key AND d.document_id = document_key
+                AND of_version IN (d.version, d.indexed_version))
+        OR EXISTS (SELECT FROM rag._document_versions(collection_key, document_key, of_version));
+END
+$$;
+
+COMMENT ON FUNCTION rag._keeps_version(integer, uuid, integer) IS
+$$Whether the text of a version of a document is there: the current one, that of its chunks, or one
+that is kept.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._has_history(of_collection integer)
 RETURNS boolean
 LANGUAGE plpgsql STABLE

@@ -156,6 +156,66 @@ def test_a_text_that_is_replaced_while_the_model_writes_is_superseded(rag: Rag) 
     assert "was replaced by another text" in answer.freshness.reasons[0]
 
 
+def test_what_was_shown_decides_where_the_source_is_replaced_and_not_kept(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "a.txt", "content": "The notice period of a contract is 14 days."})
+
+    class Slow(ScriptedLLM):
+        def complete(self, *arguments: Any, **options: Any) -> Completion:
+            docs.add({"uri": "a.txt", "content": "There is no notice of a contract any more."})
+            return super().complete(*arguments, **options)
+
+    reply = (
+        'It is 14 days [1]. "The NOTICE period of a contract" [1] is told. '
+        'It is said that "nobody keeps to any contract" [1].'
+    )
+    answer = docs.ask("notice period?", llm=Slow(reply), strategy="single")
+    assert [c.status for c in answer.citations] == ["superseded", "superseded", "fabricated"]
+    assert answer.freshness is not None and answer.freshness.status == "superseded"
+
+
+def test_a_source_that_is_cut_anew_while_the_model_writes_is_found_in_its_text(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    words = " ".join(f"word{number}" for number in range(80))
+    docs.add({"uri": "words.txt", "content": words})
+    quote = words[words.index("word20") : words.index("word60")].strip()
+
+    class Slow(ScriptedLLM):
+        def complete(self, *arguments: Any, **options: Any) -> Completion:
+            docs.rechunk({"max_tokens": 32})
+            return super().complete(*arguments, **options)
+
+    answer = docs.ask("word1", llm=Slow(f'It has "{quote}" [1].'), strategy="single")
+    (citation,) = answer.citations
+    assert (citation.status, citation.version, citation.chunk_start) == ("exact", 1, None)
+    assert words[citation.document_start : citation.document_stop] == quote
+
+
+def test_a_quote_of_a_version_that_is_not_kept_is_unknown(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.alter(keep_versions=timedelta(days=1))
+    first, second, third = (
+        f"The lift {fact}. Nothing else is told of it." for fact in
+        ("stops below zero degrees", "is out of order", "was taken out in autumn")
+    )  # fmt: skip
+    for text in (first, second, third):
+        docs.add({"uri": "a.txt", "content": text})
+    (hit,) = docs.search("lift")
+    with rag.database.connection() as connection:
+        connection.execute("DELETE FROM rag.document_versions WHERE version = 1")
+        for quote, version, status in (
+            (first, 1, "unknown"), (first, 2, "fabricated"), (first, 3, "fabricated"),
+            (first, 4, "unknown"), (second, 2, "superseded"), (second, None, "superseded"),
+            (second, 1, "unknown"), (third, 1, "exact"),
+        ):  # fmt: skip
+            row = connection.execute(
+                "SELECT * FROM rag.check_citation('docs', %s, %s, %s)",
+                [hit.chunk_id, quote.partition(".")[0], version],
+            ).fetchone() or ("",)
+            assert row[0] == status, (quote, version)
+            assert status != "unknown" or row[1:] == (None, None, None, None)
+
+
 def test_current_sources_are_current(docs: Collection) -> None:
     answer = ask(docs, "The pump runs at 50 bar {manual}. The heater is not part of it {heater}.")
     assert answer.freshness is not None

@@ -202,8 +202,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "check_citation": (f"rag.check_citation('own', {ONE_CHUNK}, 'a quotation of alpha')",),
     "_check_citations": (
         f"""rag._check_citations('own', jsonb_build_array(
-            jsonb_build_object('chunk_id', {ONE_CHUNK}, 'quote', 'a quotation of alpha')))""",
+            jsonb_build_object('chunk_ids', jsonb_build_array({ONE_CHUNK}), 'uri', 'd1',
+                'quote', 'a quotation of alpha'),
+            jsonb_build_object('chunk_ids', '[999999]'::jsonb, 'uri', 'd1', 'quote',
+                'a quotation of alpha'),
+            jsonb_build_object('chunk_ids', '[999999]'::jsonb, 'quote', 'a quotation')))""",
+        f"rag.check_citation('own', {ONE_CHUNK}, 'a quotation of alpha', 7)",
     ),
+    "_holds_quote": ("rag._holds_quote('a text of alpha', 'a quotation of alpha')",),
     "_keep_verdict": ("rag._keep_verdict('a', 'v', '{}', 0)",),
     "_read_verdict": ("rag._read_verdict('a', 'v')",),
     "_ranked_documents": ("rag._ranked_documents(1)",),
