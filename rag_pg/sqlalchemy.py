@@ -76,6 +76,7 @@ PARAMETERS: dict[str, Any] = {
     "boosts": QualifiedJsonb(),
     "duplicates": Boolean(),
     "ef_search": Integer(),
+    "typo_tolerance": Boolean(),
     "expected_space": Integer(),
     "exact_below": Integer(),
     "scan_limit": Integer(),
@@ -106,6 +107,7 @@ def search(
     duplicates: bool | Expression | None = None,
     ef_search: int | Expression | None = None,
     offset: int | Expression | None = None,
+    typo_tolerance: bool | Expression | None = None,
     expected_space: int | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
@@ -137,6 +139,7 @@ def search(
         duplicates=duplicates,
         ef_search=ef_search,
         result_offset=offset,
+        typo_tolerance=typo_tolerance,
         expected_space=expected_space,
     )
 
@@ -149,6 +152,7 @@ def search_keyword(
     filter: Mapping[str, Any] | Expression | None = None,
     match: str | Expression | None = None,
     offset: int | Expression | None = None,
+    typo_tolerance: bool | Expression | None = None,
 ) -> TableValuedAlias:
     """Return rag.search_keyword(…) as a table. match: any (the default), all, phrase or web."""
     return _table(
@@ -159,6 +163,7 @@ def search_keyword(
         metadata_filter=filter,
         match=match,
         result_offset=offset,
+        typo_tolerance=typo_tolerance,
     )
 
 

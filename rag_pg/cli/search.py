@@ -38,6 +38,9 @@ def search(
     offset: Annotated[int, typer.Option(help="Leave out the first, as the page before had.")] = 0,
     filter: Filter = None,
     mode: Annotated[str, typer.Option(help="hybrid, keyword or vector.")] = "hybrid",
+    typo_tolerance: Annotated[
+        bool, typer.Option(help="Search for words like those that no chunk has.")
+    ] = True,
     rewrite: Rewrites = None,
     history: History = None,
     helper_llm: Annotated[
@@ -64,6 +67,7 @@ def search(
             filter=where,
             vector_weight=vector_weight,
             keyword_weight=keyword_weight,
+            typo_tolerance=typo_tolerance,
             rewrite=rewrite or [],
             history=turns,
             helper_llm=helper_llm,

@@ -52,6 +52,8 @@ class Searching(Documents):
             duplicates: keep chunks whose text was found before.
             ef_search: 1 to 1000, how widely the vector index is searched;
                 the default follows the limit.
+            typo_tolerance: False: words that no chunk has are not searched for as the words that
+                one typing error makes of them. `notes` say where that was done.
             rerank: what puts the candidates into a better order: cross-encoder:<model or folder>,
                 llm, llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;

@@ -25,7 +25,14 @@ WHOLE = (
 NUMBERS = (
     "vector_weight", "keyword_weight", "diversity", "sample_queries", "recall_target", "target",
 )  # fmt: skip
-TRUTHS = ("duplicates", "descending", "forced", "keep_query_text", "keep_original")
+TRUTHS = (
+    "duplicates",
+    "descending",
+    "forced",
+    "keep_query_text",
+    "keep_original",
+    "typo_tolerance",
+)
 TEXTS = (
     "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
     "distance", "type", "start_mark", "stop_mark", "ellipsis", "view", "description", "comment",

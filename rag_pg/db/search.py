@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, LiteralString
 
 from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
+from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.connection import Statements
@@ -26,8 +28,9 @@ def _statement(*options: str) -> sql.Composed:
         for name in options
     ]
     return sql.SQL(
-        """SELECT * FROM rag.search(%(collection)s, %(query)s, %(embedding)s,
-               expected_space => %(expected_space)s{})"""
+        """SELECT h.*, pg_catalog.current_setting('rag.notes', true) AS notes
+           FROM rag.search(%(collection)s, %(query)s, %(embedding)s,
+               expected_space => %(expected_space)s{}) AS h"""
     ).format(sql.Composed(named))
 
 
@@ -41,14 +44,15 @@ class Searches(Statements):
         embedding: Vectors | None,
         *,
         expected_space: int | None = None,
+        notes: list[str] | None = None,
         **options: Any,
     ) -> list[Hit]:
         """Search in one round trip; asked again once when pooled connections turn out to be dead.
 
         Args:
-            expected_space: the space that `embedding` belongs to. options: the arguments of
-                rag.search, where limit, offset and filter are short for theirs;
-                None leaves one to the function.
+            expected_space: the space that `embedding` belongs to. notes: what the search did
+                otherwise than it was asked is added. options: the arguments of rag.search, where
+                limit, offset and filter are short for theirs; None leaves one to the function.
         Raises: SpaceChanged when another space is active, InvalidQuery.
         """
         given = {name: value for name, value in options.items() if value is not None}
@@ -63,11 +67,23 @@ class Searches(Statements):
             "embedding": None if embedding is None else HalfVector(embedding),
             "expected_space": expected_space,
         }
+        return self._hits(_statement(*given), values, notes)
+
+    def _hits(
+        self,
+        statement: LiteralString | sql.Composed,
+        values: Mapping[str, object],
+        notes: list[str] | None,
+    ) -> list[Hit]:
         try:
-            return self._rows(Hit, _statement(*given), **values)
+            rows = self._fetch(dict_row, statement, values)
         except DatabaseUnavailable:
             self._pool.check()
-            return self._rows(Hit, _statement(*given), **values)
+            rows = self._fetch(dict_row, statement, values)
+        told = [row.pop("notes") for row in rows]
+        if notes is not None and told and told[0]:
+            notes += json.loads(told[0])
+        return [Hit(**row) for row in rows]
 
     def search_variants(
         self,
@@ -76,6 +92,7 @@ class Searches(Statements):
         embeddings: Sequence[Vectors] | None,
         *,
         expected_space: int | None = None,
+        notes: list[str] | None = None,
         **options: Any,
     ) -> list[Hit]:
         """Search for several wordings of a question in one round trip, as `search` does for one.
@@ -93,14 +110,11 @@ class Searches(Statements):
             "options": Jsonb({SHORT.get(name, name): value for name, value in given.items()}),
             "expected_space": expected_space,
         }
-        statement = """SELECT * FROM rag.search_variants(
-            %(collection)s, %(queries)s, %(embeddings)s, %(limit)s, %(filter)s, %(options)s,
-            %(expected_space)s)"""
-        try:
-            return self._rows(Hit, statement, **values)
-        except DatabaseUnavailable:
-            self._pool.check()
-            return self._rows(Hit, statement, **values)
+        statement: LiteralString = """
+            SELECT h.*, pg_catalog.current_setting('rag.notes', true) AS notes
+            FROM rag.search_variants(%(collection)s, %(queries)s, %(embeddings)s, %(limit)s,
+                %(filter)s, %(options)s, %(expected_space)s) AS h"""
+        return self._hits(statement, values, notes)
 
     def expand(
         self, collection: str, chunk_ids: Sequence[int], *, neighbours: int = 0, upto: str

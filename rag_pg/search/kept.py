@@ -20,6 +20,7 @@ class KeptHits:
 
     hits: Sequence[Hit]
     method: Method
+    notes: Sequence[str]
 
 
 def search_key(
@@ -71,7 +72,7 @@ def find_kept(
         note = waiting(len(kept.hits))
         return Hits(
             kept.hits,
-            [*rewritten.notes, note] if note else rewritten.notes,
+            [*rewritten.notes, *kept.notes, *([note] if note else [])],
             method=kept.method,
             count_tokens=estimate_tokens,
             seconds=time.perf_counter() - started,
@@ -85,6 +86,8 @@ def find_kept(
         return hits
     entries.uses.add("search", looked.collection_key, hits=set(), misses=1)
     if not hits.skipped:
-        packed = pack(KeptHits(hits=list(hits), method=hits.method))
+        waits = waiting(len(hits))
+        notes = [note for note in hits.notes[len(rewritten.notes) :] if note != waits]
+        packed = pack(KeptHits(hits=list(hits), method=hits.method, notes=notes))
         entries.keep("search", {key: packed}, looked.version, collection=collection)
     return hits

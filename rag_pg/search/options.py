@@ -30,6 +30,7 @@ class StatementOptions(TypedDict, total=False):
     boosts: Sequence[Mapping[str, Any]] | None
     duplicates: bool | None
     ef_search: int | None
+    typo_tolerance: bool | None
 
 
 class SearchOptions(StatementOptions, total=False):

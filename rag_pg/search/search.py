@@ -348,12 +348,13 @@ class Searcher:
                         self.info.name,
                         variants[0].query,
                         None if embeddings is None else embeddings[0],
+                        notes=notes,
                         **given,
                     )
                 else:
                     queries = [variant.query for variant in variants]
                     hits = self.database.search_variants(
-                        self.info.name, queries, embeddings, **given
+                        self.info.name, queries, embeddings, notes=notes, **given
                     )
             except SpaceChanged:
                 if attempt == 2:

@@ -410,7 +410,8 @@ per_document  hits of one document at most; NULL: any number
 duplicates  whether chunks of equal text are all returned
 boosts  factors by metadata, applied in order
 ef_search  breadth of the walk in the vector index; NULL: chosen
-result_offset  hits that are skipped, for the next page$$),
+result_offset  hits that are skipped, for the next page
+typo_tolerance  whether mistyped words are searched for as words one edit away$$),
 ('originals',
  'The files that documents were made from, where they are kept.',
 $$collection_id  of the document
@@ -491,12 +492,15 @@ lexemes  words of the query as they are indexed
 term_queries  the same as tsquery
 query_frequencies  query term frequency: how often the query contains the lexeme
 chunk_counts  live document frequency
-factors  query term frequency × idf
+factors  weight × query term frequency × idf
 chunk_count  live chunks of the collection
 average_length  of a live chunk
 k1  BM25 parameter
 b  BM25 parameter
-fresh_chunks  written and not yet merged, to be scored one by one$$),
+fresh_chunks  written and not yet merged, to be scored one by one
+weights  1, or rag._fuzzy_weight
+mistyped  the word of the query, which no chunk has, that the lexeme stands for; NULL: its own
+spellings  a word of the lexeme; NULL: as in the query$$),
 ('sources',
  'Tables of applications that collections follow. The triggers on a table name the source:
 where they are is where the table is.',

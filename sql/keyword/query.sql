@@ -17,7 +17,17 @@ COMMENT ON FUNCTION rag._keyword_term_limit() IS
 $$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._prepare_keyword(collection_key integer, query_text text)
+CREATE OR REPLACE FUNCTION rag._fuzzy_weight()
+RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 0.7;
+
+COMMENT ON FUNCTION rag._fuzzy_weight() IS
+$$What a word counts for that is searched for instead of one that no chunk has.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._prepare_keyword(
+    collection_key integer, query_text text, typo_tolerance boolean DEFAULT true
+)
 RETURNS rag.keyword_query
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -30,6 +40,12 @@ DECLARE
     _form_of integer[];
     _term_queries tsquery[];
     _fresh_counts bigint[];
+    _counts bigint[];
+    _weights double precision[];
+    _unknown text[];     -- words of which no chunk has a form
+    _fuzzy record;
+    _mistyped text[];
+    _spellings text[];
     _chunks bigint;
     _lengths bigint;
     _fresh integer;
@@ -66,18 +82,59 @@ BEGIN
     _q.chunk_count := _chunks + coalesce(_fresh, 0);
     _q.average_length := rag._mean_length(_q.chunk_count, _lengths + coalesce(_fresh_lengths, 0));
 
-    SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.qtf), array_agg(s.chunks),
-           array_agg(s.factor)
-    INTO _q.lexemes, _q.term_queries, _q.query_frequencies, _q.chunk_counts, _q.factors
-    FROM (
-        SELECT d.*, d.qtf * i.idf AS factor
+    SELECT array_agg(n.chunks + coalesce(w.fresh, 0) ORDER BY w.position),
+           array_agg(1.0::double precision)
+    INTO _counts, _weights
+    FROM unnest(_words, _fresh_counts) WITH ORDINALITY AS w (word, fresh, position)
+    JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word;
+
+    IF typo_tolerance AND 0 = ANY (_counts) THEN
+        _unknown := ARRAY(
+            SELECT w.word
+            FROM (
+                SELECT u.word, sum(u.chunks) OVER (PARTITION BY u.form_of) AS chunks_of_word
+                FROM unnest(_words, _form_of, _counts) AS u (word, form_of, chunks)
+            ) AS w
+            WHERE w.chunks_of_word = 0);
+        SELECT array_agg(f.lexeme) AS lexemes, array_agg(f.qtf) AS qtf,
+               array_agg(f.form_of) AS form_of, array_agg(f.chunks) AS counts,
+               array_agg(rag._term_query(f.lexeme)) AS term_queries,
+               array_agg(f.mistyped) AS mistyped, array_agg(f.spelling) AS spellings
+        INTO _fuzzy
         FROM (
-            SELECT w.word, w.term_query, w.qtf, n.chunks + coalesce(w.fresh, 0) AS chunks,
-                   sum(n.chunks + coalesce(w.fresh, 0)) OVER (PARTITION BY w.form_of)::bigint
-                       AS chunks_of_word
-            FROM unnest(_words, _term_queries, _qtf, _form_of, _fresh_counts)
-                AS w (word, term_query, qtf, form_of, fresh)
-            JOIN rag._chunk_counts(collection_key, _words) AS n ON n.word = w.word
+            SELECT DISTINCT ON (t.lexeme) t.*, u.qtf, u.form_of
+            FROM rag._fuzzy_terms(collection_key, query_text, _unknown) WITH ORDINALITY
+                AS t (lexeme, chunks, spelling, mistyped, unknown_lexeme, rank)
+            JOIN unnest(_words, _qtf, _form_of) AS u (word, qtf, form_of)
+                ON u.word = t.unknown_lexeme
+            WHERE t.lexeme <> ALL (_words)
+            ORDER BY t.lexeme, t.rank
+        ) AS f;
+        IF _fuzzy.lexemes IS NOT NULL THEN
+            _mistyped := array_fill(NULL::text, ARRAY[cardinality(_words)]) || _fuzzy.mistyped;
+            _spellings := array_fill(NULL::text, ARRAY[cardinality(_words)]) || _fuzzy.spellings;
+            _weights := _weights
+                || array_fill(rag._fuzzy_weight(), ARRAY[cardinality(_fuzzy.lexemes)]);
+            _words := _words || _fuzzy.lexemes;
+            _term_queries := _term_queries || _fuzzy.term_queries;
+            _qtf := _qtf || _fuzzy.qtf;
+            _form_of := _form_of || _fuzzy.form_of;
+            _counts := _counts || _fuzzy.counts;
+        END IF;
+    END IF;
+
+    SELECT array_agg(s.word), array_agg(s.term_query), array_agg(s.qtf), array_agg(s.chunks),
+           array_agg(s.factor), array_agg(s.weight), array_agg(s.mistyped), array_agg(s.spelling)
+    INTO _q.lexemes, _q.term_queries, _q.query_frequencies, _q.chunk_counts, _q.factors,
+        _q.weights, _q.mistyped, _q.spellings
+    FROM (
+        SELECT d.*, d.weight * d.qtf * i.idf AS factor
+        FROM (
+            SELECT w.word, w.term_query, w.qtf, w.chunks, w.weight, w.mistyped, w.spelling,
+                   sum(w.chunks) OVER (PARTITION BY w.form_of)::bigint AS chunks_of_word
+            FROM unnest(_words, _term_queries, _qtf, _form_of, _counts, _weights, _mistyped,
+                _spellings) AS w (word, term_query, qtf, form_of, chunks, weight, mistyped,
+                spelling)
         ) AS d
         CROSS JOIN LATERAL rag._bm25_idf(
             _q.chunk_count, least(d.chunks_of_word, _q.chunk_count)) AS i (idf)
@@ -89,13 +146,15 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._prepare_keyword(integer, text) IS
+COMMENT ON FUNCTION rag._prepare_keyword(integer, text, boolean) IS
 $$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are
 left out.
 
 Document frequencies are those of the merged chunks (rag._chunk_counts) corrected by the fresh
 changes. What several languages make of a word has one idf, by the sum of its document frequencies:
-a form that only one odd chunk has is not rarer than the word.$$;
+a form that only one odd chunk has is not rarer than the word.
+typo_tolerance: in the place of a word that no chunk has stand those that rag._fuzzy_terms finds, as
+forms of one word, at rag._fuzzy_weight.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._frequency_thresholds()

@@ -189,6 +189,9 @@ BEGIN
 
     IF match <> 'any' THEN
         _matching := rag._match_query(_key, query_text, match);
+        IF match <> 'phrase' AND num_nonnulls(VARIADIC _q.mistyped) > 0 THEN
+            _matching := rag._match_fuzzy(_q, _matching);
+        END IF;
         _required := rag._required_words(_q.lexemes, _matching);
         IF numnode(_matching) = 0 OR _required IS NULL THEN
             RETURN;
@@ -313,7 +316,8 @@ $$rag._rank_keyword of a query that rag._prepare_keyword made of query_text.$$;
 
 CREATE OR REPLACE FUNCTION rag._rank_keyword(
     collection_key integer, query_text text, result_limit integer DEFAULT 10,
-    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true
+    filter_sql text DEFAULT NULL, match text DEFAULT 'any', filter_indexed boolean DEFAULT true,
+    typo_tolerance boolean DEFAULT true
 )
 RETURNS SETOF rag.scored_chunk
 LANGUAGE plpgsql STABLE
@@ -323,13 +327,13 @@ BEGIN
     RETURN QUERY
     SELECT r.chunk_id, r.score
     FROM rag._rank_prepared(
-        rag._prepare_keyword(collection_key, query_text), query_text, result_limit, filter_sql,
-        match, filter_indexed
+        rag._prepare_keyword(collection_key, query_text, typo_tolerance), query_text, result_limit,
+        filter_sql, match, filter_indexed
     ) AS r;
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_keyword(integer, text, integer, text, text, boolean) IS
+COMMENT ON FUNCTION rag._rank_keyword(integer, text, integer, text, text, boolean, boolean) IS
 $$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index

@@ -13,7 +13,7 @@ DECLARE
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
-    _q := rag._prepare_keyword(_id, match_terms.query_text);
+    _q := rag._prepare_keyword(_id, match_terms.query_text, false);
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position

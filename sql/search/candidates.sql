@@ -27,7 +27,11 @@ BEGIN
         ) WITH ORDINALITY AS r (chunk_id, distance, rank);
     END IF;
     IF request.query_text IS NOT NULL THEN
-        _query := rag._prepare_keyword(request.collection_key, request.query_text);
+        _query := rag._prepare_keyword(request.collection_key, request.query_text,
+            request.typo_tolerance);
+        IF num_nonnulls(VARIADIC _query.mistyped) > 0 THEN
+            PERFORM rag._add_note(rag._fuzzy_note(_query));
+        END IF;
         SELECT coalesce(array_agg(r.chunk_id ORDER BY r.rank), '{}'),
             array_agg(r.score ORDER BY r.rank)
         INTO _keyword_ids, _scores

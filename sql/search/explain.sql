@@ -21,6 +21,7 @@ DECLARE
     _hits rag.candidate[];
     _vector jsonb;
     _keyword jsonb;
+    _fuzzy text;    -- what was searched for instead
 BEGIN
     PERFORM rag._check_search_options(options);
     _request := rag._check_search_arguments(
@@ -53,11 +54,14 @@ BEGIN
             'candidates', (SELECT count(c.keyword_rank) FROM unnest(_candidates) AS c),
             'terms', (
                 SELECT jsonb_agg(jsonb_build_object('term', t.word, 'qtf', t.qtf, 'df', t.df,
-                                                    'idf', round((t.factor / t.qtf)::numeric, 4)))
-                FROM unnest(q.lexemes, q.query_frequencies, q.chunk_counts, q.factors)
-                    AS t (word, qtf, df, factor)))
-        INTO _keyword
-        FROM rag._prepare_keyword(_key, _request.query_text) AS q;
+                        'idf', round((t.factor / t.qtf / t.weight)::numeric, 4))
+                    || CASE WHEN t.mistyped IS NULL THEN '{}' ELSE jsonb_build_object(
+                        'weight', t.weight, 'mistyped', t.mistyped) END)
+                FROM unnest(q.lexemes, q.query_frequencies, q.chunk_counts, q.factors, q.weights,
+                    q.mistyped) AS t (word, qtf, df, factor, weight, mistyped)
+                WHERE t.mistyped IS NULL OR rag._sees_all_chunks())), rag._fuzzy_note(q)
+        INTO _keyword, _fuzzy
+        FROM rag._prepare_keyword(_key, _request.query_text, _request.typo_tolerance) AS q;
     END IF;
     RETURN jsonb_build_object(
         'notes', to_jsonb(array_remove(ARRAY[
@@ -68,7 +72,8 @@ BEGIN
             CASE WHEN coalesce(btrim(explain_search.query_text), '') = ''
                      THEN 'query_text is empty: only vectors were searched'
                  WHEN _request.query_text IS NULL
-                     THEN 'keyword_weight is 0: only vectors were searched' END], NULL)),
+                     THEN 'keyword_weight is 0: only vectors were searched' END,
+            _fuzzy], NULL)),
         'filter', CASE WHEN _request.filter_sql IS NOT NULL THEN jsonb_build_object(
             'condition', _request.filter_sql, 'indexed', _request.filter_indexed,
             'passes', round((rag._filter_share(_key, _request.filter_sql))::numeric, 4),
@@ -103,7 +108,8 @@ BEGIN
                         AS terms
                 FROM rag.explain_keyword(
                     explain_search.collection, coalesce(_request.query_text, ''),
-                    chunk_ids => ARRAY(SELECT x.chunk_id FROM unnest(_hits) AS x)) AS e
+                    chunk_ids => ARRAY(SELECT x.chunk_id FROM unnest(_hits) AS x),
+                    typo_tolerance => _request.typo_tolerance) AS e
                 GROUP BY e.chunk_id
             ) AS k ON k.chunk_id = h.chunk_id), '[]'));
 END
@@ -115,7 +121,7 @@ jsonb_pretty).
 
 options: the other arguments of rag.search by their names, e.g. '{"fusion": "rrf",
 "per_document": 1}'.
-notes: which leg was skipped, and why. filter: the compiled condition, whether an index serves it,
+notes: which leg was skipped, and why, and what was searched for instead of mistyped words. filter: the compiled condition, whether an index serves it,
 about which share of the chunks passes, and fields to declare with rag.index_field. vector: the
 plan. keyword: the lexemes with df and idf. fusion: the vector leg's share. hits: each with both
 legs' ranks and values and each lexeme's contribution.$$;
@@ -206,16 +212,18 @@ BEGIN
 
     IF _request.query_text IS NOT NULL THEN
         SELECT s.score INTO _score
-            FROM rag.score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id]) AS s;
+            FROM rag.score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id],
+                _request.typo_tolerance) AS s;
         SELECT string_agg(quote_literal(e.term), ', ') INTO _matched
         FROM rag.explain_keyword(why_not.collection, _request.query_text,
-            chunk_ids => ARRAY[why_not.chunk_id]) AS e;
+            chunk_ids => ARRAY[why_not.chunk_id],
+            typo_tolerance => _request.typo_tolerance) AS e;
         _rank := NULL;
         IF _score IS NOT NULL AND _passes THEN
             SELECT r.rank INTO _rank
             FROM rag._rank_keyword(
                 _key, _request.query_text, _request.candidate_limit, _request.filter_sql, 'any',
-                _request.filter_indexed) WITH ORDINALITY AS r (chunk_id, score, rank)
+                _request.filter_indexed, _request.typo_tolerance) WITH ORDINALITY AS r (chunk_id, score, rank)
             WHERE r.chunk_id = why_not.chunk_id;
         END IF;
         RETURN QUERY SELECT 'keyword', _rank IS NOT NULL, CASE

@@ -129,7 +129,8 @@ CREATE OR REPLACE FUNCTION rag.search_keyword(
     result_limit integer DEFAULT 10,
     metadata_filter jsonb DEFAULT '{}',
     match text DEFAULT 'any',
-    result_offset integer DEFAULT 0)
+    result_offset integer DEFAULT 0,
+    typo_tolerance boolean DEFAULT true)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -148,21 +149,20 @@ BEGIN
             array_agg(r.score ORDER BY r.rank) AS scores,
                array_agg(r.rank ORDER BY r.rank) AS ranks
         FROM rag._rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0),
-            _filter.condition, match,
-                              _filter.indexed) WITH ORDINALITY AS r (chunk_id, score, rank)
+            _filter.condition, match, _filter.indexed, typo_tolerance IS NOT false) WITH ORDINALITY AS r (chunk_id, score, rank)
         WHERE r.rank > coalesce(result_offset, 0)
     ) AS a,
     LATERAL rag._make_hits(_id, a.ids, a.scores, NULL, NULL, a.ranks, a.scores) AS h;
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer) IS
+COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer, boolean) IS
 $$The chunks that best match the words of a text, by exact BM25, best first.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it
 (docs/guides/filters.md). match: any (of the words), all, phrase, or web (a search box's syntax: "a
 phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.
-result_offset: as in rag.search.$$;
+result_offset, typo_tolerance: as in rag.search.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_hits(request rag.search_arguments)
@@ -206,12 +206,14 @@ CREATE OR REPLACE FUNCTION rag.search(
     duplicates boolean DEFAULT false,
     ef_search integer DEFAULT NULL,
     result_offset integer DEFAULT 0,
+    typo_tolerance boolean DEFAULT true,
     expected_space integer DEFAULT NULL)
 RETURNS SETOF rag.hit
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM rag._clear_notes();
     IF expected_space IS NOT NULL THEN
         PERFORM rag.assert_active_space(search.collection, expected_space);
     END IF;
@@ -226,13 +228,14 @@ BEGIN
             'candidate_limit', search.candidate_limit, 'diversity', search.diversity,
             'per_document', search.per_document, 'boosts', search.boosts,
             'duplicates', search.duplicates, 'ef_search', search.ef_search,
-            'result_offset', search.result_offset))) AS h;
+            'result_offset', search.result_offset,
+            'typo_tolerance', search.typo_tolerance))) AS h;
 END
 $$;
 
 COMMENT ON FUNCTION rag.search(
     text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer,
-    integer, double precision, integer, jsonb, boolean, integer, integer, integer
+    integer, double precision, integer, jsonb, boolean, integer, integer, boolean, integer
 ) IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.
 
@@ -254,5 +257,9 @@ result_offset: so many hits are left out, as the pages before had; result_limit 
 at most 10,000. Pages of the same search never share a chunk nor leave one out while nothing is
 written. They are cut from one list as long as it reaches: that of the candidates. After it, four
 times as many are taken, and the new ones follow by their scores.
+typo_tolerance: a word of the query that no chunk of the collection has is searched for as the words
+that one typing error makes of it, up to three of them, at 0.7 of the weight. So are words of four
+letters or more; numbers, identifiers, words in capitals and what stands in double quotes are not.
+rag.explain_search tells which, and so does, within the transaction, current_setting('rag.notes').
 expected_space: the space whose model made query_embedding; error RG008 when another is active by
 now.$$;

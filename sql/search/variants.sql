@@ -105,6 +105,7 @@ DECLARE
     _variant record;
     _requests rag.search_arguments[] := '{}';
 BEGIN
+    PERFORM rag._clear_notes();
     IF _count NOT BETWEEN 1 AND at_most THEN
         RAISE EXCEPTION '% variants were given', _count USING ERRCODE = 'RG004',
         HINT = format('use 1 to %s: query_texts, query_embeddings, or both', at_most);

@@ -46,6 +46,7 @@ SAMPLES: dict[str, Any] = {
     "boosts": [{"filter": {"lang": "en"}, "multiply": 2.0}],
     "duplicates": True,
     "ef_search": 80,
+    "typo_tolerance": False,
     "expected_space": 1,
     "exact_below": 500,
     "scan_limit": 20000,

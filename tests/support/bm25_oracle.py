@@ -33,13 +33,17 @@ class Oracle:
         del self.chunks[chunk_id]
 
     def scores(
-        self, query: Mapping[str, int], words: Mapping[str, Hashable] | None = None
+        self,
+        query: Mapping[str, int],
+        words: Mapping[str, Hashable] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> dict[int, float]:
         """The score of every chunk that has a lexeme of the query (lexeme -> its count there).
 
         words: the word that a lexeme is a form of; forms of a word have one idf, by the sum of
-        their document frequencies.
+        their document frequencies. weights: of lexemes that count for less than 1.
         """
+        weights = weights or {}
         total = len(self.chunks)
         mean = sum(c.total() for c in self.chunks.values()) / total if total else 0.0
         containing = {t: sum(t in c for c in self.chunks.values()) for t in query}
@@ -53,7 +57,9 @@ class Oracle:
         return {
             chunk_id: fsum(
                 rounded(
-                    qtf * idf[t] * tf / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
+                    weights.get(t, 1)
+                    * (qtf * idf[t] * tf)
+                    / (tf + self.k1 * (1 - self.b + self.b * c.total() / mean))
                 )
                 for t, qtf in query.items()
                 if (tf := min(c[t], MOST))
@@ -76,7 +82,8 @@ class Oracle:
         limit: int,
         keep: Callable[[int], bool] = lambda _: True,
         words: Mapping[str, Hashable] | None = None,
+        weights: Mapping[str, float] | None = None,
     ) -> list[tuple[int, float]]:
         """The best chunks as (chunk_id, score): highest score first, ties by chunk_id."""
-        kept = [(i, s) for i, s in self.scores(query, words).items() if keep(i)]
+        kept = [(i, s) for i, s in self.scores(query, words, weights).items() if keep(i)]
         return sorted(kept, key=lambda hit: (-hit[1], hit[0]))[:limit]

@@ -1,13 +1,16 @@
 """The keyword search against the oracle, after every step of random lives of tiny collections."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
 import psycopg
 import pytest
 from bm25_oracle import Oracle
+from fuzzy_oracle import WEIGHT, FuzzyTerms
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keyword_sizes import empty_collection, keyword_sizes
@@ -15,7 +18,9 @@ from keyword_sizes import empty_collection, keyword_sizes
 Connection = psycopg.Connection[Any]
 
 WORDS = ["apple", "bridge", "cloud", "dragon", "apples", "und", "the", "Äpfel", "ERR_X"]
+MISTYPED = ["aplpe", "bridg", "clouds", "draggon", "Apfel", "thee", "applez"]
 TEXT = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join)
+QUERY = st.lists(st.sampled_from(WORDS + MISTYPED), max_size=6).map(" ".join)
 STEP = st.one_of(
     st.tuples(
         st.just("insert"), st.lists(TEXT, min_size=1, max_size=5), st.sampled_from([None, "german"])
@@ -97,11 +102,21 @@ class Life:
         terms = self.db.execute(
             "SELECT word, qtf, form_of FROM rag._query_terms(%s, %s)", (self.key, query)
         ).fetchall()
+        counts = {word: qtf for word, qtf, _ in terms}
+        words = {word: form_of for word, _, form_of in terms}
+        languages = self.db.execute("SELECT rag._query_languages(%s)", (self.key,)).fetchall()
+        frequencies = Counter(t for chunk in self.oracle.chunks.values() for t in chunk)
+        fuzzy = fuzzy_terms(self.db, tuple(sorted(name for (name,) in languages))).find(
+            query, words, frequencies
+        )
+        for form, unknown in fuzzy.items():
+            counts[form], words[form] = counts[unknown], words[unknown]
         wanted = self.oracle.search(
-            {word: qtf for word, qtf, _ in terms},
+            counts,
             limit,
             lambda i: third is None or self.metadata[i] == third,
-            {word: form_of for word, _, form_of in terms},
+            words,
+            dict.fromkeys(fuzzy, WEIGHT),
         )
         condition = None if third is None else f"""c.metadata @> '{{"third": {third}}}'"""
         ways = [("scanned", True)] if third is None else FILTERED_WAYS
@@ -116,6 +131,11 @@ class Life:
             if found != exact:
                 differ.append((way, found, wanted))
         return differ
+
+
+@lru_cache
+def fuzzy_terms(db: Connection, languages: tuple[str, ...]) -> FuzzyTerms:
+    return FuzzyTerms(db, languages)
 
 
 FILTERED_WAYS = [("listed", True), ("listed", False), ("scanned", True)]
@@ -158,7 +178,7 @@ def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     steps=st.lists(STEP, min_size=1, max_size=25),
-    query=TEXT,
+    query=QUERY,
     limit=st.integers(1, 12),
     third=st.sampled_from([None, None, 0, 1]),
     one_transaction=st.booleans(),
@@ -188,7 +208,7 @@ def test_every_step_of_a_collections_life_agrees_with_the_oracle(
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     texts=st.lists(TEXT, min_size=20, max_size=60),
-    query=TEXT,
+    query=QUERY,
     limit=st.integers(1, 100),
     third=st.sampled_from([None, 0]),
     merge=st.booleans(),
