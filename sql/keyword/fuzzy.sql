@@ -69,18 +69,18 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    letter CONSTANT text := '[A-Za-z\u00C0-\u024F\u0386-\u03FF\u0400-\u052F\u0531-\u0587'
-        '\u05D0-\u05EA\u0620-\u064A\u10D0-\u10F0]';
-    exactly CONSTANT text := '("[^"]*"|(?:^|\s)-\S+)';  -- a phrase, an exclusion, an option
-    opening CONSTANT text := '^[(\[{¿¡«»„“”‘’''"*…]+';
-    closing CONSTANT text := '[)\]}.,;:!?…«»“”‘’''"*]+$';
+    letter CONSTANT text := E'[A-Za-z\\u00C0-\\u024F\\u0386-\\u03FF\\u0400-\\u052F\\u0531-\\u0587'
+        '\\u05D0-\\u05EA\\u0620-\\u064A\\u10D0-\\u10F0]';
+    exactly CONSTANT text := E'("[^"]*"|(?:^|\\s)-\\S+)';  -- a phrase, an exclusion, an option
+    opening CONSTANT text := E'^[(\\[{¿¡«»„“”‘’''"*…]+';
+    closing CONSTANT text := E'[)\\]}.,;:!?…«»“”‘’''"*]+$';
     _text text := left(query_text, 10000);
     _exact text := lower((
         SELECT string_agg(m.match[1], ' ') FROM regexp_matches(_text, exactly, 'g') AS m (match)));
 BEGIN
     RETURN QUERY
     SELECT lower(p.part), min(t.rank)
-    FROM regexp_split_to_table(regexp_replace(_text, exactly, ' ', 'g'), '\s+') WITH ORDINALITY
+    FROM regexp_split_to_table(regexp_replace(_text, exactly, ' ', 'g'), E'\\s+') WITH ORDINALITY
         AS s (written, rank)
     CROSS JOIN LATERAL (
         SELECT regexp_replace(regexp_replace(s.written, opening, ''), closing, '') AS token,
