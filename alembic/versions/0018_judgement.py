@@ -1,5 +1,5 @@
 """Calibrations with the judgement of a language model among their features, and of which texts;
-changes that a gate refused are recorded."""
+changes that a gate refused are recorded; typo tolerance."""
 
 from alembic import op
 
@@ -29,6 +29,11 @@ STATEMENTS: tuple[str, ...] = (
         ADD CONSTRAINT gate_checks_outcome
             CHECK (outcome IN ('passed', 'failed', 'refused', 'forced'))
     """,
+    # What typo tolerance keeps of mistyped words.
+    "ALTER TYPE rag.search_arguments ADD ATTRIBUTE typo_tolerance boolean",
+    "ALTER TYPE rag.keyword_query ADD ATTRIBUTE weights double precision[]",
+    "ALTER TYPE rag.keyword_query ADD ATTRIBUTE mistyped text[]",
+    "ALTER TYPE rag.keyword_query ADD ATTRIBUTE spellings text[]",
 )
 
 

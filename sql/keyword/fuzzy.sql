@@ -72,8 +72,8 @@ DECLARE
     letter CONSTANT text := E'[A-Za-z\\u00C0-\\u024F\\u0386-\\u03FF\\u0400-\\u052F\\u0531-\\u0587'
         '\\u05D0-\\u05EA\\u0620-\\u064A\\u10D0-\\u10F0]';
     exactly CONSTANT text := E'("[^"]*"|(?:^|\\s)-\\S+)';  -- a phrase, an exclusion, an option
-    opening CONSTANT text := E'^[(\\[{¿¡«»„“”‘’''"*…]+';
-    closing CONSTANT text := E'[)\\]}.,;:!?…«»“”‘’''"*]+$';
+    opening CONSTANT text := E'^[(\\[{¿¡«»„“”‘’''"*\\u2026]+';
+    closing CONSTANT text := E'[)\\]}.,;:!?\\u2026«»“”‘’''"*]+$';
     _text text := left(query_text, 10000);
     _exact text := lower((
         SELECT string_agg(m.match[1], ' ') FROM regexp_matches(_text, exactly, 'g') AS m (match)));

@@ -121,10 +121,11 @@ jsonb_pretty).
 
 options: the other arguments of rag.search by their names, e.g. '{"fusion": "rrf",
 "per_document": 1}'.
-notes: which leg was skipped, and why, and what was searched for instead of mistyped words. filter: the compiled condition, whether an index serves it,
-about which share of the chunks passes, and fields to declare with rag.index_field. vector: the
-plan. keyword: the lexemes with df and idf. fusion: the vector leg's share. hits: each with both
-legs' ranks and values and each lexeme's contribution.$$;
+notes: which leg was skipped, and why; what was searched for instead of mistyped words. filter: the
+compiled condition, whether an index serves it, about which share of the chunks passes, and fields
+to declare with rag.index_field. vector: the plan. keyword: the lexemes with df and idf, and those
+that stand for a mistyped word with their weight. fusion: the vector leg's share. hits: each with
+both legs' ranks and values and each lexeme's contribution.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.why_not(
@@ -223,7 +224,8 @@ BEGIN
             SELECT r.rank INTO _rank
             FROM rag._rank_keyword(
                 _key, _request.query_text, _request.candidate_limit, _request.filter_sql, 'any',
-                _request.filter_indexed, _request.typo_tolerance) WITH ORDINALITY AS r (chunk_id, score, rank)
+                _request.filter_indexed, _request.typo_tolerance)
+                WITH ORDINALITY AS r (chunk_id, score, rank)
             WHERE r.chunk_id = why_not.chunk_id;
         END IF;
         RETURN QUERY SELECT 'keyword', _rank IS NOT NULL, CASE

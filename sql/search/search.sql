@@ -149,7 +149,8 @@ BEGIN
             array_agg(r.score ORDER BY r.rank) AS scores,
                array_agg(r.rank ORDER BY r.rank) AS ranks
         FROM rag._rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0),
-            _filter.condition, match, _filter.indexed, typo_tolerance IS NOT false) WITH ORDINALITY AS r (chunk_id, score, rank)
+            _filter.condition, match, _filter.indexed, typo_tolerance IS NOT false)
+            WITH ORDINALITY AS r (chunk_id, score, rank)
         WHERE r.rank > coalesce(result_offset, 0)
     ) AS a,
     LATERAL rag._make_hits(_id, a.ids, a.scores, NULL, NULL, a.ranks, a.scores) AS h;
