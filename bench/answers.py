@@ -1,17 +1,22 @@
 """How good are the extractive answers, and what do they cost beside their search?
 
-    python bench/answers.py [everyday] [squad2-dev] [--sample 6]
+    python bench/answers.py [everyday] [squad2-dev] [--sample 6] [--calibrate]
 
 everyday: the questions of tests/quality/everyday_questions*.jsonl, asked of real documentation:
 right is a gold page cited and the fact in what is shown. squad2-dev: how often the gold answer
 stands in the first, and in the first two cited passages, of every 6th answerable question.
 Collections are filled on the first run; the documents of docs-fastapi-en take minutes.
+
+--calibrate: the everyday questions are asked again when their collections are calibrated, with
+questions that are not among them: those of the other file, those of tests/quality/fastapi_pages.jsonl,
+the set's own of anthropic-docs, and 200 with and 200 without an answer of squad2-dev.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
@@ -21,11 +26,13 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_pg import Rag
+from rag_pg.client.collection import Collection
 from rag_pg.types import Answer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
-from everyday import grade, open_collection, read_questions
+from calibration import squad_questions
+from everyday import QUESTIONS, grade, open_collection, read_questions
 
 SETS = ("everyday_questions", "everyday_questions_held_back")
 # What the answers of four sentences (commit 6160894) gave on the first set.
@@ -47,11 +54,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=["everyday", "squad2-dev"])
     parser.add_argument("--sample", type=int, default=6, help="every so many questions of a set")
+    parser.add_argument("--calibrate", action="store_true", help="everyday questions: also then")
     arguments = parser.parse_args()
     found: dict[str, list[dict[str, object]]] = {}
     with Rag() as rag:
         if "everyday" in arguments.parts:
             found["everyday"] = [BEFORE, *(everyday(rag, name) for name in SETS)]
+            if arguments.calibrate:
+                found["everyday"] += [calibrated(rag, name) for name in SETS]
         if "squad2-dev" in arguments.parts:
             found["squad2-dev"] = [containment(rag, "squad2-dev", arguments.sample)]
     for name, rows in found.items():
@@ -87,6 +97,52 @@ def everyday(rag: Rag, name: str) -> dict[str, object]:
         "p50 ms": percentile(beyond, 0.5),
         "p95 ms": percentile(beyond, 0.95),
     }
+
+
+def calibrated(rag: Rag, name: str) -> dict[str, object]:
+    """Calibrate the collections of a set by other questions, and ask those of the set."""
+    root = data.folder("docs-fastapi-en").parent
+    names = sorted({question.collection for question in read_questions(name)})
+    for collection in names:
+        docs = open_collection(rag, root, collection)
+        rag.put_eval_queries(f"{collection}-but-{name}", other_questions(docs, name))
+        found = docs.calibrate(f"{collection}-but-{name}")
+        unanswerable = found.question_count - found.answerable_count
+        print(
+            f"{collection}: {found.answerable_count} questions with an answer, {unanswerable}"
+            f" without; {found.figures['accuracy']:.0%} right; refused below"
+            f" {found.refuse_below:.2f}, no hedge from {found.answer_from:.2f}"
+        )
+    asked = everyday(rag, name)
+    for collection in names:
+        rag.collection(collection).drop_calibration()
+    return {**asked, "set": f"{name}, calibrated"}
+
+
+def other_questions(docs: Collection, name: str) -> list[dict[str, object]]:
+    """Questions of a collection that are not in the everyday set `name`."""
+    if docs.name == "squad2-dev":
+        return squad_questions(data.read(docs.name), 200)[0]
+    uris = [document.uri for document in docs.documents(limit=1000)]
+
+    def paged(question: str, pages: Sequence[str]) -> dict[str, object]:
+        relevant = [uri for uri in uris if any(uri.endswith(page) for page in pages)]
+        return {"question": question, "relevant": relevant, "unanswerable": not pages}
+
+    others = next(one for one in SETS if one != name)
+    found = [
+        paged(q.question, q.pages) for q in read_questions(others) if q.collection == docs.name
+    ]
+    if docs.name == "docs-fastapi-en":
+        lines = data.lines(QUESTIONS / "fastapi_pages.jsonl")
+        found += [paged(line["question"], line["relevant"]) for line in lines]
+    else:
+        evaluation = data.read(docs.name)
+        found += [
+            paged(text, list(evaluation.qrels[key])) for key, text in evaluation.queries.items()
+        ]
+    mine = {question.question for question in read_questions(name)}
+    return [one for one in found if one["question"] not in mine]
 
 
 def containment(rag: Rag, name: str, sample: int) -> dict[str, object]:
