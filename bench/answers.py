@@ -8,8 +8,8 @@ stands in the first, and in the first two cited passages, of every 6th answerabl
 Collections are filled on the first run; the documents of docs-fastapi-en take minutes.
 
 --calibrate: the everyday questions are asked again when their collections are calibrated, with
-questions that are not among them: those of the other file, those of tests/quality/fastapi_pages.jsonl,
-the set's own of anthropic-docs, and 200 with and 200 without an answer of squad2-dev.
+questions that are not among them: those of the other file, those of fastapi_pages.jsonl, the set's
+own of anthropic-docs, and 200 with and 200 without an answer of squad2-dev.
 """
 
 from __future__ import annotations
