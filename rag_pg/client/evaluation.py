@@ -11,7 +11,7 @@ from rag_pg.client.answers import Answers
 from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.resources import HasDatabase, Resources
 from rag_pg.client.search import Searching
-from rag_pg.errors import InvalidInput, NotFound
+from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
 from rag_pg.search import SearchOptions, check_names
 from rag_pg.types import (
@@ -22,15 +22,13 @@ from rag_pg.types import (
     EvalRun,
     EvalRunImport,
     EvalSet,
-    JudgeAgreement,
-    JudgeReport,
     QueryComparison,
     RunComparison,
     Usage,
 )
 
 if TYPE_CHECKING:
-    from rag_pg.evaluation import Estimate, Judge, Report
+    from rag_pg.evaluation import Estimate, Report
 
 METRICS = ("ndcg", "recall", "mrr")
 
@@ -283,55 +281,6 @@ class Evaluations:
         from rag_pg.evaluation import report_runs
 
         return report_runs(self.database, run_ids, k)
-
-    def judge_run(
-        self: Resources,
-        run_id: int,
-        judge: str | Callable[..., Any] | Judge,
-        *,
-        llm: str | LLM | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-    ) -> JudgeReport:
-        """Have a judge score the results of a run.
-
-        Args:
-            judge: faithfulness, answer_relevance, context_relevance or correctness, by a language
-                model; module:function or a function of question, answer, contexts and right
-                answers, which returns a score from 0 to 1; sql:<schema>.<function> for a function
-                of the database with the same arguments.
-            llm: the judging model; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM.
-            max_tokens, max_cost: of all calls, tokens and US dollars; a result whose call might
-                pass one is not judged, which `failures` say.
-        Its metrics are advisory until `measure_judge` has compared it with people.
-        """
-        from rag_pg.evaluation import find_judge, judge_run
-
-        database = self.database
-        if isinstance(judge, str) and judge.startswith("sql:"):
-            return database.score_answers(run_id, judge.removeprefix("sql:"))
-        models = self.models
-        model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
-        find_judge(judge, database, model)  # its name is checked before the run is looked for
-        (run,) = database.list_eval_runs(run_id=run_id) or (None,)
-        if run is None:
-            raise NotFound(f"there is no evaluation run {run_id}; Rag.eval_runs lists them")
-        database.require_insert("eval_scores")
-        with accounted(
-            database, run.collection, "evaluation", max_tokens=max_tokens, max_cost=max_cost
-        ) as account:
-            metered = None if model is None else account.meter(model, "judge")
-            return judge_run(database, run_id, find_judge(judge, database, metered))
-
-    def measure_judge(
-        self: HasDatabase, judge: str, judge_version: str, *, reference: str = "human"
-    ) -> JudgeAgreement:
-        """Compare a judge's scores with those of people, and keep the result.
-
-        From 20 labels on, its metrics are not advisory. reference: human, labels, or human:name.
-        Raises: NotFound, InvalidInput.
-        """
-        return self.database.measure_judge(judge, judge_version, reference)
 
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:

@@ -13,6 +13,7 @@ from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
 from rag_pg.client.ask_options import CALLERS_OPTIONS, AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.evaluation import Evaluations
+from rag_pg.client.judging import Judging
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
@@ -37,7 +38,7 @@ COLLECTIONS_CACHED = 100
 WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
 
 
-class Rag(Views, Evaluations):
+class Rag(Views, Evaluations, Judging):
     """A database with schema rag. Connects on entering the `with` block.
 
     Args:

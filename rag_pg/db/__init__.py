@@ -10,7 +10,7 @@ from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
 from rag_pg.db.embedded import EmbeddedServer
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
-from rag_pg.db.evaluation import EqualRun, SampledChunk
+from rag_pg.db.evaluation import EqualRun, ResultRow, SampledChunk
 from rag_pg.db.job import IngestWork
 from rag_pg.db.request import Request
 from rag_pg.db.space import Compared
@@ -24,6 +24,7 @@ __all__ = [
     "ExtractionWork",
     "IngestWork",
     "Request",
+    "ResultRow",
     "SampledChunk",
     "checked_json",
     "connect",

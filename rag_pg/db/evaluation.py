@@ -12,6 +12,7 @@ from psycopg.types.json import Jsonb
 from rag_pg.db.connection import Statements
 from rag_pg.types import (
     EvalDrift,
+    EvalJudge,
     EvalMetric,
     EvalQuery,
     EvalRun,
@@ -19,6 +20,7 @@ from rag_pg.types import (
     JudgeAgreement,
     JudgedAnswer,
     JudgeReport,
+    LabelledResult,
     QueryComparison,
     RunComparison,
     Vectors,
@@ -302,6 +304,17 @@ class Evaluations(Statements):
             judge_version=judge_version,
             reference=reference,
         )[0]
+
+    def labelled_results(self, run_id: int, judge: str) -> list[LabelledResult]:
+        return self._rows(
+            LabelledResult,
+            "SELECT * FROM rag._labelled_results(%(run_id)s, %(judge)s)",
+            run_id=run_id,
+            judge=judge,
+        )
+
+    def list_judges(self) -> list[EvalJudge]:
+        return self._rows(EvalJudge, "SELECT * FROM rag._list_judges()")
 
     def read_verdict(self, prompt_hash: bytes, judge_version: str) -> Mapping[str, Any] | None:
         found: Mapping[str, Any] | None = self._scalar(

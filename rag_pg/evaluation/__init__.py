@@ -16,7 +16,8 @@ from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_qu
 from rag_pg.evaluation.import_run import import_run
 from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
 from rag_pg.evaluation.judges import Judge, find_judge, judge_run
-from rag_pg.evaluation.report import Report, report_runs
+from rag_pg.evaluation.labels import judge_of, put_labels
+from rag_pg.evaluation.report import Report, ReportedQuery, report_runs
 from rag_pg.evaluation.run import answer_result, find_run, run_set, search_result
 from rag_pg.evaluation.sweep import (
     MODES,
@@ -46,6 +47,7 @@ __all__ = [
     "Measure",
     "Observation",
     "Report",
+    "ReportedQuery",
     "answer_result",
     "calibrate",
     "compare_measured",
@@ -65,11 +67,13 @@ __all__ = [
     "import_run",
     "import_set",
     "judge_observations",
+    "judge_of",
     "judge_run",
     "list_techniques",
     "make_candidates",
     "measure_candidates",
     "observe",
+    "put_labels",
     "put_queries",
     "read_options",
     "read_vary",

@@ -192,6 +192,47 @@ class JudgedAnswer:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class LabelledResult:
+    """A result of a run with a person's label (score 0 to 1; None: not labelled yet), and the
+    scores of judges by their names."""
+
+    query_id: str
+    question: str | None
+    answer: str | None
+    score: float | None
+    reason: str | None
+    judges: Mapping[str, float]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LabelReport:
+    """What became of labels: how many are stored, and which are not, with the reason."""
+
+    stored: int
+    rejected: Sequence[Rejected] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvalJudge:
+    """A judge that scored results, in a version. samples and what follows, as in `JudgeAgreement`:
+    None where its agreement with people was not measured."""
+
+    judge: str
+    judge_version: str
+    scores: int
+    samples: int | None
+    accuracy: float | None
+    accuracy_low: float | None
+    accuracy_high: float | None
+    kappa: float | None
+
+    @property
+    def is_advisory(self) -> bool:
+        """Whether it agrees with people on fewer than 20 labels, or nobody measured that."""
+        return (self.samples or 0) < 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeAgreement:
     """How well a judge agrees with people. accuracy_low, accuracy_high: its 95 % interval. kappa:
     agreement beyond chance; None where that is not defined. samples: results that both have; with

@@ -260,3 +260,67 @@ $$;
 COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb, double precision) IS
 $$Keep what a judging model said, so that it is not asked again; false where a document was erased
 since what it judged was read, age seconds ago.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._labelled_results(of_run bigint, of_person text)
+RETURNS TABLE (query_id text, question text, answer text, score double precision, reason text,
+    judges jsonb)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _run rag.eval_runs := rag._require_eval_run(of_run);
+BEGIN
+    RETURN QUERY
+    SELECT e.query_id, q.question, e.answer, l.score, l.reason, coalesce(j.scores, '{}')
+    FROM rag.eval_results AS e
+    LEFT JOIN rag.eval_queries AS q ON q.set_id = _run.set_id AND q.query_id = e.query_id
+    LEFT JOIN LATERAL (
+        SELECT s.score, s.reason FROM rag.eval_scores AS s
+        WHERE s.run_id = _run.run_id AND s.query_id = e.query_id AND s.judge = of_person
+        ORDER BY s.scored_at DESC, s.judge_version DESC LIMIT 1
+    ) AS l ON true
+    LEFT JOIN LATERAL (
+        SELECT jsonb_object_agg(x.judge, x.score) AS scores
+        FROM (
+            SELECT DISTINCT ON (s.judge) s.judge, s.score FROM rag.eval_scores AS s
+            WHERE s.run_id = _run.run_id AND s.query_id = e.query_id AND s.judge <> of_person
+                AND s.score IS NOT NULL
+            ORDER BY s.judge, s.scored_at DESC, s.judge_version DESC
+        ) AS x
+    ) AS j ON true
+    WHERE e.run_id = _run.run_id AND e.error IS NULL
+    ORDER BY e.query_id COLLATE "C";
+END
+$$;
+
+COMMENT ON FUNCTION rag._labelled_results(bigint, text) IS
+$$The results of a run with the label that a person gave each (NULL: none yet) and the scores of the
+other judges.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._list_judges()
+RETURNS TABLE (judge text, judge_version text, scores bigint, samples integer,
+    accuracy double precision, accuracy_low double precision, accuracy_high double precision,
+    kappa double precision)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT s.judge, s.judge_version, s.scores, j.samples, j.accuracy, j.accuracy_low,
+           j.accuracy_high, j.kappa
+    FROM (
+        SELECT x.judge, x.judge_version, count(x.score) AS scores, max(x.scored_at) AS last_scored
+        FROM rag.eval_scores AS x GROUP BY x.judge, x.judge_version
+    ) AS s
+    LEFT JOIN rag.eval_judges AS j ON j.judge = s.judge AND j.judge_version = s.judge_version
+    ORDER BY s.judge, s.last_scored DESC, s.judge_version;
+END
+$$;
+
+COMMENT ON FUNCTION rag._list_judges() IS
+$$The judges that scored results, of each the version that scored last first, with their agreement
+with people where it was measured.$$;

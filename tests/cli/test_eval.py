@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from xml.etree import ElementTree
 
 import command_line
+import psycopg
 import pytest
 
 from rag_pg import Rag
@@ -82,6 +85,113 @@ def test_a_sweep_is_one_table(cli: Cli, rag: Rag, tmp_path: Path) -> None:
     assert (tmp_path / "out.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_questions_that_fail_are_named_and_the_exit_code_is_1(
+    cli: Cli, rag: Rag, dsn: str, tmp_path: Path
+) -> None:
+    rag.put_eval_queries("faq", [
+        {"id": one, "question": "word1", "relevant": ["d1"]} for one in ("fine", "long")
+    ])  # fmt: skip
+    with psycopg.connect(dsn) as connection:
+        connection.execute(
+            """CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS
+               $$ BEGIN NEW.error := 'too long'; RETURN NEW; END $$;
+               CREATE TRIGGER fail BEFORE INSERT ON rag.eval_results FOR EACH ROW
+               WHEN (NEW.query_id = 'long') EXECUTE FUNCTION public.fail()"""
+        )
+    words = ("eval", "run", "faq", "docs", "--mode", "keyword")
+    done = cli(*words, "--junit", "run.xml")
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if line.startswith("failed: long: ")]
+    suite = ElementTree.parse(tmp_path / "run.xml").getroot()
+    assert (suite.get("tests"), suite.get("errors")) == ("2", "1")
+    assert [case.get("name") for case in suite if case.find("error") is not None] == ["long"]
+    done = cli(*words, "--json")
+    assert done.returncode == 1
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["query_id"] for one in told if "error" in one] == ["long"]
+    done = cli("eval", "show", "1")
+    assert done.returncode == 0 and "failed: long: " in done.stderr
+    done = cli("eval", "report", "1")
+    assert done.returncode == 0 and "1 failure" in done.stdout and "long" in done.stdout
+
+
+def test_people_label_a_run_and_a_judge_is_measured_by_them(
+    cli: Cli, rag: Rag, tmp_path: Path
+) -> None:
+    rag.put_eval_queries("faq", [{"id": f"q{n}", "question": f"word{n}"} for n in range(12)])
+    assert cli("eval", "run", "faq", "docs", "--mode", "keyword").returncode == 0
+    judged = [{"query_id": f"q{n}", "score": 1} for n in range(12)]
+    rag.database.put_eval_scores(1, "kind", "7", judged)
+    done = cli("eval", "label", "1", "q0=yes", "q1=0.25", "zz=1", "q2=maybe")
+    assert (done.returncode, done.stdout) == (1, "2 labels stored, 2 left out\n")
+    assert "failed: the run has no question 'zz'" in done.stderr
+    assert "failed: the label of 'q2' is 'maybe'; use 0 to 1, yes or no" in done.stderr
+    (tmp_path / "labels.csv").write_text("query_id,score,reason\nq3,1,\nq4,no,it is not\nq5,2,\n")
+    done = cli("eval", "label", "1", "--file", "labels.csv", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {
+        "run": 1, "stored": 2,
+        "rejected": ["labels.csv:4: the label of 'q5' is '2'; use 0 to 1, yes or no"],
+    }  # fmt: skip
+    (tmp_path / "labels.jsonl").write_text('{"query_id": "q0", "score": false}\n[1]\n{"query')
+    done = cli("eval", "label", "1", "--file", "labels.jsonl", "--by", "ann")
+    assert done.returncode == 1 and done.stdout == "0 labels stored, 3 left out\n"
+    done = cli("eval", "label", "1", "--limit", "3")
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
+    assert "12 results, 8 without a label; 3 are shown" in done.stderr
+    rows = [json.loads(line) for line in cli("eval", "label", "1", "--json").stdout.splitlines()]
+    assert {row["query_id"]: row["score"] for row in rows if row["score"] is not None} == {
+        "q0": 1, "q1": 0.25, "q3": 1, "q4": 0
+    }  # fmt: skip
+    assert rows[-1]["reason"] == "it is not" and rows[-1]["judges"] == {"kind": 1}
+    done = cli("eval", "measure-judge", "kind")
+    assert done.returncode == 0
+    assert "kind (version 7) agrees with human on 0.500" in done.stdout
+    assert "16 labels of 20 are missing" in done.stderr
+    done = cli("eval", "judges")
+    assert "advisory" in done.stdout and "0.500" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_logged_questions_become_a_set(cli: Cli, rag: Rag) -> None:
+    done = cli("eval", "import-log", "asked", "docs")
+    assert (done.returncode, done.stdout) == (0, "0 questions added\n")
+    assert "docs logs no answers; to begin" in done.stderr
+    docs = rag.collection("docs")
+    docs.alter(keep_answers=timedelta(days=9))
+    answer = docs.ask("Who painted the ceiling?", llm="extractive")
+    assert not answer.found
+    assert cli("eval", "import-log", "asked", "docs").stdout == "1 question added\n"
+    assert [query.source for query in rag.eval_queries("asked")] == ["log"]
+
+
+def test_a_report_in_a_pipe_says_what_each_line_is(cli: Cli, rag: Rag, tmp_path: Path) -> None:
+    rag.put_eval_queries("faq", [
+        {"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"], "category": "c"}
+        for n in range(4)
+    ])  # fmt: skip
+    docs = rag.collection("docs")
+    docs.evaluate("faq", name="good", vector_weight=0)
+    docs.evaluate("faq", name="bad", vector_weight=0, filter={"no": 1})
+    done = cli("eval", "report", "1", "2", "-n", "3")
+    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
+    assert "run 1: d0*" in done.stdout and "run 2: no hits" in done.stdout
+    assert "3 of 4 questions are shown: --limit 4" in done.stderr
+    done = command_line.run("eval", "report", "1", "2", "-n", "2", cwd=tmp_path,
+                            environment={"RAG_PG_DSN": rag.dsn or ""})  # fmt: skip
+    lines = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [line[:5] for line in lines if line[0] == "run"] == [
+        ["run", "1", "good", "4", ""], ["run", "2", "bad", "4", ""]
+    ]  # fmt: skip
+    assert ["metric", "c", "ndcg", "1.0", "0.0"] in lines
+    assert next(line for line in lines if line[0] == "question") == [
+        "question", "q0", "c", "1.0", "0.0", "-1.0", "word0", '["d0"]', "[]"
+    ]  # fmt: skip
+    kinds = [json.loads(line)["kind"] for line in
+             cli("eval", "report", "1", "2", "--json").stdout.splitlines()]  # fmt: skip
+    assert kinds.count("run") == 2 and kinds.count("question") == 4
+
+
 def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
     rag.put_eval_queries("faq", [{"id": "q", "question": "x", "relevant": ["d1"]}])
     assert cli("eval", "drift", "faq", "docs").returncode == 0
@@ -101,6 +211,15 @@ def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
         (("compare", "1", "2"), 1, "no evaluation run 1"),
         (("judge", "1", "kindness"), 2, "there is no judge 'kindness'"),
         (("generate", "faq", "docs"), 2, "written by a language model"),
+        (("label", "9", "q1=1"), 1, "no evaluation run 9"),
+        (("label", "9", "q1"), 2, "'q1' is no label; write QUESTION=1"),
+        (("label", "9", "q=1", "--file", "x.csv"), 2, "use one of both"),
+        (("label", "9", "--file", "x.csv"), 2, "cannot read x.csv"),
+        (("label", "9", "q=1", "--by", "two words"), 2, "use one without spaces"),
+        (("measure-judge", "kindness"), 1, "no result has a score of judge 'kindness'"),
+        (("import-log", "asked", "docs", "--since", "once"), 2, "once"),
+        (("gates", "none"), 1, "no collection"),
+        (("report", "7"), 1, "no evaluation run 7"),
     ],
 )
 def test_a_mistake_is_one_line(

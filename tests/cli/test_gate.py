@@ -112,7 +112,7 @@ def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str
 
 
 def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as_it_is(
-    rag: Rag,
+    rag: Rag, cli: Cli
 ) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"max_tokens": 200})
     filler = " ".join(f"Nothing is told in sentence {n}." for n in range(12))
@@ -138,6 +138,10 @@ def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as
         docs.rechunk({"max_tokens": 20})
     assert [run.run_id for run in rag.eval_runs("faq")] == [run.run_id]
     assert len(docs.gate_checks()) == 2
+    done = cli("eval", "gates", "docs")
+    assert done.returncode == 0 and "vector_weight=0" in done.stdout
+    history = cli("eval", "gates", "--history").stdout
+    assert history.count("refused") == 2 and max(map(len, history.splitlines())) <= 80
 
 
 class Page(HTMLParser):

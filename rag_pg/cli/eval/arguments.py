@@ -15,3 +15,11 @@ K = Annotated[int, typer.Option("-k", help="Of how many hits the metrics are.")]
 def figure(value: float | None) -> str:
     """Return a figure with three decimals; nothing for None."""
     return "" if value is None else f"{value:.3f}"
+
+
+def printable(text: str) -> str:
+    """Without the control characters that XML cannot hold."""
+    return "".join(
+        c for c in text
+        if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff")
+    )  # fmt: skip

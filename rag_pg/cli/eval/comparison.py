@@ -1,11 +1,10 @@
-"""`rag-pg eval compare` and `report`: what two runs differ by."""
+"""`rag-pg eval compare`: what two runs differ by."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -104,31 +103,3 @@ def _print_comparison(rows: Sequence[RunComparison]) -> None:
             f"{count_of(largest.queries, 'question')} cannot show a difference below"
             f" {largest.detectable:.3f} of {largest.metric} (80 % power, p < 0.05)"
         )
-
-
-def report(
-    run_ids: Annotated[
-        list[int], typer.Argument(metavar="RUN…", help="Runs of one set, the baseline first.")
-    ],
-    html: Annotated[Path | None, typer.Option(help="Write one file that works offline.")] = None,
-    k: K = 10,
-    dsn: Dsn = None,
-) -> None:
-    """Runs beside each other as tables, or as one HTML file with plots.
-
-    Of more than two, the first and the best of the others are shown question by question.
-    """
-    with open_client(dsn) as rag:
-        made = rag.eval_report(run_ids, k=k)
-    if html is not None:
-        html.write_text(made.html(), encoding="utf-8")
-        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
-        return
-    columns = [Column("category", lambda name: name or "all"), Column("metric")]
-    columns += [Column(f"run {run.run_id}", figure) for run in made.runs]
-    write_table(columns, made.metric_rows())
-    write_table(
-        [Column("question"), *(Column(f"run {run.run_id}", figure) for run in made.shown),
-         Column("text")],
-        [(q.query_id, *q.values, " ".join(q.question.split())[:40]) for q in made.worst(10)],
-    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`rag-pg eval set-gate` and `gate`: what must not get worse."""
+"""`rag-pg eval set-gate`, `gate` and `gates`: what must not get worse."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import Chosen, SetName, figure
+from rag_pg.cli.eval.arguments import Chosen, SetName, figure, printable
 from rag_pg.cli.options import (
     Dsn,
     Json,
@@ -24,7 +24,7 @@ from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.types import GateResult
+    from rag_pg.types import GateCheck, GateResult
 
 
 def set_gate(
@@ -78,6 +78,61 @@ def gate(
         raise SystemExit(1)
 
 
+def gates(
+    collection: Annotated[str | None, typer.Argument(help="Only of this collection.")] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="What they decided: passed, failed, refused, forced.")
+    ] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Of the history.")] = 20,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """What changes must not make worse, and what the gates decided."""
+    with open_client(dsn) as rag:
+        if collection is not None:
+            open_collection(rag, collection)
+        if history:
+            _print_checks(rag.database.list_gate_checks(collection, limit), json_)
+            return
+        found = rag.database.list_gates(collection)
+    if json_:
+        for one in found:
+            print_json(one)
+        return
+    write_table(
+        [*map(Column, ("collection", "set", "metric", "may fall by", "questions")),
+         Column("options", _options, optional=True)],
+        [(g.collection_name, g.eval_set, f"{g.metric}@{g.k}", g.epsilon, g.queries,
+          dict(g.options) or None) for g in found],
+    )  # fmt: skip
+
+
+def _options(value: Any) -> str:
+    return " ".join(f"{name}={one}" for name, one in value.items()) if value else ""
+
+
+def _print_checks(checks: Sequence[GateCheck], as_json: bool) -> None:
+    if as_json:
+        for one in checks:
+            print_json(one)
+        return
+    write_table(
+        [
+            Column("collection"),
+            Column("when", lambda text: text[:16].replace("T", " ")),
+            Column("outcome"),
+            Column("by"),
+            Column("what"),
+            Column("worst", lambda value: f"{value:+.3f}", optional=True),
+        ],
+        [
+            (c.collection_name, c.checked_at.astimezone().isoformat(), c.outcome, c.checked_by,
+             c.action, min((one["difference"] for one in c.details), default=None))
+            for c in checks
+        ],
+    )  # fmt: skip
+
+
 def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
     columns = [
         Column("run"),
@@ -110,20 +165,18 @@ def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResul
     """Write the results as a suite of JUnit: a case for each gate and category."""
     bad = sum(not one.passed for _, one in rows)
     suite = ElementTree.Element(
-        "testsuite", name=f"rag-pg eval gate {collection}", tests=str(len(rows)), failures=str(bad)
-    )
+        "testsuite", name=printable(f"rag-pg eval gate {collection}"), tests=str(len(rows)),
+        failures=str(bad),
+    )  # fmt: skip
     for number, one in rows:
         name = f"{one.metric}@{one.k} {one.category or 'all'}"
-        case = ElementTree.SubElement(suite, "testcase", classname=f"run {number}", name=name)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"run {number}", name=printable(name)
+        )
         if not one.passed:
             told = f"{one.value_a:.4f} to {one.value_b:.4f}, p = {one.p_value:.4f}"
             lost = "\n".join(
                 f"{q['difference']:+.3f} {q['query_id']} {q['question'] or ''}" for q in one.worst
             )
-            ElementTree.SubElement(case, "failure", message=told).text = _printable(lost)
+            ElementTree.SubElement(case, "failure", message=told).text = printable(lost)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
-
-
-def _printable(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
-    return "".join(c for c in text if c in "\t\n\r" or (c >= " " and c not in "\ufffe\uffff"))

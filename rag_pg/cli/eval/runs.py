@@ -6,12 +6,14 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from xml.etree import ElementTree
 
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import Chosen, K, RunId, SetName
+from rag_pg.cli.eval.arguments import Chosen, K, RunId, SetName, printable
 from rag_pg.cli.options import (
     Dsn,
     Filter,
@@ -29,7 +31,10 @@ from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rag_pg.client import AskOptions
+    from rag_pg.db import ResultRow
     from rag_pg.types import EvalMetric, EvalRun
+
+SHOWN_ERRORS = 10
 
 
 def run(
@@ -54,10 +59,16 @@ def run(
         typer.Option("--keep-vectors", help="So that rag.evaluate_search needs no model."),
     ] = False,
     k: K = 10,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write a JUnit file here: a case for each question.")
+    ] = None,
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
-    """Ask a collection the questions of a set, and measure what it gives."""
+    """Ask a collection the questions of a set, and measure what it gives.
+
+    Exit 1 when single questions failed; the others are measured all the same.
+    """
     from rag_pg.evaluation import MODES
 
     if mode not in MODES:
@@ -85,7 +96,41 @@ def run(
         if baseline:
             rag.set_eval_baseline(done.run_id)
         metrics = rag.eval_metrics(done.run_id, k=k)
+        results = rag.database.eval_result_rows(done.run_id, k) if done.errors or junit else []
+    if junit is not None:
+        _write_junit(junit, done, results)
     _print_run(done, metrics, k, json_)
+    _print_errors(done, results, json_)
+    if done.errors:
+        raise SystemExit(1)
+
+
+def _write_junit(path: Path, done: EvalRun, results: Sequence[ResultRow]) -> None:
+    """Write the run as a suite of JUnit: an error for each question that failed."""
+    suite = ElementTree.Element(
+        "testsuite", name=printable(f"rag-pg eval run {done.eval_set} {done.collection}"),
+        tests=str(len(results)), errors=str(done.errors),
+    )  # fmt: skip
+    for one in results:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=f"run {done.run_id}", name=printable(one.query_id),
+            time=f"{one.seconds or 0:.3f}",
+        )  # fmt: skip
+        if one.error:
+            ElementTree.SubElement(case, "error", message=printable(one.error))
+    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _print_errors(done: EvalRun, results: Sequence[ResultRow], as_json: bool) -> None:
+    errors = [one for one in results if one.error]
+    for one in errors if as_json else errors[:SHOWN_ERRORS]:
+        if as_json:
+            print_json({"run_id": done.run_id, "query_id": one.query_id, "error": one.error})
+        else:
+            failed(f"{one.query_id}: {one.error}")
+    if len(errors) > SHOWN_ERRORS and not as_json:
+        more = f"{len(errors) - SHOWN_ERRORS} more"
+        write_message(f"and {more}: rag-pg eval show {done.run_id} --json lists all")
 
 
 @contextmanager
@@ -112,7 +157,7 @@ def show(
     json_: Json = False,
     dsn: Dsn = None,
 ) -> None:
-    """The metrics of a run, for all questions and by category."""
+    """The metrics of a run, for all questions and by category, and the questions that failed."""
     from rag_pg.evaluation import find_run
 
     with open_client(dsn) as rag:
@@ -124,7 +169,9 @@ def show(
         if baseline:
             rag.set_eval_baseline(run_id)
         metrics = rag.eval_metrics(run_id, k=k)
+        results = rag.database.eval_result_rows(run_id, k) if found.errors else []
     _print_run(found, metrics, k, json_)
+    _print_errors(found, results, json_)
 
 
 def _print_run(done: EvalRun, metrics: Sequence[EvalMetric], k: int, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`rag-pg eval import`, `export`, `sets`, `drift`, `generate`, `embed`: sets of questions."""
+"""`rag-pg eval import`, `import-log`, `export`, `sets`, `drift`, `generate`, `embed`: questions."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from rag_pg.cli.console import count_of
 from rag_pg.cli.eval.arguments import Chosen, SetName
+from rag_pg.cli.moments import parsed_moment
 from rag_pg.cli.options import Dsn, Json, open_client, open_collection, print_json, write_result
 from rag_pg.cli.terminal import Column, failed, note, write_message, write_table
 
@@ -46,6 +47,30 @@ def import_(
     )
     if report.rejected:
         raise SystemExit(1)
+
+
+def import_log(
+    set_name: SetName,
+    collection: Chosen,
+    since: Annotated[
+        str | None, typer.Option(help="From this time on: 2026-03-31, or how long ago: '7 days'.")
+    ] = None,
+    json_: Json = False,
+    dsn: Dsn = None,
+) -> None:
+    """Add logged questions to a set: those without an answer, and those with thumbs up or down."""
+    moment = None if since is None else parsed_moment(since)
+    with open_client(dsn) as rag:
+        opened = open_collection(rag, collection)
+        added = opened.add_logged_queries(set_name, moment)
+        keeps = bool(opened.info.keep_answers)
+    write_result(f"{count_of(added, 'question')} added", json_, set=set_name, added=added)
+    if not keeps:
+        note(
+            f"{collection} logs no answers; to begin: rag-pg keep {collection} --answers '90 days'"
+        )
+    elif added and not json_:
+        write_message(f"judge what is relevant to them: rag-pg eval export {set_name} FILE.jsonl")
 
 
 def export(

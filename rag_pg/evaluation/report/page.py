@@ -1,0 +1,206 @@
+"""A report as one HTML file: nothing is loaded, and only its own script may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Sequence
+from html import escape
+
+from rag_pg.evaluation.report.content import METRIC, ReportContent, ReportedHit, ReportedQuery
+from rag_pg.evaluation.report.plots import plot_categories, plot_frontier
+from rag_pg.types import EvalRun
+
+STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}
+table{border-collapse:collapse;width:100%;margin:1rem 0}td,th{border:1px solid #ccc;padding:.3rem
+.6rem;text-align:left;vertical-align:top;overflow-wrap:anywhere}td.n{text-align:right}
+tr.worse{background:#fde8e8}tr.better{background:#e8f6ea}.rel{font-weight:600}svg{max-width:100%}
+.fail{color:#a00}"""
+# The table of questions anew for the two runs that the reader chooses; texts are set as texts.
+SCRIPT = """
+const data = JSON.parse(document.getElementById('data').textContent);
+const [first, last] = document.querySelectorAll('select');
+const table = document.querySelector('table.questions');
+const make = (tag, text, kind) => {
+  const node = document.createElement(tag);
+  if (text) node.textContent = text;
+  if (kind) node.className = kind;
+  return node;
+};
+function show() {
+  const pair = [+first.value, +last.value];
+  const value = (query, run) => query.results[run]?.value ?? 0;
+  const rows = data.queries.map(query =>
+    ({query, change: value(query, pair[1]) - value(query, pair[0])}));
+  rows.sort((a, b) => a.change - b.change || (a.query.id < b.query.id ? -1 : 1));
+  const head = make('tr');
+  head.append(make('th', 'question'));
+  for (const run of pair)
+    head.append(make('th', data.metric), make('th', 'hits of run ' + data.runs[run]));
+  table.replaceChildren(head, ...rows.map(({query, change}) => {
+    const row = make('tr', '', change < 0 ? 'worse' : change > 0 ? 'better' : '');
+    const name = make('td', query.question);
+    name.append(make('br'), make('small', query.id + ' ' + query.category));
+    row.append(name);
+    for (const run of pair) {
+      const result = query.results[run];
+      const list = make('ol');
+      for (const [uri, relevant] of result?.hits ?? [])
+        list.append(make('li', data.uris[uri] || '(erased)', relevant ? 'rel' : ''));
+      const cell = make('td');
+      cell.append(list);
+      row.append(make('td', result?.value?.toFixed(3), 'n'), cell);
+    }
+    return row;
+  }));
+}
+first.addEventListener('change', show);
+last.addEventListener('change', show);
+"""
+
+
+def page(report: ReportContent) -> str:
+    """Return the page. Raises: ModelUnavailable (matplotlib is missing)."""
+    runs = report.runs
+    title = f"Set {runs[0].eval_set}: " + ", ".join(f"run {r.run_id}" for r in runs)
+    heads = "".join(f"<th>run {run.run_id}</th>" for run in runs)
+    failures = list(report.failures())
+    missed = [query for query in report.queries if query.is_missed]
+    chosen = len(runs) > len(report.pair)
+    script = f"; script-src '{_hash(SCRIPT)}'" if chosen else ""
+    parts = [
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>",
+        "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src"
+        f" 'unsafe-inline'{script}\">",
+        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        *(_run_line(run) for run in runs),
+        "<h2>Quality and latency</h2>",
+        plot_frontier(report),
+        f"<h2>{METRIC}@{report.k} by category</h2>",
+        plot_categories(report),
+        f"<h2>Metrics</h2><table><tr><th>category</th><th>metric</th>{heads}</tr>",
+        *(
+            f"<tr><td>{escape(row[0] or 'all')}</td><td>{escape(row[1])}</td>"
+            + "".join(f"<td class='n'>{_number(value)}</td>" for value in row[2:])
+            + "</tr>"
+            for row in report.metric_rows()
+        ),
+        "</table>",
+        "<h2>Failures</h2>",
+        f"<p>{len({query.query_id for _, query, _ in failures})} questions have an error.</p>",
+        *(
+            f"<p class='fail'>{escape(query.query_id)}, run {run.run_id}: {escape(error)}</p>"
+            for run, query, error in failures
+        ),
+        f"<p>{len(missed)} questions have nothing relevant among their hits.</p>",
+        *(f"<p>{escape(q.query_id)}: {escape(q.question)}</p>" for q in missed),
+        "<h2>Questions</h2>",
+        _choice(report) if chosen else "",
+        "<table class='questions'><tr><th>question</th>",
+        "".join(
+            f"<th>{METRIC}</th><th>hits of run {runs[position].run_id}</th>"
+            for position in report.pair
+        ),
+        "</tr>",
+        *(
+            _query_row(query, report.pair)
+            for query in sorted(report.queries, key=lambda q: (q.change(report.pair), q.query_id))
+        ),
+        "</table>",
+        f"{_data(report)}<script>{SCRIPT}</script>" if chosen else "",
+        "</body></html>",
+    ]
+    return "\n".join(parts)
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _choice(report: ReportContent) -> str:
+    """Two lists of runs: the first, and the best of the others, are chosen at first."""
+
+    def options(selected: int) -> str:
+        return "".join(
+            f"<option value='{n}'{' selected' if n == selected else ''}>"
+            f"{escape(f'run {run.run_id} {run.name}'[:80])}</option>"
+            for n, run in enumerate(report.runs)
+        )
+
+    first, last = (f"<select>{options(position)}</select>" for position in report.pair)
+    return f"<p><label>Compare {first}</label> <label>with {last}</label></p>"
+
+
+def _data(report: ReportContent) -> str:
+    """What the script reads: no text of it can end the element that holds it."""
+    uris: dict[str, int] = {}
+    queries = [
+        {
+            "id": query.query_id,
+            "question": query.question,
+            "category": query.category,
+            "results": [
+                None
+                if result is None
+                else {
+                    "value": result.value,
+                    "hits": [
+                        [uris.setdefault(hit.uri, len(uris)), int(hit.relevant)]
+                        for hit in result.hits
+                    ],
+                }
+                for result in query.results
+            ],
+        }
+        for query in report.queries
+    ]
+    text = json.dumps(
+        {
+            "metric": METRIC,
+            "runs": [run.run_id for run in report.runs],
+            "uris": list(uris),
+            "queries": queries,
+        },
+        separators=(",", ":"),
+    )
+    text = text.replace("<", r"\u003c")
+    return f"<script type='application/json' id='data'>{text}</script>"
+
+
+def _run_line(run: EvalRun) -> str:
+    told = (
+        f"run {run.run_id} {run.name}: {run.kind} of {run.collection}, {run.queries} questions,"
+        f" {run.started_at:%Y-%m-%d %H:%M}, model {run.model}, rag_pg {run.code_version}, documents"
+        f" {run.corpus_fingerprint[:12]}, settings {dict(run.settings)}; {'; '.join(run.notes)}"
+    )
+    return f"<p>{escape(told)}</p>"
+
+
+def _query_row(query: ReportedQuery, pair: Sequence[int]) -> str:
+    kind = ""
+    if len(pair) > 1:
+        change = query.change(pair)
+        kind = "worse" if change < 0 else "better" if change > 0 else ""
+    results = [query.results[position] for position in pair]
+    cells = "".join(
+        f"<td class='n'>{_number(result.value if result else None)}</td>"
+        f"<td>{_hit_list(result.hits if result else ())}</td>"
+        for result in results
+    )
+    text = f"{escape(query.question)}<br><small>{escape(query.query_id)}"
+    return f"<tr class='{kind}'><td>{text} {escape(query.category)}</small></td>{cells}</tr>"
+
+
+def _hit_list(hits: Sequence[ReportedHit]) -> str:
+    lines = [
+        f"<li{' class=rel' if hit.relevant else ''}>{escape(hit.uri) or '(erased)'}</li>"
+        for hit in hits
+    ]
+    return f"<ol>{''.join(lines)}</ol>"
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
