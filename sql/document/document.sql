@@ -36,6 +36,67 @@ COMMENT ON FUNCTION rag._check_metadata(jsonb, text) IS
 $$Error RG001 unless a document's or a chunk's metadata is a JSON object of at most 256 kB.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._change_document(
+    into_collection rag.collections, of_document uuid, new_title text, new_content text,
+    new_metadata jsonb, new_media_type text, new_language text, hash bytea, ready_made boolean,
+    OUT text_changed boolean, OUT saved boolean)
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+DECLARE
+    _collection_id integer := into_collection.collection_id;
+    _before rag.documents;
+    _metadata jsonb;
+    _version integer;
+    _since timestamptz;
+BEGIN
+    SELECT d.* INTO _before FROM rag.documents AS d
+    WHERE d.collection_id = _collection_id AND d.document_id = of_document
+    FOR UPDATE;
+    IF NOT FOUND THEN
+        RETURN;
+    END IF;
+    text_changed := _before.content_hash <> hash;
+    saved := text_changed OR coalesce(_before.given_metadata, _before.metadata) <> new_metadata;
+    IF NOT saved THEN
+        RETURN;
+    END IF;
+    IF NOT text_changed AND NOT ready_made THEN
+        PERFORM rag._queue_enrichment(_collection_id, ARRAY[of_document], only_rules => true);
+    END IF;
+    _metadata := rag._effective_metadata(new_metadata, _before.enriched);
+    IF text_changed THEN
+        PERFORM rag._delete_originals(_collection_id, ARRAY[of_document]);
+    END IF;
+    _version := _before.version + text_changed::integer;
+    _since := CASE WHEN NOT text_changed THEN _before.text_since
+        WHEN into_collection.keep_versions > interval '0'
+        THEN rag._keep_version(_before, by_deletion => false)
+        ELSE clock_timestamp() END;
+    UPDATE rag.documents AS d
+    SET title = new_title, content = new_content, media_type = new_media_type,
+        language = new_language, metadata = _metadata, content_hash = hash, updated_at = now(),
+        given_metadata = CASE WHEN _before.enriched <> '{}' THEN new_metadata END,
+        version = _version, indexed_version = CASE WHEN ready_made THEN _version
+            ELSE d.indexed_version END,
+        text_since = _since
+    WHERE d.collection_id = _collection_id AND d.document_id = of_document;
+    IF _before.metadata <> _metadata AND NOT ready_made THEN
+        UPDATE rag.chunks AS c
+            SET metadata = _metadata || rag._added_metadata(c.metadata, _before.metadata)
+        WHERE c.collection_id = _collection_id AND c.document_id = of_document;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._change_document(rag.collections, uuid, text, text, jsonb, text, text,
+    bytea, boolean) IS
+$$Update a document's row where anything differs; NULLs where there is no such row. Arguments and
+results are those of rag._save_document, of which it is the part for documents that exist.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, document_uri text,
     document_title text,
                                              document_content text, document_metadata jsonb,
@@ -45,7 +106,7 @@ CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, d
                                              OUT saved boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
+SET plan_cache_mode = auto    -- not the caller's: an INSERT locks only the partition it reaches
 SET row_security TO off
 AS $$
 DECLARE
@@ -56,10 +117,7 @@ DECLARE
     _metadata jsonb := coalesce(document_metadata, '{}');
     _media_type text := coalesce(document_media_type, 'text/plain');
     _hash bytea;
-    _before rag.documents;
-    _given jsonb;
     _version integer := 1;
-    _since timestamptz;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
@@ -110,43 +168,11 @@ BEGIN
         IF saved THEN
             RETURN;
         END IF;
-        SELECT d.* INTO _before FROM rag.documents AS d
-        WHERE d.collection_id = _collection_id AND d.document_id = saved_id
-        FOR UPDATE;
-        EXIT WHEN FOUND;  -- otherwise it was deleted between the two: it is new after all
+        SELECT c.text_changed, c.saved INTO text_changed, saved
+        FROM rag._change_document(into_collection, saved_id, _title, document_content, _metadata,
+            _media_type, _language, _hash, ready_made) AS c;
+        EXIT WHEN saved IS NOT NULL;  -- otherwise it was deleted between the two: it is new
     END LOOP;
-    text_changed := _before.content_hash <> _hash;
-    _given := coalesce(_before.given_metadata, _before.metadata);
-    saved := text_changed OR _given <> _metadata;
-    IF NOT saved THEN
-        RETURN;
-    END IF;
-    IF NOT text_changed AND NOT ready_made THEN
-        PERFORM rag._queue_enrichment(_collection_id, ARRAY[saved_id], only_rules => true);
-    END IF;
-    _given := _metadata;
-    _metadata := rag._effective_metadata(_given, _before.enriched);
-    IF text_changed THEN
-        PERFORM rag._delete_originals(_collection_id, ARRAY[saved_id]);
-    END IF;
-    _version := _before.version + text_changed::integer;
-    _since := CASE WHEN NOT text_changed THEN _before.text_since
-        WHEN into_collection.keep_versions > interval '0'
-        THEN rag._keep_version(_before, by_deletion => false)
-        ELSE clock_timestamp() END;
-    UPDATE rag.documents AS d
-    SET title = _title, content = document_content, media_type = _media_type, language = _language,
-        metadata = _metadata, content_hash = _hash, updated_at = now(),
-        given_metadata = CASE WHEN _before.enriched <> '{}' THEN _given END,
-        version = _version, indexed_version = CASE WHEN ready_made THEN _version
-            ELSE d.indexed_version END,
-        text_since = _since
-    WHERE d.collection_id = _collection_id AND d.document_id = saved_id;
-    IF _before.metadata <> _metadata AND NOT ready_made THEN
-        UPDATE rag.chunks AS c
-            SET metadata = _metadata || rag._added_metadata(c.metadata, _before.metadata)
-        WHERE c.collection_id = _collection_id AND c.document_id = saved_id;
-    END IF;
 END
 $$;
 
