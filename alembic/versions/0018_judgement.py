@@ -34,6 +34,8 @@ STATEMENTS: tuple[str, ...] = (
     "ALTER TYPE rag.keyword_query ADD ATTRIBUTE weights double precision[]",
     "ALTER TYPE rag.keyword_query ADD ATTRIBUTE mistyped text[]",
     "ALTER TYPE rag.keyword_query ADD ATTRIBUTE spellings text[]",
+    "ALTER TABLE rag.erasures ADD COLUMN settled_at timestamptz",
+    "UPDATE rag.erasures SET settled_at = erased_at",
 )
 
 

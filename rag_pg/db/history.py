@@ -116,7 +116,8 @@ class History(Statements):
     ) -> Erasure:
         (receipt,) = self._rows(
             Erasure,
-            "SELECT * FROM rag.erase(%(collection)s, %(uri)s, %(metadata_filter)s)",
+            """SELECT erasure_id, collection, document_hashes, removed, erased_by, erased_at
+               FROM rag.erase(%(collection)s, %(uri)s, %(metadata_filter)s)""",
             collection=collection,
             uri=uri,
             metadata_filter=None

@@ -120,7 +120,8 @@ collection  name of the collection
 document_hashes  SHA-256 of the uri of each document, in hexadecimal digits
 removed  how many rows went, by table; keyword_blocks: blocks of the keyword index rewritten
 erased_by  the database role that erased
-erased_at  when$$),
+erased_at  when
+settled_at  when it was first seen to be committed; NULL: nobody has looked since$$),
 ('spaces',
  'An embedding space: one model''s vectors of one collection.
 It is kept up to date until it is dropped.',

@@ -115,6 +115,7 @@ BEGIN
                 IF has_table_privilege('rag.cache_entries', 'DELETE')
                     AND has_table_privilege('rag.cache_uses', 'DELETE') THEN
                     PERFORM rag._trim_cache(NULL), rag._fold_cache_uses();
+                    PERFORM rag._settle_erasures();
                 END IF;
             WHEN 'source' THEN
                 PERFORM rag.follow_source(subject);

@@ -9,10 +9,11 @@ AS $$
 BEGIN
     -- after an erasure that is under way, in whose transaction nobody sees the receipt yet
     PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection.collection_id));
+    PERFORM rag._settle_erasures();
     RETURN EXISTS (
         SELECT FROM rag.erasures AS e
         WHERE e.collection = of_collection.name
-            AND e.erased_at > clock_timestamp()
+            AND coalesce(e.settled_at, 'infinity') > clock_timestamp()
                 - make_interval(secs => 60 + least(greatest(coalesce(seconds, 0), 0), 86400))
             AND (uris IS NULL OR e.document_hashes && ARRAY(
                 SELECT encode(sha256(convert_to(u.uri, 'UTF8')), 'hex')

@@ -9,6 +9,28 @@ $$The key of the advisory lock of a collection's erasures; who keeps what was ma
 shares it. 0: of the erasures of all collections, for what is of none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._settle_erasures()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF has_table_privilege('rag.erasures', 'UPDATE') AND NOT pg_is_in_recovery()
+        AND current_setting('transaction_isolation') = 'read committed' THEN
+        UPDATE rag.erasures AS e SET settled_at = clock_timestamp()
+        WHERE e.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM rag.erasures AS x
+            WHERE x.settled_at IS NULL AND x.erased_at < transaction_timestamp()  -- of others
+            FOR UPDATE SKIP LOCKED));
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._settle_erasures() IS
+$$Note on receipts of erasures that they are committed by now. Until then others read what they
+removed, however long their transactions were open; what was begun before is not kept.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._any_erased(seconds double precision)
 RETURNS boolean
 LANGUAGE plpgsql VOLATILE
@@ -18,16 +40,17 @@ BEGIN
     IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(0)) THEN
         RETURN true;  -- one is under way
     END IF;
+    PERFORM rag._settle_erasures();
     RETURN EXISTS (
         SELECT FROM rag.erasures AS e
-        WHERE e.erased_at > clock_timestamp()
+        WHERE coalesce(e.settled_at, 'infinity') > clock_timestamp()
             - make_interval(secs => 60 + least(greatest(coalesce(seconds, 0), 0), 86400)));
 END
 $$;
 
 COMMENT ON FUNCTION rag._any_erased(double precision) IS
-$$Whether a document of any collection was erased in the last so many seconds and a minute, or is
-being erased. Where not, no erasure begins before the transaction ends.$$;
+$$Whether an erasure of any collection was committed in the last so many seconds and a minute, or is
+under way; one of which nobody knows when is taken for one. Where not, no erasure begins before the transaction ends.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_document(of_collection text, of_uri text)

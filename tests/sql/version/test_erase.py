@@ -291,6 +291,27 @@ def test_an_answer_that_is_logged_meanwhile_is_waited_for(docs: Collection, dsn:
         assert everywhere(connection, WORD) == []
 
 
+def test_what_was_read_while_an_erasure_was_open_for_long_is_not_kept(
+    docs: Collection, dsn: str
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    late = [LATE["a completion"], LATE["a verdict"]]
+    with (
+        psycopg.connect(dsn) as erasing,
+        psycopg.connect(dsn, autocommit=True) as connection,
+    ):
+        erasing.execute("SELECT rag.erase('docs', %s)", [f"{WORD}.txt"])
+        # an hour passes, in which others read the document
+        erasing.execute("UPDATE rag.erasures SET erased_at = erased_at - interval '1 hour'")
+        erasing.commit()
+        assert [write(connection, one, {"text": SECRET}) for one in late] == ["False", "False"]
+        answer = {"text": SECRET, "found": True, "retrieved": [f"{WORD}.txt"], "seconds": 3}
+        assert log_answer(connection, answer) is False
+        assert everywhere(connection, WORD) == []
+        connection.execute("UPDATE rag.erasures SET settled_at = now() - interval '2 minutes'")
+        assert [write(connection, one, {"text": "else"}) for one in late] == ["True", "True"]
+
+
 @pytest.mark.parametrize("found", [True, False])
 def test_an_answer_of_unknown_documents_goes_with_any(
     docs: Collection, dsn: str, found: bool
