@@ -101,6 +101,7 @@ DECLARE
     _calls bigint;
     _queries bigint;
     _sources bigint;
+    _jobs bigint;
 BEGIN
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
@@ -122,6 +123,17 @@ BEGIN
     DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
     GET DIAGNOSTICS _queries = ROW_COUNT;
     -- Messages say what rows held.
+    UPDATE rag.jobs AS j
+    SET errors = (SELECT jsonb_agg(e.value || '{"error": "erased with a document"}'
+            ORDER BY e.position)
+        FROM jsonb_array_elements(j.errors) WITH ORDINALITY AS e (value, position))
+    WHERE j.job_id = ANY (ARRAY(  -- one that is locked is being finished, or has just failed
+        SELECT x.job_id FROM rag.jobs AS x
+        WHERE x.collection_id = of_collection AND x.errors <> '[]'
+        FOR UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS _jobs = ROW_COUNT;
+    UPDATE rag.budgets AS b SET blocked_reason = 'why was erased with a document'
+    WHERE b.blocked_reason IS NOT NULL;
     UPDATE rag.sources AS s
     SET row_error = NULL, broken = CASE WHEN s.broken IS NOT NULL
         THEN 'why it stopped was erased with a document; its next reading tells it again' END
@@ -130,15 +142,16 @@ BEGIN
     DELETE FROM rag.maintenance_failures;
     RETURN jsonb_build_object('answer_log', _answers, 'answer_feedback', _feedback,
         'cache_entries', _cache, 'worker_calls', _calls, 'sources', _sources,
-        'live_queries', _queries);
+        'live_queries', _queries, 'job_errors', _jobs);
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
 $$Remove what was answered from documents: logged answers that found one of them, or of which it is
 not known what they found, with their feedback, the whole cache of the collection, cached replies of
-models, calls of workers, the sample of its live queries, and what sources and maintenance told of
-rows that failed. Returns counts by table.$$;
+models, calls of workers, the sample of its live queries, and the words of errors: of jobs
+(job_errors), sources, maintenance and providers, which may hold what failed. Returns counts by
+table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_evaluation(of_collection text, uris text[])
@@ -212,13 +225,18 @@ BEGIN
                     THEN jsonb_build_object('erased', true) ELSE h.value END ORDER BY h.position),
                     '[]')
                 FROM jsonb_array_elements(e.hits) WITH ORDINALITY AS h (value, position)),
-            answer = NULL, error = NULL
+            answer = NULL, error = CASE WHEN e.error IS NOT NULL
+                THEN 'erased with a document' END
         FROM rag.eval_runs AS r
         WHERE r.run_id = e.run_id AND r.collection = of_collection
             AND (EXISTS (SELECT FROM jsonb_array_elements(e.hits) AS h
                          WHERE h ->> 'uri' = ANY (uris))
-                OR e.hits = '[]' AND e.answer IS NOT NULL)  -- of unknown documents
+                OR e.hits = '[]'  -- of unknown documents
+                    AND (e.answer IS NOT NULL OR e.error IS NOT NULL))
         RETURNING e.run_id, e.query_id
+    ), notes AS (
+        UPDATE rag.eval_runs AS r SET notes = '{what was degraded was erased with a document}'
+        WHERE r.notes <> '{}' AND r.run_id IN (SELECT t.run_id FROM touched AS t)
     ), scores AS (
         UPDATE rag.eval_scores AS s SET reason = NULL, error = NULL FROM touched AS t
         WHERE s.run_id = t.run_id AND s.query_id = t.query_id
@@ -237,9 +255,38 @@ COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
 logged, also where a gate named them, the right answers, expected terms and expected metadata of
 people's questions that are judged by them (eval_answers counts these; the question stays), their
-places in the results of runs with what was answered there, the cached verdicts of judges. Figures
-of runs stay, and judgements of a set that is used with other collections alone, one of which has a
+places in the results of runs with what was answered there and the words of errors and notes, the
+cached verdicts of judges. Figures of runs stay, and judgements of a set that is used with other collections alone, one of which has a
 document of that uri: eval_judgements_of_others counts them. Returns counts by table.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._erase_source_keys(of_collection integer, document_keys uuid[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+SET row_security TO off
+AS $$
+BEGIN
+    -- What a worker has locked it is about to follow: it removes the key itself.
+    WITH gone AS (
+        DELETE FROM rag.source_documents AS d
+        WHERE d.ctid = ANY (ARRAY(
+            SELECT x.ctid FROM rag.source_documents AS x
+            JOIN rag.sources AS s ON s.source_id = x.source_id
+            WHERE s.collection_id = of_collection AND x.document_id = ANY (document_keys)
+            FOR UPDATE OF x SKIP LOCKED))
+        RETURNING d.source_id, d.key
+    )
+    DELETE FROM rag.source_changes AS c
+    WHERE c.ctid = ANY (ARRAY(
+        SELECT x.ctid FROM rag.source_changes AS x
+        JOIN gone AS g ON g.source_id = x.source_id AND g.key = x.key
+        FOR UPDATE OF x SKIP LOCKED));
+END
+$$;
+
+COMMENT ON FUNCTION rag._erase_source_keys(integer, uuid[]) IS
+$$Remove the keys of the rows that documents were made of: a key says what its uri says.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_statistics(of_collection integer)
@@ -373,6 +420,7 @@ BEGIN
         _count := _count + 1;
     END LOOP;
     _removed := _removed || jsonb_build_object('documents_of_copies', _count);
+    PERFORM rag._erase_source_keys(_key, _ids);
     PERFORM rag._note_change(_key);  -- for the cache, where the document was deleted before
     PERFORM rag._erase_statistics(_key);
     INSERT INTO rag.erasures AS e (collection, document_hashes, removed)

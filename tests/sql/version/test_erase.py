@@ -156,7 +156,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
         "documents": 1, "document_versions": 1, "originals": 1, "jobs": 1, "answer_log": 1,
         "answer_feedback": 1, "worker_calls": 1, "eval_judgements": 3, "eval_queries": 2,
         "eval_answers": 1, "eval_results": 1, "eval_verdicts": 1, "gate_checks": 1,
-        "eval_judgements_of_others": 0, "documents_of_copies": 0, "sources": 0,
+        "eval_judgements_of_others": 0, "documents_of_copies": 0, "sources": 0, "job_errors": 0,
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
@@ -227,18 +227,18 @@ def test_another_isolation_level_is_refused(docs: Collection, dsn: str) -> None:
 def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
     """A new table with text of documents has to be thought of."""
     without = {
-        "alembic_version", "backlogs", "budgets", "collections", "collection_changes",
+        "alembic_version", "backlogs", "collections", "collection_changes",
         "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
-        "keyword_languages", "keyword_segments", "keyword_totals", "maintenance_failures",
-        "source_changes", "source_documents", "sources", "spaces", "usage", "workers",
-        "eval_sets", "eval_runs", "eval_judges", "calibrations", "gates", "recall_measures",
+        "keyword_languages", "keyword_segments", "keyword_totals", "spaces", "usage", "workers",
+        "eval_sets", "eval_judges", "calibrations", "gates", "recall_measures",
     }  # fmt: skip
     erased = {
         "answer_feedback", "answer_log", "cache_entries", "chunks", "document_versions",
         "documents", "embeddings", "eval_embeddings", "eval_judgements", "eval_queries",
         "eval_results", "eval_scores", "eval_verdicts", "jobs", "keyword_changes",
         "keyword_postings", "keyword_removed", "keyword_slots", "worker_calls", "originals",
-        "gate_checks", "live_queries",
+        "gate_checks", "live_queries", "budgets", "eval_runs", "maintenance_failures",
+        "source_changes", "source_documents", "sources",
     }  # fmt: skip
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
@@ -361,6 +361,62 @@ def test_what_a_source_told_of_a_row_that_failed_is_erased(docs: Collection, dsn
         assert everywhere(connection, WORD) == []
         (broken,) = connection.execute("SELECT broken FROM rag.sources").fetchone() or ("",)
         assert "erased" in broken  # it is still told that it stopped
+
+
+def test_errors_that_hold_what_failed_are_erased_whatever_they_are_of(
+    docs: Collection, dsn: str
+) -> None:
+    docs.add({"uri": f"{WORD}.txt", "content": SECRET})
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("SELECT rag.add_eval_query('set', 'Which?', query_id => 'q')")
+        (run,) = connection.execute(
+            "SELECT rag.start_eval_run('set', 'docs', 'ask')"
+        ).fetchone() or (0,)
+        failed = json.dumps([{"query_id": "q", "hits": [], "error": f"a provider said: {SECRET}"}])
+        connection.execute("SELECT rag.put_eval_results(%s, %s)", [run, failed])
+        connection.execute("SELECT rag.finish_eval_run(%s, ARRAY[%s])", [run, SECRET])
+        connection.execute("SELECT rag.block_provider('gemini', 60, %s)", [SECRET])
+        connection.execute(  # a batch of several documents failed
+            """INSERT INTO rag.jobs (collection_id, document_id, kind, state, errors)
+               SELECT d.collection_id, d.document_id, 'ingest', 'dead',
+                   jsonb_build_array(jsonb_build_object('attempt', 3, 'error', %s::text))
+               FROM rag.documents AS d WHERE d.uri = 'plain-1'""",
+            [SECRET],
+        )
+        removed = docs.erase(f"{WORD}.txt").removed
+        assert (removed["job_errors"], removed["eval_results"]) == (1, 1)
+        assert everywhere(connection, WORD) == []
+        told = connection.execute(
+            """SELECT j.errors -> 0 ->> 'error', j.errors -> 0 ->> 'attempt', e.error, r.notes[1],
+                   b.blocked_reason
+               FROM rag.jobs AS j, rag.eval_results AS e, rag.eval_runs AS r, rag.budgets AS b"""
+        ).fetchone()
+        assert (
+            told is not None and told[1] == "3" and all("erased" in told[n] for n in (0, 2, 3, 4))
+        )
+
+
+def test_the_keys_of_rows_that_documents_were_made_of_are_erased(
+    docs: Collection, dsn: str
+) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            """CREATE TABLE public.notes (id text PRIMARY KEY, body text);
+               SELECT rag.attach_source('notes', 'docs', content => '{body}')"""
+        )
+        connection.execute(
+            "INSERT INTO public.notes VALUES (%s, %s), ('b', 'plain')", [WORD, SECRET]
+        )
+        connection.execute("CALL rag.sync_source('notes', 'docs')")
+        (uri,) = connection.execute(
+            "SELECT uri FROM rag.documents WHERE content = %s", [SECRET]
+        ).fetchone() or ("",)
+        connection.execute("DELETE FROM public.notes WHERE id = %s", [WORD])
+        assert "rag.source_changes" in everywhere(connection, WORD)
+        docs.erase(uri)
+        assert everywhere(connection, WORD) == []
+        connection.execute("CALL rag.sync_source('notes', 'docs')")
+        assert everywhere(connection, WORD) == []
 
 
 def test_judgements_of_another_collections_document_of_that_uri_stay(
