@@ -50,7 +50,8 @@ $$;
 
 COMMENT ON FUNCTION rag._any_erased(double precision) IS
 $$Whether an erasure of any collection was committed in the last so many seconds and a minute, or is
-under way; one of which nobody knows when is taken for one. Where not, no erasure begins before the transaction ends.$$;
+under way; one of which nobody knows when is taken for one. Where not, no erasure begins before the
+transaction ends.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_document(of_collection text, of_uri text)
@@ -256,8 +257,9 @@ $$Take documents out of evaluation: judgements that name them, questions that we
 logged, also where a gate named them, the right answers, expected terms and expected metadata of
 people's questions that are judged by them (eval_answers counts these; the question stays), their
 places in the results of runs with what was answered there and the words of errors and notes, the
-cached verdicts of judges. Figures of runs stay, and judgements of a set that is used with other collections alone, one of which has a
-document of that uri: eval_judgements_of_others counts them. Returns counts by table.$$;
+cached verdicts of judges. Figures of runs stay, and judgements of a set that is used with other
+collections alone, one of which has a document of that uri: eval_judgements_of_others counts them.
+Returns counts by table.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._erase_source_keys(of_collection integer, document_keys uuid[])
