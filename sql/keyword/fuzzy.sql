@@ -181,12 +181,12 @@ BEGIN
             SELECT to_tsvector(k.language::regconfig, array_to_string(_variants, ' '))
             FROM unnest(_languages) AS k (language));
         RETURN QUERY
-        SELECT n.word, n.chunks, (
+        SELECT n.word, n.chunks, CASE WHEN n.word = ANY (_variants) THEN n.word ELSE (
                 SELECT _variants[min(l.positions[1])]
                 FROM unnest(_lexed) AS v (lexemes)
                 CROSS JOIN LATERAL unnest(v.lexemes) AS l
                 WHERE l.lexeme = n.word
-            ), _word.word, _word.lexeme
+            ) END, _word.word, _word.lexeme
         FROM (
             SELECT s.word, s.chunks
             FROM rag._known_lexemes(collection_key, ARRAY(

@@ -42,11 +42,13 @@ def cite(call: Call) -> str:
     return "In the sea [1]."
 
 
-def test_hits_are_found_again(docs: Collection) -> None:
-    first = docs.search("red fish", cache=True)
-    second = docs.search("red fish", cache=True)
+@pytest.mark.parametrize(("query", "notes"), [("red fish", 0), ("red fihs", 1)])
+def test_hits_are_found_again_with_their_notes(docs: Collection, query: str, notes: int) -> None:
+    first = docs.search(query, cache=True)
+    second = docs.search(query, cache=True)
     assert (first.cached, second.cached) == (False, True)
-    assert second == first == docs.search("red fish", cache=False)
+    assert second == first == docs.search(query, cache=False)
+    assert len(first.notes) == notes
     assert second.method == first.method and second.notes == first.notes
 
 
@@ -58,6 +60,7 @@ def test_hits_are_found_again(docs: Collection) -> None:
         {"vector_weight": 0},
         {"keyword_weight": 0},
         {"fusion": "rrf"},
+        {"typo_tolerance": False},
         {"boosts": [{"filter": {"year": 2024}, "multiply": 3}]},
         {"per_document": 1},
         {"offset": 1},

@@ -34,3 +34,15 @@ def test_hits_without_the_embedder_are_of_keywords(rag: Rag, embedder: HashEmbed
     embedder.fail = fail
     hits = docs.search("fish in the sea")
     assert hits.method == "keyword" and hits.skipped == {"vector"}
+
+
+def test_notes_tell_what_mistyped_words_were_searched_for_as(rag: Rag) -> None:
+    docs = rag.collection("docs", model="hash:32")
+    docs.add({"uri": "fish", "content": "A red fish swims in the sea."})
+    told = 'no chunk has "fsih"; "fish" was searched for instead'
+    hits = docs.search("fsih", vector_weight=0)
+    assert ([hit.uri for hit in hits], hits.notes) == (["fish"], (told,))
+    assert docs.search("fsih", vector_weight=0, typo_tolerance=False) == []
+    assert docs.search("fsih").notes == (told,)
+    variants = docs.rag.database.search_variants("docs", ["fsih", "red"], None, notes=(both := []))
+    assert ([hit.uri for hit in variants], both) == (["fish"], [told])

@@ -1,0 +1,237 @@
+"""Typo tolerance: a word that no chunk has is searched for as the words one typing error away."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from fuzzy_oracle import FuzzyTerms, edits
+
+Connection = psycopg.Connection[Any]
+
+TEXTS = {
+    "search": "How to search the network",
+    "running": "neural networks are running fast",
+    "fish": "A red fish swims",
+    "fishes": "fish and probabilities",
+    "password": "Reset your password",
+    "munich": "Café in München",
+    "article": "The article XKCDA has the number AB-12345, foo_find calls getFind",
+    "russian": "Москва большой город",
+    "chinese": "数据库系统",
+    "greek": "Η Αθήνα είναι πόλη",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(new_database: Any, template: str) -> Iterator[Connection]:
+    with psycopg.connect(new_database(template), autocommit=True) as connection:
+        connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+        for uri, text in TEXTS.items():
+            put(connection, uri, text)
+        yield connection
+
+
+def put(connection: Connection, uri: str, text: str, language: str | None = None) -> None:
+    connection.execute(
+        "SELECT rag.put_chunks('c', %s, %s, language => %s::regconfig)",
+        [uri, json.dumps([{"content": text}]), language],
+    )
+
+
+def found(connection: Connection, query: str, match: str = "any", **options: Any) -> list[str]:
+    named = "".join(f", {name} => %({name})s" for name in options)
+    rows = connection.execute(
+        f"SELECT uri FROM rag.search_keyword('c', %(query)s, match => %(match)s{named})".encode(),
+        {"query": query, "match": match, **options},
+    )
+    return [uri for (uri,) in rows]
+
+
+def notes(connection: Connection, query: str, **options: Any) -> Any:
+    row = connection.execute(
+        "SELECT (rag.explain_search('c', %s, options => %s) -> 'notes') - 0",
+        [query, json.dumps(options)],
+    ).fetchone()
+    assert row is not None
+    return row[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "uris", "spelling"),
+    [
+        ("serach", ["search"], "search"),  # exchanged
+        ("passwrd", ["password"], "password"),  # lost
+        ("fissh", ["fishes", "fish"], "fish"),  # added
+        ("swoms", ["fish"], "swims"),  # changed
+        ("runnnig", ["running"], "running"),  # by the word, for the stems differ by more
+        ("Munchen", ["munich"], "münchen"),  # without its accent
+        ("Caffé", ["munich"], "café"),
+        ("Масква", ["russian"], "москва"),
+        ("Αθηνα", ["greek"], "αθήνα"),
+    ],
+)
+def test_one_typing_error_is_forgiven_and_told(
+    filled: Connection, query: str, uris: list[str], spelling: str
+) -> None:
+    assert found(filled, query) == uris
+    assert found(filled, query, typo_tolerance=False) == []
+    told = f'no chunk has "{query.lower()}"; "{spelling}" was searched for instead'
+    assert notes(filled, query) == [told]
+    assert notes(filled, query, typo_tolerance=False) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "AB-12346",  # a code is another code
+        "12346",
+        "foo_fidn",
+        "getFidn",
+        "where is XKCDB",  # capitals among small letters
+        "rde",  # too short
+        '"serach"',
+        "-serach",
+        'fih "serach" serach',
+        "数据酷",
+        "psswrd",  # two errors
+    ],
+)
+def test_codes_quoted_and_short_words_are_not_searched_for_as_others(
+    filled: Connection, query: str
+) -> None:
+    assert found(filled, query) == found(filled, query, typo_tolerance=False)
+    assert notes(filled, query) == []
+
+
+def test_words_that_some_chunk_has_are_ranked_as_without_it(filled: Connection) -> None:
+    queries = [*TEXTS.values(), "red fish in the sea", "AB-12345", "a", ""]
+    for query in queries:
+        prepared = [
+            filled.execute(
+                "SELECT rag._prepare_keyword(collection_id, %s, %s) FROM rag.collections",
+                [query, tolerant],
+            ).fetchone()
+            for tolerant in (True, False)
+        ]
+        assert prepared[0] == prepared[1]
+
+
+@pytest.mark.parametrize(
+    ("match", "query", "uris"),
+    [
+        ("all", "serach netwrok", ["search"]),
+        ("all", "serach fish", []),
+        ("web", "red fsih", ["fish"]),
+        ("web", "fsih or pasword", ["password", "fishes", "fish"]),
+        ("web", "fsih -rde", ["fishes", "fish"]),
+        ("web", "fsih -red", ["fishes"]),
+        ("web", '"red fsih"', []),
+        ("phrase", "red fsih", []),
+    ],
+)
+def test_every_match_but_phrase_forgives(
+    filled: Connection, match: str, query: str, uris: list[str]
+) -> None:
+    assert found(filled, query, match) == uris
+
+
+def test_contributions_tell_the_weight_and_add_up(filled: Connection) -> None:
+    rows = filled.execute(
+        """SELECT term, df, idf, tf, length_norm, weight, mistyped, contribution, score
+           FROM rag.explain_keyword('c', 'red fsih') ORDER BY score DESC, term"""
+    ).fetchall()
+    assert [(row[0], row[1], row[5], row[6]) for row in rows] == [
+        ("fish", 2, 0.7, "fsih"), ("red", 1, 1.0, None), ("fish", 2, 0.7, "fsih"),
+    ]  # fmt: skip
+    for _, _, idf, tf, norm, weight, _, contribution, _ in rows:
+        assert contribution == pytest.approx(weight * idf * tf / (tf + 1.2 * norm), abs=1e-9)
+    assert rows[0][-1] == pytest.approx(rows[0][-2] + rows[1][-2], abs=1e-12)
+    scores = filled.execute(
+        """SELECT s.score FROM rag.collections AS c, rag.score_keyword(c.collection_id, 'red fsih',
+               ARRAY(SELECT chunk_id FROM rag.chunks)) AS s ORDER BY 1 DESC"""
+    ).fetchall()
+    assert scores == [(rows[0][-1],), (rows[2][-1],)]
+
+
+def test_the_words_of_a_question_are_not_taken_for_others(filled: Connection) -> None:
+    """What says how much of a question the texts cover goes by the words as they were typed."""
+    assert filled.execute(
+        "SELECT term, df, found_in FROM rag.match_terms('c', 'fsih', '{a fish}')"
+    ).fetchall() == [("fsih", 0, [])]
+
+
+def test_a_word_has_at_most_three_forms_the_commonest_first(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3, language => 'simple')")
+    for number, word in enumerate(["band", "bend", "bind", "bond", "bund"], 1):
+        for copy in range(number):
+            put(connection, f"{word}{copy}", f"{word} {copy}")
+    assert {uri[:-1] for uri in found(connection, "bxnd", result_limit=100)} == {
+        "bond", "bund", "bind",
+    }  # fmt: skip
+    told = 'no chunk has "bxnd"; "bund", "bond", "bind" were searched for instead'
+    assert sorted(notes(connection, "bxnd")[0]) == sorted(told)
+    connection.execute("SELECT rag.delete_document('c', 'band0')")
+    assert found(connection, "bend bannd") == ["bend0", "bend1"]  # a deleted chunk has no words
+
+
+def test_each_language_of_a_collection_reads_the_word(connection: Connection) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3, language => 'rag.auto')")
+    put(connection, "german", "Die Katzen schlafen in den Häusern", "german")
+    put(connection, "english", "The houses of the cats", "english")
+    assert found(connection, "Katzn") == ["german"]
+    assert found(connection, "Häusren") == ["german"]
+    assert found(connection, "huoses") == ["english"]
+    row = connection.execute("SELECT rag._edit_variants('katzn')").fetchone()
+    assert row is not None and set(row[0]) >= edits("katzn", "abcdefghijklmnopqrstuvwxyz")
+    oracle = FuzzyTerms(connection, ["english", "german", "rag.auto"])
+    assert oracle.find("katzn", {"katzn": 1}, {"katz": 1}) == {"katz": "katzn"}
+
+
+def test_a_role_under_a_policy_is_not_told_words_of_others(
+    connection: Connection,
+) -> None:
+    connection.execute("SELECT rag.create_collection('c', 'none', 3)")
+    put(connection, "mine", "A red fish swims")
+    put(connection, "theirs", "the secret merger with Xanadu")
+    connection.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
+    connection.execute(
+        """DO $$ BEGIN
+               CREATE ROLE fuzzy_reader;
+           EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+           GRANT USAGE ON SCHEMA rag TO fuzzy_reader;
+           GRANT EXECUTE ON ALL ROUTINES IN SCHEMA rag TO fuzzy_reader;
+           GRANT SELECT ON ALL TABLES IN SCHEMA rag TO fuzzy_reader;
+           ALTER TABLE rag.documents ENABLE ROW LEVEL SECURITY;
+           ALTER TABLE rag.chunks ENABLE ROW LEVEL SECURITY;
+           CREATE POLICY own ON rag.documents USING (uri = 'mine');
+           CREATE POLICY own ON rag.chunks USING (content ~ 'fish')"""
+    )
+    try:
+        connection.execute("SET ROLE fuzzy_reader")
+        explained = connection.execute("SELECT rag.explain_search('c', 'Xanadi swoms')").fetchone()
+        assert explained is not None
+        assert [hit["uri"] for hit in explained[0]["hits"]] == ["mine"]
+        assert "xanadu" not in json.dumps(explained[0]).lower()
+        assert explained[0]["notes"][1] == (
+            'no chunk has "swoms"; words like it were searched for instead; '
+            'no chunk has "xanadi"; words like it were searched for instead'
+        )
+        rows = connection.execute("SELECT * FROM rag.explain_keyword('c', 'Xanadi')").fetchall()
+        assert rows == []
+    finally:
+        connection.execute("RESET ROLE; DROP OWNED BY fuzzy_reader")
+
+
+def test_notes_are_those_of_the_last_search_of_a_transaction(filled: Connection) -> None:
+    with filled.transaction():
+        filled.execute("SELECT * FROM rag.search('c', 'serach')")
+        told = "SELECT current_setting('rag.notes', true)"
+        assert "search" in (filled.execute(told).fetchone() or ("",))[0]
+        filled.execute("SELECT * FROM rag.search('c', 'search')")
+        assert (filled.execute(told).fetchone() or ("",))[0] == ""
+    filled.execute("SELECT * FROM rag.search_variants('c', ARRAY['serach', 'fsih'])")
+    with filled.transaction():
+        filled.execute("SELECT * FROM rag.search_variants('c', ARRAY['serach', 'fsih', 'fsih'])")
+        assert len(json.loads((filled.execute(told).fetchone() or ("",))[0])) == 2
