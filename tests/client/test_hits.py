@@ -44,5 +44,6 @@ def test_notes_tell_what_mistyped_words_were_searched_for_as(rag: Rag) -> None:
     assert ([hit.uri for hit in hits], hits.notes) == (["fish"], (told,))
     assert docs.search("fsih", vector_weight=0, typo_tolerance=False) == []
     assert docs.search("fsih").notes == (told,)
-    variants = docs.rag.database.search_variants("docs", ["fsih", "red"], None, notes=(both := []))
+    both: list[str] = []
+    variants = docs.rag.database.search_variants("docs", ["fsih", "red"], None, notes=both)
     assert ([hit.uri for hit in variants], both) == (["fish"], [told])
