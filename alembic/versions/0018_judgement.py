@@ -23,6 +23,7 @@ STATEMENTS: tuple[str, ...] = (
             AND with_judgement = (judge_version IS NOT NULL)
         )
     """,
+    "DROP FUNCTION IF EXISTS rag.list_gates(text)",
     """
     ALTER TABLE rag.gate_checks
         DROP CONSTRAINT gate_checks_outcome,

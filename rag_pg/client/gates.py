@@ -47,7 +47,9 @@ class Gates(OpenCollection):
 
         Args:
             metric: recall, precision, hit_rate, mrr, map, ndcg, context_precision, context_recall
-                or assertion_pass_rate, see rag.query_metrics. epsilon: 0 to 1. k: of how many hits.
+                or assertion_pass_rate, see rag.query_metrics; or one of answers, which tests runs
+                (`check_gates`) and refuses no change: answer_contained, answer_f1, citation_recall,
+                citation_precision, abstention. epsilon: 0 to 1. k: of how many hits.
             options: of the search that is measured, as the database takes them.
         Raises: NotFound, InvalidInput, InvalidQuery.
         """
@@ -70,12 +72,13 @@ class Gates(OpenCollection):
         """Test a run by the gates on its set, or the collection as it is by every gate.
 
         Args:
-            run_id: None: the sets are run now, by the options of their gates.
+            run_id: None: the sets are run now, by the options of their gates; of gates of answers
+                the latest run of kind ask is taken that is of the collection as it is.
             baseline: a run; None: the one of `Rag.set_eval_baseline`.
         Returns: each run with what its gates gave.
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
-            questions: it has to be measured anew; questions could not be embedded; or none of them
-            has the metric of a gate).
+            questions: it has to be measured anew; questions could not be embedded; none of them has
+            the metric of a gate; or there is no run of answers).
         """
         from rag_pg.evaluation import embed_queries, find_run
 
@@ -84,6 +87,9 @@ class Gates(OpenCollection):
             return [(run_id, database.check_gates(run_id, baseline))]
         done: dict[tuple[str, int, str], int] = {}
         for gate in self.gates():
+            if gate.kind == "ask":
+                done[gate.eval_set, 0, "ask"] = self._answered(gate)
+                continue
             key = (gate.eval_set, gate.k, repr(gate.options))
             if key not in done:
                 embed_queries(database, self.rag.models, gate.eval_set, self.name)
@@ -93,6 +99,18 @@ class Gates(OpenCollection):
                 if notes := find_run(database, done[key]).notes:
                     raise NotReady(f"run {done[key]} of the gate is not whole: {'; '.join(notes)}")
         return [(run, database.check_gates(run, baseline)) for run in done.values()]
+
+    def _answered(self, gate: Gate) -> int:
+        """The latest run of answers that would be given now. Raises: NotReady."""
+        runs = self.rag.database.equal_runs(gate.eval_set, self.name)
+        asked = [run.run_id for run in runs if run.kind == "ask"]
+        if not asked:
+            raise NotReady(
+                f"{gate.metric} of set {gate.eval_set!r} is of answers, and no run of them is of"
+                f" {self.name!r} as it is now, without errors and notes: rag-pg eval run"
+                f" {gate.eval_set} {self.name} --kind ask, or name a run"
+            )
+        return asked[-1]
 
     def gate_checks(self, *, limit: int = 100) -> list[GateCheck]:
         """What the gates decided, the latest first. A change that they refused is there when this

@@ -120,7 +120,8 @@ class Spaces(OpenCollection):
         from rag_pg.evaluation import embed_queries
 
         database = self.rag.database
-        sets = sorted({gate.eval_set for gate in database.list_gates(self.name)})
+        gates = [gate for gate in database.list_gates(self.name) if gate.kind == "search"]
+        sets = sorted({gate.eval_set for gate in gates})
         for name in sets:
             if not database.list_eval_queries(name):
                 raise NotReady(
@@ -133,7 +134,8 @@ class Spaces(OpenCollection):
         """Run the sets of the gates on a copy that is cut so."""
         database = self.rag.database
         measured = {(gate.eval_set, gate.k, repr(gate.options)): gate
-                    for gate in database.list_gates(self.name)}  # fmt: skip
+                    for gate in database.list_gates(self.name)
+                    if gate.kind == "search"}  # fmt: skip
         version = database.collection_version(self.name)
         with temporary_copy(
             database,

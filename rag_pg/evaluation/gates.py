@@ -28,6 +28,7 @@ def embed_gated_queries(
 ) -> None:
     """Keep the vectors that the gates of a collection need to measure its active space, and another
     beside it."""
-    for set_name in sorted({gate.eval_set for gate in database.list_gates(collection)}):
+    gates = [gate for gate in database.list_gates(collection) if gate.kind == "search"]
+    for set_name in sorted({gate.eval_set for gate in gates}):
         for of_space in dict.fromkeys((None, space_id)):
             embed_queries(database, models, set_name, collection, of_space)

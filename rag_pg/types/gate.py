@@ -13,6 +13,7 @@ class Gate:
     """Changes of a collection may lower a metric of a set by epsilon (0 to 1) at most.
 
     options: of the search that is measured; k: of how many hits. queries: of the set.
+    kind: search, or ask: it tests runs of answers, and refuses no change.
     """
 
     collection_name: str
@@ -22,6 +23,7 @@ class Gate:
     k: int
     options: Mapping[str, Any]
     queries: int
+    kind: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

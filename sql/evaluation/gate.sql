@@ -1,5 +1,15 @@
 -- Gates: what a collection demands of a change, that a metric on a set does not fall.
 
+CREATE OR REPLACE FUNCTION rag._is_answer_metric(metric text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN metric IN ('answer_contained', 'answer_f1', 'citation_recall', 'citation_precision',
+    'abstention');
+
+COMMENT ON FUNCTION rag._is_answer_metric(text) IS
+$$Whether a metric is one that runs of answers alone have, and that is larger when better.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.set_gate(
     collection text,
     set_name text,
@@ -14,15 +24,22 @@ AS $$
 #variable_conflict use_column
 DECLARE
     metrics CONSTANT text[] := '{recall,precision,hit_rate,mrr,map,ndcg,context_precision,'
-        'context_recall,assertion_pass_rate}';
+        'context_recall,assertion_pass_rate,answer_contained,answer_f1,citation_recall,'
+        'citation_precision,abstention}';
     _id integer := (rag._require_collection(set_gate.collection)).collection_id;
     _set integer := (rag._require_eval_set(set_gate.set_name)).set_id;
 BEGIN
     IF set_gate.metric IS NULL OR set_gate.metric <> ALL (metrics) THEN
         RAISE EXCEPTION 'a gate of metric %',
             coalesce(quote_literal(left(set_gate.metric, 100)), 'NULL')
-        USING ERRCODE = 'RG001', HINT = format('gates measure searches, which have %s; '
-            'rag.test_regression compares two runs by any other', array_to_string(metrics, ', '));
+        USING ERRCODE = 'RG001', HINT = format('gates take %s; rag.test_regression compares two '
+            'runs by any other', array_to_string(metrics, ', '));
+    END IF;
+    IF rag._is_answer_metric(set_gate.metric) AND set_gate.options <> '{}' THEN
+        RAISE EXCEPTION 'a gate of metric % has options of a search',
+            quote_literal(set_gate.metric)
+        USING ERRCODE = 'RG001', HINT = 'leave them out: it tests runs of answers, each as it was '
+            'made';
     END IF;
     IF set_gate.epsilon IS NULL OR set_gate.epsilon NOT BETWEEN 0 AND 1 OR set_gate.k IS NULL
         OR set_gate.k NOT BETWEEN 1 AND 1000 THEN
@@ -46,9 +63,11 @@ all questions or in a category. rag.activate_space, rag.set_chunking and rag.alt
 ef_search) keep to it, and rag.check_gates tests a run. One of a set and metric; another call
 replaces it.
 
-metric: one that searches have: a ranking metric of rag.query_metrics, or assertion_pass_rate.
-rag.test_regression compares runs by any other. epsilon: 0 to 1. k: of how many hits. options: other
-arguments of rag.search that are measured with, as {"fusion": "rrf"}.$$;
+metric: one that searches have: a ranking metric of rag.query_metrics, or assertion_pass_rate; or
+one of answers: answer_contained, answer_f1, citation_recall, citation_precision, abstention. The
+database makes no answers: a gate of these tests runs of kind ask (rag.check_gates), and refuses no
+change. rag.test_regression compares runs by any other. epsilon: 0 to 1. k: of how many hits.
+options: other arguments of rag.search that are measured with, as {"fusion": "rrf"}.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_gate(collection text, set_name text,
@@ -73,7 +92,7 @@ $$Demand no longer what rag.set_gate did; false where there was no such gate.$$;
 
 CREATE OR REPLACE FUNCTION rag.list_gates(collection text DEFAULT NULL)
 RETURNS TABLE (collection_name text, eval_set text, metric text, epsilon double precision,
-    k integer, options jsonb, queries bigint)
+    k integer, options jsonb, queries bigint, kind text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -84,7 +103,8 @@ BEGIN
     END IF;
     RETURN QUERY
     SELECT c.name, s.name, g.metric, g.epsilon, g.k, g.options,
-           (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = g.set_id)
+           (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = g.set_id),
+           CASE WHEN rag._is_answer_metric(g.metric) THEN 'ask' ELSE 'search' END
     FROM rag.gates AS g
     JOIN rag.collections AS c ON c.collection_id = g.collection_id AND c.dropped_at IS NULL
     JOIN rag.eval_sets AS s ON s.set_id = g.set_id
@@ -94,7 +114,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_gates(text) IS
-$$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set.$$;
+$$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set. kind: search, or ask:
+it tests runs of answers, and refuses no change.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_gate_checks(collection text DEFAULT NULL,

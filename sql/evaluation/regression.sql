@@ -194,7 +194,8 @@ DECLARE
     _gate rag.gates;
     _runs bigint[] := '{}';
 BEGIN
-    FOR _gate IN SELECT g.* FROM rag.gates AS g WHERE g.collection_id = of_collection
+    FOR _gate IN SELECT g.* FROM rag.gates AS g
+        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
         ORDER BY g.set_id, g.metric
     LOOP
         _runs := _runs || rag._measure_gate(of_collection, _gate);
@@ -204,7 +205,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._measure_gates(integer) IS
-$$rag._measure_gate of every gate of a collection, by set and metric.$$;
+$$rag._measure_gate of every gate of a collection that searches are measured by, by set and
+metric.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._record_gate_check(of_collection integer, change text,
@@ -267,7 +269,7 @@ BEGIN
     FROM (
         SELECT g.*, s.name, row_number() OVER (ORDER BY g.set_id, g.metric) AS n
         FROM rag.gates AS g JOIN rag.eval_sets AS s ON s.set_id = g.set_id
-        WHERE g.collection_id = of_collection
+        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
     ) AS g
     LEFT JOIN LATERAL rag._describe_regression(g.name, g.metric, g.k, g.epsilon,
         baseline_runs[g.n], candidate_runs[g.n]) AS d ON true;
@@ -283,7 +285,9 @@ BEGIN
             HINT = 'forced => true makes the change all the same, and is recorded; rag.set_gate '
             'changes what is demanded';
     END IF;
-    PERFORM rag._record_gate_check(of_collection, change, 'passed', coalesce(_details, '[]'));
+    IF _details IS NOT NULL THEN
+        PERFORM rag._record_gate_check(of_collection, change, 'passed', _details);
+    END IF;
 END
 $$;
 
@@ -307,7 +311,8 @@ DECLARE
     _candidates bigint[] := '{}';
 BEGIN
     SELECT c.* INTO _collection FROM rag.collections AS c WHERE c.collection_id = of_collection;
-    FOR _gate IN SELECT g.* FROM rag.gates AS g WHERE g.collection_id = of_collection
+    FOR _gate IN SELECT g.* FROM rag.gates AS g
+        WHERE g.collection_id = of_collection AND NOT rag._is_answer_metric(g.metric)
         ORDER BY g.set_id, g.metric
     LOOP
         SELECT max(r.run_id) INTO _run
@@ -387,11 +392,13 @@ BEGIN
     FROM rag.gates AS g
     LEFT JOIN LATERAL rag._describe_regression(_set, g.metric, g.k, g.epsilon, _baseline.run_id,
         _run.run_id) AS d ON true
-    WHERE g.collection_id = _id AND g.set_id = _run.set_id;
+    WHERE g.collection_id = _id AND g.set_id = _run.set_id
+        AND (_run.kind = 'ask' OR NOT rag._is_answer_metric(g.metric));
     IF _gates = 0 THEN
-        RAISE EXCEPTION 'collection % has no gate on set %', quote_literal(_run.collection),
-            quote_literal(_set)
-        USING ERRCODE = 'RG002', HINT = 'rag.set_gate makes one';
+        RAISE EXCEPTION 'collection % has no gate on set % for runs of kind %',
+            quote_literal(_run.collection), quote_literal(_set), _run.kind
+        USING ERRCODE = 'RG002', HINT = 'rag.set_gate makes one; those of answers test runs of '
+            'kind ask';
     END IF;
     PERFORM rag._require_measured(_unmeasured, format('run %s against %s', _run.run_id,
         _baseline.run_id));
@@ -410,8 +417,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.check_gates(bigint, bigint) IS
-$$Test a run by the gates of its collection on its set, against a baseline (NULL: the one of
-rag.set_eval_baseline), and record the result. A row for all questions and for each category, see
+$$Test a run by the gates of its collection on its set (one of searches by those that searches have
+the metrics of), against a baseline (NULL: the one of rag.set_eval_baseline), and record the result.
+A row for all questions and for each category, see
 rag.test_regression; worst: the questions that lost most.
 
 Error RG007 where the two are of different documents or questions: the baseline has to be measured

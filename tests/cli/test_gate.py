@@ -81,6 +81,21 @@ def test_a_gate_runs_its_set_as_the_collection_is(rag: Rag, docs: Collection, ds
         docs.check_gates()
 
 
+def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
+    rag: Rag, docs: Collection, cli: Cli
+) -> None:
+    docs.set_gate("faq", metric="abstention")
+    done = cli("eval", "gate", "docs")
+    assert done.returncode == 1 and "rag-pg eval run faq docs --kind ask" in done.stderr
+    asked = docs.evaluate("faq", kind="ask", llm="extractive", vector_weight=0)
+    assert not asked.notes
+    rag.set_eval_baseline(asked.run_id)
+    done = cli("eval", "gate", "docs")
+    assert done.returncode == 0 and "abstention" in done.stdout, done.stderr
+    docs.add({"uri": "new", "content": "other"})
+    assert cli("eval", "gate", "docs").returncode == 1
+
+
 def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str) -> None:
     docs.set_gate("faq")
     with Rag(dsn, embedders={"hash": HashEmbedder}) as rag:

@@ -100,10 +100,10 @@ def gates(
             print_json(one)
         return
     write_table(
-        [*map(Column, ("collection", "set", "metric", "may fall by", "questions")),
+        [*map(Column, ("collection", "set", "metric", "may fall by", "questions", "of")),
          Column("options", _options, optional=True)],
         [(g.collection_name, g.eval_set, f"{g.metric}@{g.k}", g.epsilon, g.queries,
-          dict(g.options) or None) for g in found],
+          g.kind, dict(g.options) or None) for g in found],
     )  # fmt: skip
 
 

@@ -271,6 +271,32 @@ def run_set(connection: Connection) -> int:
     return int(row[0])
 
 
+def test_a_gate_of_answers_tests_runs_of_answers_and_refuses_no_change(gated: Connection) -> None:
+    gated.execute("SELECT rag.drop_gate('docs', 'faq')")
+    gated.execute("SELECT rag.set_gate('docs', 'faq', 'abstention')")
+    assert gated.execute("SELECT kind FROM rag.list_gates('docs')").fetchone() == ("ask",)
+    gated.execute("SELECT rag.activate_space(%s)", [second_space(gated, 4)])
+    gated.execute("SELECT rag.set_chunking('docs', '{\"max_tokens\": 99}')")
+    gated.execute("SELECT rag.alter_collection('docs', ef_search => 9)")
+    assert gated.execute("SELECT count(*) FROM rag.gate_checks").fetchone() == (0,)
+    with pytest.raises(psycopg.Error, match="no gate on set 'faq' for runs of kind search"):
+        run = run_set(gated)
+        gated.execute("SELECT rag.check_gates(%s, %s)", [run, run])
+    runs = []
+    for answered in (True, False):
+        row = gated.execute("SELECT rag.start_eval_run('faq', 'docs', 'ask')").fetchone()
+        assert row is not None
+        runs.append(row[0])
+        results = [{"query_id": f"q{n}", "answered": answered} for n in range(24)]
+        gated.execute("SELECT rag.put_eval_results(%s, %s)", [row[0], Jsonb(results)])
+        gated.execute("SELECT rag.finish_eval_run(%s)", [row[0]])
+    checked = "SELECT category, difference, passed FROM rag.check_gates(%s, %s)"
+    assert gated.execute(checked, [runs[1], runs[0]]).fetchall() == [
+        (None, -1, False), ("even", -1, False), ("odd", -1, False)
+    ]  # fmt: skip
+    assert all(row[2] for row in gated.execute(checked, [runs[0], runs[1]]).fetchall())
+
+
 def measured_run(connection: Connection) -> int:
     row = connection.execute(
         "SELECT rag._measure_gate(1, g) FROM rag.gates AS g WHERE g.metric = 'ndcg'"
@@ -299,7 +325,8 @@ def test_a_gate_takes_a_run_only_of_the_collection_as_it_is(gated: Connection) -
 @pytest.mark.parametrize(
     ("call", "code"),
     [
-        ("rag.set_gate('docs', 'faq', 'citation_recall')", "RG001"),
+        ("rag.set_gate('docs', 'faq', 'latency_p50')", "RG001"),
+        ("rag.set_gate('docs', 'faq', 'answer_f1', options => '{\"fusion\": \"rrf\"}')", "RG001"),
         ("rag.set_gate('docs', 'faq', 'seconds')", "RG001"),
         ("rag.set_gate('docs', 'faq', 'ndcg', -0.1)", "RG004"),
         ("rag.set_gate('docs', 'faq', 'ndcg', 'NaN')", "RG004"),
