@@ -114,8 +114,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_gates(text) IS
-$$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set. kind: search,
-or ask: it tests runs of answers, and refuses no change.$$;
+$$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set. kind:
+search, or ask: it tests runs of answers, and refuses no change.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_gate_checks(collection text DEFAULT NULL,

@@ -182,6 +182,22 @@ def test_metadata_of_several_types_and_unused_fields_are_found(connection: Conne
     }  # fmt: skip
 
 
+def test_numbers_and_dates_of_many_chunks_that_no_index_serves_are_named(
+    connection: Connection,
+) -> None:
+    status, _, _ = audit(connection)["undeclared fields"]
+    assert status == "ok", "a scan of few chunks is quick"
+    connection.execute(
+        """INSERT INTO rag.chunks (collection_id, chunk_id, document_id, ordinal, heading,
+               content, content_hash, metadata, lexemes, lexeme_count)
+           SELECT c.collection_id, 1000000 + n, c.document_id, n, '', '', c.content_hash,
+               jsonb_build_object('number', n), c.lexemes, c.lexeme_count
+           FROM (SELECT * FROM rag.chunks LIMIT 1) AS c, generate_series(1, 10000) AS n"""
+    )
+    status, detail, figures = audit(connection)["undeclared fields"]
+    assert (status, figures["fields"]) == ("warn", ["number (numeric)"]), detail
+
+
 def test_a_dead_keyword_leg_is_found(connection: Connection) -> None:
     connection.execute("DELETE FROM rag.keyword_changes")
     connection.execute("DELETE FROM rag.keyword_postings")

@@ -252,6 +252,56 @@ def test_sql_alone_runs_a_set_by_stored_vectors(docs: Connection) -> None:
     assert docs.execute("SELECT rag.mrr(%s)", [run]).fetchone() == (0.5,)  # its vector is stale
 
 
+def test_a_mean_of_one_metric_is_that_of_the_table(docs: Connection) -> None:
+    put(docs, "a", "one fish two fish", [100])
+    put(docs, "b", "red bird", [100])
+    queries = [{"id": f"q{n}", "question": "fish bird", "relevant": [uri], "category": uri}
+               for n, uri in enumerate(("a", "b", "gone"))]  # fmt: skip
+    docs.execute("SELECT rag.put_eval_queries('means', %s)", [json.dumps(queries)])
+    row = docs.execute(
+        """SELECT rag.evaluate_search('means', 'docs', 10, '{}', '{"vector_weight": 0}')"""
+    ).fetchone()
+    assert row is not None
+    functions = {"recall": "recall", "precision": "precision_at", "hit_rate": "hit_rate",
+                 "mrr": "mrr", "map": "average_precision", "ndcg": "ndcg"}  # fmt: skip
+    for k in (1, 5):
+        table = {
+            (category, metric): value
+            for category, metric, value in docs.execute(
+                "SELECT category, metric, value FROM rag.eval_metrics(%s, %s)", [row[0], k]
+            )
+        }
+        for metric, function in functions.items():
+            for category in (None, "a", "b"):
+                found = docs.execute(
+                    f"SELECT rag.{function}(%s, %s, %s::text)", [row[0], k, category]
+                ).fetchone()
+                assert found == (pytest.approx(table[category, metric]),), (metric, k, category)
+
+
+def test_questions_that_are_deleted_leave_nothing_in_the_set(docs: Connection) -> None:
+    put(docs, "a", "one fish", [100])
+    entries = [{"id": f"q{n}", "question": f"fish {n}", "relevant": ["a"]} for n in range(3)]
+    docs.execute("SELECT rag.put_eval_queries('few', %s)", [json.dumps(entries)])
+    docs.execute(
+        "SELECT rag.put_eval_embeddings('few', 'm', '{q0,q1}', '{\"[1,0,0]\",\"[1,0,0]\"}')"
+    )
+    run = docs.execute(
+        """SELECT rag.evaluate_search('few', 'docs', 10, '{}', '{"vector_weight": 0}')"""
+    ).fetchone()
+    found = docs.execute("SELECT rag.delete_eval_queries('few', '{q0,q1,none}')").fetchone()
+    assert found == (2,)
+    left = docs.execute(
+        """SELECT (SELECT count(*) FROM rag.list_eval_queries('few')),
+               (SELECT count(*) FROM rag.eval_judgements AS j JOIN rag.eval_sets AS s USING (set_id)
+                WHERE s.name = 'few'),
+               (SELECT count(*) FROM rag.eval_embeddings),
+               (SELECT count(*) FROM rag.eval_results WHERE run_id = %s)""",
+        run,
+    ).fetchone()
+    assert left == (1, 1, 0, 3), "what a run found stays"
+
+
 def test_a_judge_is_advisory_until_it_is_measured(docs: Connection) -> None:
     docs.execute("""SELECT rag.put_chunks('docs', 'a', '[{"content": "red fish"}]')""")
     entries = [{"id": f"q{n}", "question": f"fish {n}", "relevant": ["a"]} for n in range(10)]
