@@ -121,7 +121,7 @@ def print_calibration(found: Calibration) -> None:
     if found.stale:
         note(f"it holds no more, as {found.stale}")
     if found.corpus_changed:
-        note("documents were changed since it was measured; it is applied all the same")
+        note("the documents are not those that it was measured on; it is applied all the same")
     if found.judged is not None and (left := found.judged.figures.get("unjudged_questions")):
         note(f"{count_of(left, 'question')} could not be judged")
     fits = [found] if found.judged is None else [found, found.judged]

@@ -56,7 +56,8 @@ class Answers(OpenCollection):
                 nor the caller's rights have changed, and this one is kept; False: nothing is read
                 from the cache or kept; None: as the client's settings say.
             min_support: 0 to 1: refuse what the calibration does not show to be right that often,
-                see `calibrate`; without one it is noted and nothing is refused for it.
+                see `calibrate`; without one, and for what the strategy does not assess (agent,
+                metadata), it is noted and nothing is refused for it.
             views: False keeps the agent from the exposed views that this role may read.
             options: as of `search`; limit, default 8: how many hits are shown to the model;
                 rerank: llm is the model that answers.

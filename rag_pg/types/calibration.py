@@ -35,8 +35,8 @@ class Calibration:
     with at least this share of the best one's score are shown to a model. figures: what was
     measured, by name. judged: the same with a language model's judgement among the features, of
     which judge_model and judge_version tell whose it is. corpus_fingerprint: of the documents then;
-    corpus_changed: whether they are others now, None where nobody looked. stale: why it holds no
-    more.
+    corpus_changed: whether those that the caller may read are others now, None where nobody looked.
+    stale: why it holds no more.
     """
 
     set_name: str

@@ -112,7 +112,10 @@ BEGIN
             SELECT FROM unnest(_row.answered, _row.correct) AS p (answered, correct)
             WHERE NOT coalesce(p.correct BETWEEN 0 AND p.answered
                 AND p.answered <= _row.question_count, false)) THEN
-            'counts more correct than answered, or more answered than questions' END;
+            'counts more correct than answered, or more answered than questions'
+        WHEN NOT coalesce(_row.judge_model ~ '^[^[:cntrl:]]{1,200}$'
+            AND _row.judge_version ~ '^[^[:cntrl:]]{1,200}$', true) THEN
+            'has a judge_model or judge_version that is no name of 1 to 200 characters' END;
     IF _problem IS NOT NULL THEN
         RAISE EXCEPTION 'the calibration %', _problem USING ERRCODE = 'RG001',
         HINT = 'see the columns of rag.calibrations; "rag-pg calibrate" measures one';

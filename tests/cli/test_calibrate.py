@@ -77,7 +77,7 @@ def test_a_terminal_gets_the_thresholds_that_differ_and_a_pipe_gets_all(
     piped, told = capsys.readouterr()
     assert "accuracy\t0.8333\t0.8333\n" in piped and "auroc_off_corpus\t\t\n" in piped
     assert "\t0.0034\t80\t45\t0.45\n" in piped and "openai:small\t0.52\t40\t38" in piped
-    assert "documents were changed" in told
+    assert "the documents are not those that it was measured on" in told
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("NO_COLOR", "1")

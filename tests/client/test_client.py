@@ -431,7 +431,7 @@ def test_a_reader_without_write_rights_can_search_vectors_others_brought(
         assert read.search("red")[0].vector_rank == 1
         llm = ScriptedLLM("{}")
         for ask in (
-            lambda: read.calibrate("faq"),
+            lambda: read.calibrate("faq", llm=llm),
             lambda: read.generate_eval_queries("faq", count=1, llm=llm),
             lambda: other.judge_run(run, "faithfulness", llm=llm),
         ):

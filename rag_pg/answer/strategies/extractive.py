@@ -8,7 +8,7 @@ from rag_pg.types import Answer
 
 
 def extractive(question: str, context: AnswerContext) -> Answer:
-    """One search, no call of a model."""
+    """One search, no call of a model but for the judgement of a calibration that has one."""
     hits = context.search(question)
     without = context.embedder is None or "vector" in hits.skipped
     return answer_extractive(

@@ -178,6 +178,8 @@ def test_what_is_measured_with_a_judgement_stands_beside_what_is_measured_withou
         ({"judged": FIELDS}, "calibrations_judgement"),
         ({"judged": JUDGED | {"judge_model": None}}, "calibrations_judgement"),
         ({"judged": JUDGED | {"right_weights": [1]}}, "does not fit together"),
+        ({"judged": JUDGED | {"judge_model": "a\x1b[2J"}}, "no name of 1 to 200 characters"),
+        ({"judged": JUDGED | {"judge_version": "1" * 201}}, "no name of 1 to 200 characters"),
         ({key: JUDGED[key] for key in ("judge_model", "judge_version")}, "calibrations_judgement"),
         ({key: value for key, value in JUDGED.items() if "judge" not in key}, "_judgement"),
     ],
