@@ -50,6 +50,8 @@ DECLARE
     _lengths bigint;
     _fresh integer;
     _fresh_lengths bigint;
+    _changes integer[];
+    _changed_lexemes tsvector[];
 BEGIN
     SELECT array_agg(t.word), array_agg(t.qtf), array_agg(t.form_of),
            array_agg(rag._term_query(t.word))
@@ -62,21 +64,19 @@ BEGIN
     LEFT JOIN rag.keyword_totals AS t ON t.collection_id = c.collection_id
     WHERE c.collection_id = collection_key;
 
-    WITH fresh AS MATERIALIZED (SELECT f.* FROM rag._read_changes(collection_key) AS f)
     SELECT sum(f.change), sum(f.change * f.lexeme_count),
            array_agg(f.chunk_id) FILTER (WHERE f.change = 1),
-           (
-               SELECT array_agg(n.changes ORDER BY n.position)
-               FROM (
-                   SELECT w.position, sum(CASE WHEN g.lexemes @@ w.term_query THEN g.change END) AS
-                       changes
-                   FROM fresh AS g
-                   CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, position)
-                   GROUP BY w.position
-               ) AS n
-           )
-    INTO _fresh, _fresh_lengths, _q.fresh_chunks, _fresh_counts
-    FROM fresh AS f;
+           array_agg(f.change), array_agg(f.lexemes)
+    INTO _fresh, _fresh_lengths, _q.fresh_chunks, _changes, _changed_lexemes
+    FROM rag._read_changes(collection_key) AS f;
+    IF _changes IS NOT NULL THEN
+        _fresh_counts := ARRAY(
+            SELECT sum(CASE WHEN f.lexemes @@ w.term_query THEN f.change END)
+            FROM unnest(_changes, _changed_lexemes) AS f (change, lexemes)
+            CROSS JOIN unnest(_term_queries) WITH ORDINALITY AS w (term_query, position)
+            GROUP BY w.position
+            ORDER BY w.position);
+    END IF;
 
     _q.collection_key := collection_key;
     _q.chunk_count := _chunks + coalesce(_fresh, 0);
@@ -157,24 +157,17 @@ typo_tolerance: in the place of a word that no chunk has stand those that rag._f
 forms of one word, at rag._fuzzy_weight.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._frequency_thresholds()
-RETURNS double precision[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (
-    SELECT array_agg(r.threshold ORDER BY r.threshold)
-    FROM (
-        SELECT (sum(1 / (i * i)) OVER (ORDER BY i) - 0.3::double precision / (i * i))
-            / 1.64493406685::double precision AS threshold
-        FROM generate_series(1, 255) AS n,
-        LATERAL (SELECT n::double precision AS i) AS f
-    ) AS r
-);
+CREATE OR REPLACE FUNCTION rag._frequency_of_rank(rank real)
+RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN round(1 / (1.6449340668482264::double precision
+    - rank * 1.64493406685::double precision) - 0.5::double precision);
 
-COMMENT ON FUNCTION rag._frequency_thresholds() IS
-$$Turns ts_rank of a single lexeme back into its frequency: width_bucket(ts_rank(…), thresholds).
+COMMENT ON FUNCTION rag._frequency_of_rank(real) IS
+$$How often a lexeme occurs, from ts_rank('{1,1,1,1}', …) of it alone; 0 where it does not.
 
-ts_rank('{1,1,1,1}', …) of a lexeme that occurs n times is (1 + 1/4 + … + 1/n²) / (π²/6): the
-threshold for n lies a little below. Several times faster than unnesting the tsvector.$$;
+That of a lexeme that occurs n times is (1 + 1/4 + … + 1/n²) / (π²/6), which lacks about
+1 / (n + 1/2) of π²/6. Exact up to the 255 positions that a tsvector keeps, and several times faster
+than unnesting it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._score_chunks(query rag.keyword_query, chunk_keys bigint[])
@@ -185,14 +178,12 @@ SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _chunks record := rag._read_lexemes(query.collection_key, chunk_keys);
-    _thresholds double precision[];
     -- plain variables: fields cost more per row
     _mean double precision := query.average_length;
     _k1 double precision := query.k1;
     _b double precision := query.b;
 BEGIN
     IF cardinality(query.lexemes) <= 25 THEN
-        _thresholds := rag._frequency_thresholds();
         RETURN QUERY
         SELECT s.chunk_id, s.score
         FROM (
@@ -201,9 +192,8 @@ BEGIN
                     f.frequency, c.lexeme_count, _mean, _k1, _b
                 )))
                 FROM (
-                    SELECT t.factor, width_bucket(
-                        ts_rank('{1,1,1,1}', c.lexemes, t.term_query)::double precision, _thresholds
-                    )::double precision AS frequency
+                    SELECT t.factor, rag._frequency_of_rank(
+                        ts_rank('{1,1,1,1}', c.lexemes, t.term_query)) AS frequency
                     FROM unnest(query.term_queries, query.factors) AS t (term_query, factor)
                     OFFSET 0
                 ) AS f

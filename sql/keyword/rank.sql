@@ -258,19 +258,21 @@ BEGIN
             OR count(*) FILTER (WHERE r.score + d.bound >= _reach) > 20
     ) AS s;
 
-    SELECT array_agg(r.slot) AS slots, array_agg(r.score + coalesce(d.bound, 0)) AS bounds
-    INTO _docs
-    FROM unnest(
-        _lists.rare_slots[_seeds + 1:], _lists.rare_scores[_seeds + 1:],
-        _lists.rare_segments[_seeds + 1:]
-    ) AS r (slot, score, segment)
-    LEFT JOIN unnest(_lists.dense_segments, _lists.dense_bounds) AS d (segment, bound)
-        ON d.segment = r.segment
-    WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
-      AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
-    _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition,
-        _wanted);
-    _bar := (_best[result_limit]).score;
+    IF _bar IS NOT NULL OR NOT _lists.all_dense THEN     -- else all of them are scanned
+        SELECT array_agg(r.slot) AS slots, array_agg(r.score + coalesce(d.bound, 0)) AS bounds
+        INTO _docs
+        FROM unnest(
+            _lists.rare_slots[_seeds + 1:], _lists.rare_scores[_seeds + 1:],
+            _lists.rare_segments[_seeds + 1:]
+        ) AS r (slot, score, segment)
+        LEFT JOIN unnest(_lists.dense_segments, _lists.dense_bounds) AS d (segment, bound)
+            ON d.segment = r.segment
+        WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
+          AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
+        _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition,
+            _wanted);
+        _bar := (_best[result_limit]).score;
+    END IF;
 
     IF _scan.segments IS NOT NULL THEN
         _first_scores := rag._block_scores(_q, _scan.segments[1], _scan.rare_vectors[1]);

@@ -44,7 +44,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_lists(
     query rag.keyword_query, required text[],
     OUT rare_slots integer[], OUT rare_scores double precision[], OUT rare_segments integer[],
     OUT dense_segments integer[], OUT dense_bounds double precision[], OUT dense_gated boolean[],
-    OUT drift double precision, OUT slack double precision
+    OUT drift double precision, OUT slack double precision, OUT all_dense boolean
 )
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -87,9 +87,10 @@ BEGIN
         ) AS u
         GROUP BY 1, 2
     )
-    SELECT r.slots, r.scores, r.segments, d.segments, d.bounds, d.gated, d.drift, d.slack
+    SELECT r.slots, r.scores, r.segments, d.segments, d.bounds, d.gated, d.drift, d.slack,
+           d.all_dense
     INTO rare_slots, rare_scores, rare_segments,
-         dense_segments, dense_bounds, dense_gated, drift, slack
+         dense_segments, dense_bounds, dense_gated, drift, slack, all_dense
     FROM (
         SELECT array_agg(x.slot) AS slots, array_agg(x.score) AS scores,
                array_agg(x.segment) AS segments
@@ -101,11 +102,13 @@ BEGIN
         ) AS x
     ) AS r
     CROSS JOIN (
-        SELECT array_agg(x.segment) AS segments, array_agg(x.bound) AS bounds,
-               array_agg(x.needed_rare > 0) AS gated, max(x.drift) AS drift,
-               coalesce(max(x.slack), 0) AS slack
+        SELECT array_agg(x.segment) FILTER (WHERE x.bound IS NOT NULL) AS segments,
+               array_agg(x.bound) FILTER (WHERE x.bound IS NOT NULL) AS bounds,
+               array_agg(x.needed_rare > 0) FILTER (WHERE x.bound IS NOT NULL) AS gated,
+               max(x.drift) FILTER (WHERE x.bound IS NOT NULL) AS drift,
+               coalesce(max(x.slack) FILTER (WHERE x.bound IS NOT NULL), 0) AS slack,
+               bool_and(x.bound IS NOT NULL AND x.needed_rare = 0) AS all_dense
         FROM segments AS x
-        WHERE x.bound IS NOT NULL
     ) AS d;
 END
 $$;
@@ -119,7 +122,8 @@ dense_bounds: the segments that have weights of the query, and the most that tho
 chunk's score. drift and slack: a score is at most sum of weights × drift + slack
 (rag._weight_drift; idf that grew but rag._idf_within_tolerance). required: lexemes that a chunk
 must contain. Chunks that lack one which their segment keeps as postings are left out; dense_gated
-marks the segments where this decides alone.$$;
+marks the segments where this decides alone. all_dense: every segment with a chunk of the query has
+weights of it and is not gated.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._weight_drift(

@@ -127,7 +127,9 @@ BEGIN
     PERFORM rag._check_query(_check_search_arguments.query_text,
         _check_search_arguments.result_limit,
                              _check_search_arguments.metadata_filter);
-    PERFORM rag._check_page(_check_search_arguments.result_limit, _r.result_offset);
+    IF _r.result_offset <> 0 THEN
+        PERFORM rag._check_page(_check_search_arguments.result_limit, _r.result_offset);
+    END IF;
     IF coalesce(btrim(_check_search_arguments.query_text), '') = ''
         AND _check_search_arguments.query_embedding IS NULL THEN
         RAISE EXCEPTION 'the query is empty' USING ERRCODE = 'RG004',
@@ -166,7 +168,9 @@ BEGIN
             HINT = 'diversity is 0 to 1, per_document 1 and more, ef_search 1 to 1000';
     END IF;
     _r.boosts := coalesce(_r.boosts, '[]');
-    PERFORM rag._check_boosts(_r.boosts);
+    IF _r.boosts <> '[]' THEN
+        PERFORM rag._check_boosts(_r.boosts);
+    END IF;
 
     _r.query_text := CASE WHEN _r.keyword_weight > 0
         AND btrim(_check_search_arguments.query_text) <> ''
@@ -175,9 +179,13 @@ BEGIN
         THEN _check_search_arguments.query_embedding END;
     _r.result_limit := _check_search_arguments.result_limit;
     _r.metadata_filter := _check_search_arguments.metadata_filter;
-    SELECT f.condition, f.indexed, f.undeclared
-    INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
-    FROM rag.compile_filter(_r.collection_key, _check_search_arguments.metadata_filter) AS f;
+    _r.filter_indexed := false;
+    _r.filter_undeclared := '{}';
+    IF _r.metadata_filter <> '{}' THEN
+        SELECT f.condition, f.indexed, f.undeclared
+        INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
+        FROM rag.compile_filter(_r.collection_key, _r.metadata_filter) AS f;
+    END IF;
     _r.diversity := CASE WHEN _r.diversity >= 1e-9 THEN _r.diversity ELSE 0 END;
     _r.duplicates := coalesce(_r.duplicates, false);
     _r.result_offset := coalesce(_r.result_offset, 0);

@@ -36,19 +36,21 @@ BEGIN
             FROM unnest(_fused) AS f JOIN unnest(_ids, _scores) AS s (chunk_id, score)
                 ON s.chunk_id = f.chunk_id;
         END IF;
-        _found := CASE WHEN _enough THEN _found || ARRAY(
-            SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o
-                ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL)
-            ELSE _fused END;
-        -- What earlier pages were cut from keeps its order: more candidates only follow it.
-        _kept := rag._distinct_chunks(
-            request.collection_key,
-            CASE WHEN _enough THEN _kept || ARRAY(
+        IF _enough THEN
+            -- What earlier pages were cut from keeps its order: more candidates only follow it.
+            _found := _found || ARRAY(
+                SELECT f FROM unnest(_fused) AS f LEFT JOIN unnest(_found) AS o
+                    ON o.chunk_id = f.chunk_id WHERE o.chunk_id IS NULL);
+            _kept := _kept || ARRAY(
                 SELECT i.chunk_id FROM unnest(_ids) WITH ORDINALITY AS i (chunk_id, rank)
                 LEFT JOIN unnest(_kept) AS k (chunk_id) USING (chunk_id)
-                WHERE k.chunk_id IS NULL ORDER BY i.rank)
-            ELSE _ids END,
-            request.per_document, request.duplicates,
+                WHERE k.chunk_id IS NULL ORDER BY i.rank);
+        ELSE
+            _found := _fused;
+            _kept := _ids;
+        END IF;
+        _kept := rag._distinct_chunks(
+            request.collection_key, _kept, request.per_document, request.duplicates,
             CASE WHEN request.diversity = 0 THEN _last END);
         IF NOT _enough AND (cardinality(_kept) >= request.result_limit OR cardinality(_ids) < _count
             OR _count >= 10000) THEN

@@ -90,9 +90,6 @@ DECLARE
     _boost jsonb;
     _key text;
 BEGIN
-    IF boosts = '[]' THEN
-        RETURN;
-    END IF;
     IF jsonb_typeof(boosts) IS DISTINCT FROM 'array' THEN
         RAISE EXCEPTION 'boosts is a JSON %', coalesce(jsonb_typeof(boosts), 'null')
         USING ERRCODE = 'RG004',

@@ -168,13 +168,19 @@ DECLARE
         '{vector}.binary_quantize(e.embedding::{vector}.halfvec(%s))::bit(%1$s) '
         'OPERATOR({vector}.<~>) {vector}.binary_quantize($2::{vector}.halfvec(%1$s))::bit(%1$s)',
         space.dimensions) ELSE rag._distance_expression(space) END;
-    _own text[] := ARRAY['hnsw.ef_search', 'hnsw.iterative_scan', 'hnsw.max_scan_tuples',
-        'enable_seqscan', 'enable_sort'];
-    _before text[];
+    -- settings of the caller
+    _ef_search text;
+    _iterative_scan text;
+    _max_scan_tuples text;
+    _seqscan text;
+    _sort text;
 BEGIN
     PERFORM '[1]'::{vector}.halfvec;  -- loads the library that defines hnsw.*
-    _before := ARRAY(SELECT current_setting(s.name)
-        FROM unnest(_own) WITH ORDINALITY AS s (name, position) ORDER BY s.position);
+    _ef_search := current_setting('hnsw.ef_search');
+    _iterative_scan := current_setting('hnsw.iterative_scan');
+    _max_scan_tuples := current_setting('hnsw.max_scan_tuples');
+    _seqscan := current_setting('enable_seqscan');
+    _sort := current_setting('enable_sort');
     -- Relaxed: what a later round finds may be nearer than what an earlier one gave, and is sorted
     -- in below.
     PERFORM set_config('hnsw.ef_search', least(1000, greatest(ef_search, taken))::text, true),
@@ -201,7 +207,11 @@ BEGIN
             '          AND (%s) OFFSET 0) AS f'
             ' LIMIT $4', rag._distance_expression(space), _order, filter_sql) END)
     USING space.space_id, query_embedding, collection_key, taken;
-    PERFORM set_config(s.name, s.setting, true) FROM unnest(_own, _before) AS s (name, setting);
+    PERFORM set_config('hnsw.ef_search', _ef_search, true),
+            set_config('hnsw.iterative_scan', _iterative_scan, true),
+            set_config('hnsw.max_scan_tuples', _max_scan_tuples, true),
+            set_config('enable_seqscan', _seqscan, true),
+            set_config('enable_sort', _sort, true);
 END
 $$;
 
@@ -255,7 +265,9 @@ DECLARE
     _ids bigint[];
     _distances double precision[];
 BEGIN
-    PERFORM rag._check_dimensions(_space, query_embedding);
+    IF {vector}.vector_dims(query_embedding) <> _space.dimensions THEN
+        PERFORM rag._check_dimensions(_space, query_embedding);
+    END IF;
     _plan := rag._plan_vector(collection_key, _space, filter_sql, filter_indexed,
                              _rank_vector.exact_below, _rank_vector.ef_search, candidate_limit,
                              coalesce(wanted, candidate_limit));

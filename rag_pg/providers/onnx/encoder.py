@@ -16,7 +16,7 @@ from rag_pg.providers.checks import check_finite
 from rag_pg.types import Vectors
 
 _INTEGERS = {"tensor(int32)": np.int32, "tensor(int64)": np.int64}
-BATCH_TOKENS = 1024  # padded tokens per run; more is slower on a CPU, and takes more memory
+BATCH_TOKENS = 512  # padded tokens per run; more is slower on a CPU, and takes more memory
 
 
 Pool = Callable[[NDArray[Any], NDArray[np.int64]], Vectors]

@@ -219,3 +219,11 @@ def test_maintenance_merges_and_compacts_without_changing_a_score(connection: Co
     connection.execute("SELECT * FROM rag.maintain()")
     assert connection.execute(scores).fetchall() == before
     assert connection.execute("SELECT * FROM rag.maintain()").fetchall() == []
+
+
+def test_the_frequency_of_a_lexeme_is_told_by_its_rank_alone(connection: Connection) -> None:
+    rows = connection.execute(
+        "SELECT f.n, rag._frequency_of_rank(ts_rank('{1,1,1,1}', to_tsvector('simple', 'other '"
+        " || repeat('word ', f.n)), 'word')) FROM generate_series(0, 300) AS f (n)"
+    ).fetchall()
+    assert [(n, frequency) for n, frequency in rows] == [(n, min(n, 255)) for n in range(301)]
