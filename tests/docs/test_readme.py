@@ -247,7 +247,7 @@ def test_functions_named_in_prose_exist(connection: psycopg.Connection[Any]) -> 
                WHERE t.cfgnamespace = 'rag'::regnamespace"""
         )
     }
-    client = {name for name in vars(Rag) if not name.startswith("_")}
+    client = {name for name in dir(Rag) if not name.startswith("_")}
     for page in sorted({*WRITTEN} - {"docs/decisions.md"}):  # it keeps the names of its day
         text = re.sub(r"^```python.*?^```$", "", read(page), flags=re.MULTILINE | re.DOTALL)
         named = set(re.findall(r"(?<![\w/.-])rag\.([a-z_]+)\b(?!\.)", text))
