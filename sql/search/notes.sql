@@ -6,7 +6,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _notes jsonb := coalesce(nullif(current_setting('rag.notes', true), ''), '[]');
+    _told text := current_setting('rag.notes', true);
+    _notes jsonb := CASE WHEN _told IS JSON ARRAY THEN _told::jsonb ELSE '[]' END;
 BEGIN
     IF NOT _notes @> to_jsonb(note) THEN
         PERFORM set_config('rag.notes', (_notes || to_jsonb(note))::text, true);

@@ -226,6 +226,8 @@ def test_a_role_under_a_policy_is_not_told_words_of_others(
 
 def test_notes_are_those_of_the_last_search_of_a_transaction(filled: Connection) -> None:
     with filled.transaction():
+        filled.execute("SET LOCAL rag.notes = 'of somebody else'")
+        assert len(notes(filled, "serach")) == 1
         filled.execute("SELECT * FROM rag.search('c', 'serach')")
         told = "SELECT current_setting('rag.notes', true)"
         assert "search" in (filled.execute(told).fetchone() or ("",))[0]
