@@ -6,8 +6,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _told text := current_setting('rag.notes', true);
-    _notes jsonb := CASE WHEN _told IS JSON ARRAY THEN _told::jsonb ELSE '[]' END;
+    _setting text := current_setting('rag.notes', true);
+    _notes jsonb := CASE WHEN _setting IS JSON ARRAY THEN _setting::jsonb ELSE '[]' END;
 BEGIN
     IF NOT _notes @> to_jsonb(note) THEN
         PERFORM set_config('rag.notes', (_notes || to_jsonb(note))::text, true);

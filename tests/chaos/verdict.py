@@ -125,7 +125,9 @@ def _inexact(connection: Connection) -> list[str]:
             "SELECT word, qtf FROM rag._query_terms(1, %s)", [query]
         ).fetchall()
         wanted = oracle.search(dict(terms), 20)
-        found = connection.execute("SELECT * FROM rag._rank_keyword(1, %s, 20)", [query]).fetchall()
+        found = connection.execute(
+            "SELECT * FROM rag._rank_keyword(1, %s, 20, typo_tolerance => false)", [query]
+        ).fetchall()
         same = len(found) == len(wanted) and all(
             i == j and abs(a - b) < 1e-6 for (i, a), (j, b) in zip(found, wanted, strict=True)
         )

@@ -252,7 +252,7 @@ def _found(
     statement = {
         "keyword": (
             "SELECT chunk_id, keyword_score FROM rag.search_keyword(%(name)s, %(query)s, %(limit)s,"
-            " %(filter)s)"
+            " %(filter)s, typo_tolerance => false)"
         ),
         "vector": (
             """SELECT chunk_id, 1 - vector_distance
@@ -263,7 +263,7 @@ def _found(
                            FROM rag.search(%(name)s, %(query)s, %(vector)s, %(limit)s,
                            metadata_filter => %(filter)s, fusion => 'weighted',
                            vector_weight => 0.7, keyword_weight => 0.3,
-                           duplicates => true)"""
+                           duplicates => true, typo_tolerance => false)"""
         ),
     }[kind]
     return db.execute(statement.encode(), values).fetchall()

@@ -108,7 +108,9 @@ def differences(db: psycopg.Connection, queries: list[str]) -> list[tuple[Any, .
         words: dict[str, int] = dict(
             db.execute("SELECT word, qtf FROM rag._query_terms(2, %s)", (text,)).fetchall()
         )
-        found = db.execute("SELECT * FROM rag._rank_keyword(2, %s, 100)", (text,)).fetchall()
+        found = db.execute(
+            "SELECT * FROM rag._rank_keyword(2, %s, 100, typo_tolerance => false)", (text,)
+        ).fetchall()
         wanted = oracle.search(words, 100)
         if found != [(i, pytest.approx(score, abs=1e-6)) for i, score in wanted]:
             differ.append((text, found, wanted))
