@@ -2,30 +2,51 @@
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from rag_pg.text import code_spans
+
 _NUMBERS = r"\d{1,6}(?:\s*[,;–-]\s*\d{1,6})*"
-_CODE = re.compile(r"(```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]*`)", re.DOTALL)
+_ADDRESS = r"\((?:[^()]|\([^()]{0,500}\)){0,2000}\)"
+_BEHIND = rf"(?:{_ADDRESS}|\[[^\]\n]*\])"  # of a link
 _ONLY_A_MARKER = re.compile(rf"`+\s*\[?\[\^?{_NUMBERS}\]\]?\s*`+")
 _IN_COMMENT = re.compile(
     rf"(?m)((?:#|//|--|/\*)[^\n]*?)[ \t]*\[({_NUMBERS})\](?=[ \t]*(?:\*/)?[ \t]*$)"
 )
-_DEFINITION = re.compile(r"(?m)^[ \t]*(?:\[\^?\d{1,6}\])?:[ \t]+(?:<[^>\n]*>|\S+)[^\n]*(?:\n|\Z)")
+_DEFINITION = re.compile(
+    r"""(?m)^(?:[ \t]|>|[-*+](?=[ \t])|\d{1,3}[.)])*(?:
+      \[\s*\d{1,6}\s*\]:\s*(?:<[^>\n]*>|\S+)(?:\s+(?:"[^"]*"|'[^']*'|\([^()]*\)))?[ \t]*(?:\n|\Z)
+    | (?:\[\s*\^\d{1,6}\s*\])?:[ \t]+(?:<[^>\n]*>|\S+)[^\n]*(?:\n|\Z))""",
+    re.VERBOSE,
+)
 _RAISED = re.compile(
-    r"(?<=[\s.,;:!?)\"”»\]])(?:<sup\b[^>]*>\s*(?:<a\b[^>]*>)?\s*\[?\d{1,6}\]?\s*(?:</a>)?\s*</sup>"
-    r"|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?!\w))",
+    r"(?:(?<!\w)<sup\b[^>]*>(?:\s|<a\b[^>]*>|</a>|[\[\],\d]){1,60}</sup>"
+    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?!\w))",
     re.IGNORECASE,
 )
-_ANCHOR = re.compile(rf"<a\b[^>]*>\s*(\[{_NUMBERS}\])\s*</a>", re.IGNORECASE)
-_MARKER = re.compile(
-    rf"([ \t]*)!?\[\^?({_NUMBERS})\]"
-    r"(\((?:[^()\n]|\([^()\n]*\))*\)|\[[^\]\n]*\])?"
+_ANCHOR = re.compile(r"<a\b[^>]*>((?:(?!</?a\b).){0,80}?)</a\s*>", re.IGNORECASE | re.DOTALL)
+_BESIDE = r"((?:(?![\[\]])(?:[^\n]|\n(?![ \t]*\n))){0,30})"
+_NESTED = re.compile(rf"!?\[{_BESIDE}(\[[\d, ]+\]){_BESIDE}\]{_BEHIND}?")
+_EMPTY = re.compile(rf"!?\[\s*\](?:{_ADDRESS}|\[\])")
+_IN_CODE = re.compile(rf"!?\[\s*`+\s*\[?{_NUMBERS}\]?\s*`+\s*\]{_BEHIND}")
+_OPENS = r"(?:\\?[\[［【〔〖⟦❲〚]|&(?:#0*91|#x0*5b|lbrack|lsqb);)"
+_CLOSES = r"(?:\\?[\]］】〕〗⟧❳〛]|&(?:#0*93|#x0*5d|rbrack|rsqb);)"
+_LABEL = re.compile(
+    rf"[ \t]*!?{_OPENS}((?:(?!{_OPENS}|{_CLOSES})(?:[^\n]|\n(?![ \t]*\n))){{1,80}}?){_CLOSES}"
+    rf"(?:{_ADDRESS})?",
+    re.IGNORECASE,
 )
-
-
+_NAMES = re.compile(
+    r"sources?|ref(?:erence)?s?|doc(?:ument)?s?|(?:foot)?notes?|cit[ae]\w*|nos?\b", re.IGNORECASE
+)
+_DECORATION = " \t\n*_~^#†‡§&,;.:|'\"`\\–—-、，；[]()【】"  # around the number in a label
+_MARKER = re.compile(rf"([ \t]*)!?\[\^?({_NUMBERS})\]({_ADDRESS}|\[[^\]\n]*\](?:{_ADDRESS})?)?")
 _CITATION = re.compile(r"\[(\d{1,6}(?:, \d{1,6})*)\]")
+_ROUNDS = 8  # what is taken out may leave another one
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,12 +60,12 @@ class Marker:
 
 def find_markers(text: str) -> Iterator[Marker]:
     """Yield the citations of a text. In code only those that end a comment: others are indices."""
+    codes = code_spans(text)
     comments = {
-        code.start() + match.end(1)
-        for code in _CODE.finditer(text)
-        for match in _IN_COMMENT.finditer(code[0])
+        start + match.end(1)
+        for start, stop in codes
+        for match in _IN_COMMENT.finditer(text[start:stop])
     }
-    codes = [(code.start(), code.end()) for code in _CODE.finditer(text)]
     for match in _CITATION.finditer(text):
         in_code = any(start <= match.start() < stop for start, stop in codes)
         if not in_code or len(text[: match.start()].rstrip(" \t")) in comments:
@@ -62,31 +83,63 @@ def without_false_markers(text: str, numbers: Collection[int]) -> str:
 
     A number that is the text of a link or an image loses its address, whatever it is; definitions
     of references and footnotes, raised numbers behind a sentence, and code that is nothing but a
-    marker are taken out. An index in code stays.
+    marker are taken out, and so is whatever else looks like a marker to a reader: in other
+    brackets, escaped, with a word, an invisible character or emphasis inside. An index in code
+    stays.
     """
+    shown = text
+    for _ in range(_ROUNDS):
+        before, shown = shown, _once(shown, numbers)
+        if shown == before:
+            break
+    return shown.strip() if shown != text else text
 
-    def marker(match: re.Match[str]) -> str:
-        items = [int(n) for n in re.findall(r"\d+", match[2])]
-        good = [str(n) for n in items if n in numbers and re.fullmatch(r"[\d, ]+", match[2])]
-        behind = match[3] or ""
-        more = marker_behind(behind) if behind.startswith("[") else ""
-        return (f"{match[1]}[{', '.join(good)}]" if good else "") + more
 
-    def marker_behind(label: str) -> str:
-        """A label behind a marker is a marker too, or the text of a link that is left alone."""
-        return _MARKER.sub(marker, label)
-
+def _once(text: str, numbers: Collection[int]) -> str:
     def comment(match: re.Match[str]) -> str:
         cited = {int(n) for n in re.findall(r"\d+", match[2])}
         return match[0] if cited <= set(numbers) else match[1]
 
-    parts = _CODE.split(text)
-    for position, part in enumerate(parts):
-        if position % 2:
-            parts[position] = (
-                "" if _ONLY_A_MARKER.fullmatch(part) else _IN_COMMENT.sub(comment, part)
-            )
-            continue
-        plain = _ANCHOR.sub(r"\1", _RAISED.sub("", _DEFINITION.sub("", part)))
-        parts[position] = _MARKER.sub(marker, plain)
-    return "".join(parts).strip() if "".join(parts) != text else text
+    text = _IN_CODE.sub("", text)
+    shown, at = "", 0
+    for start, stop in [*code_spans(text), (len(text), len(text))]:
+        code = text[start:stop]
+        shown += _prose(text[at:start], numbers)
+        shown += "" if _ONLY_A_MARKER.fullmatch(code) else _IN_COMMENT.sub(comment, code)
+        at = stop
+    return shown
+
+
+def _prose(text: str, numbers: Collection[int]) -> str:
+    def marker(match: re.Match[str]) -> str:
+        items = [int(n) for n in re.findall(r"\d+", match[2])]
+        good = [str(n) for n in items if n in numbers and re.fullmatch(r"[\d, ]+", match[2])]
+        label = match[3] if match[3] and match[3].startswith("[") else ""
+        more = _MARKER.sub(marker, label)  # a marker too, or the text of a link
+        shown = f"{match[1]}[{', '.join(good)}]" if good else ""
+        follows = match.string[match.end() : match.end() + 1] == "(" and not more
+        if shown and (follows or (more and not _CITATION.fullmatch(more))):
+            shown += " "  # no link
+        return shown + (more if more != "[]" else "")
+
+    def label(match: re.Match[str]) -> str:
+        return match[0] if _MARKER.match(match[0]) or not _looks(match[1]) else ""
+
+    def anchor(match: re.Match[str]) -> str:
+        return re.sub("<[^>]*>", "", match[1]) if _looks(match[1]) else match[0]
+
+    def nested(match: re.Match[str]) -> str:
+        return match[2] if _looks(f"{match[1]}1{match[3]}") else match[0]
+
+    text = _ANCHOR.sub(anchor, _RAISED.sub("", _DEFINITION.sub("", text)))
+    return _MARKER.sub(marker, _LABEL.sub(label, _EMPTY.sub("", _NESTED.sub(nested, text))))
+
+
+def _looks(label: str) -> bool:
+    """Whether what stands in brackets looks like the number of a source."""
+    plain = unicodedata.normalize("NFKC", html.unescape(re.sub("<[^>]*>", "", label)))
+    if re.search(r"\d\.\d|(?<!\d)[-+\u2212]\s*\d", plain):  # [1.5, 2.5] and [-1, 1]
+        return False
+    seen = "".join(c for c in plain if unicodedata.category(c) not in ("Cf", "Mn", "Cc"))
+    rest = _NAMES.sub("", re.sub(r"\d+", "", seen))
+    return any(c.isdigit() for c in plain) and not rest.strip(_DECORATION)

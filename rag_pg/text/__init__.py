@@ -7,7 +7,14 @@ from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
-from rag_pg.text.markdown import Kind, MarkdownNode, first_title, parse_markdown, plain_heading
+from rag_pg.text.markdown import (
+    Kind,
+    MarkdownNode,
+    code_spans,
+    first_title,
+    parse_markdown,
+    plain_heading,
+)
 from rag_pg.text.near import drop_near_duplicates
 from rag_pg.text.plain import plain
 from rag_pg.text.sentences import FENCES, LONGEST, Sentence, split_sentences
@@ -33,6 +40,7 @@ __all__ = [
     "MarkdownNode",
     "Sentence",
     "clean_text",
+    "code_spans",
     "content_words",
     "drop_near_duplicates",
     "embedded_text",

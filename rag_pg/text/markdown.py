@@ -34,6 +34,12 @@ _GROUP_ENDS = {"list_item_close", "blockquote_close"}
 _ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
 
 
+_INDENTED = re.compile(r"(?m)^(?: {4}|\t)")
+
+
+_INLINE_CODE = re.compile(r"(?<![\\`])(`+)(?!`)(?:(?!\n[ \t]*\n)[\s\S])*?(?<!`)\1(?!`)")
+
+
 _HEADING_LENGTH = 1_000  # characters; the rest of a longer heading is of no use as a path
 
 
@@ -60,6 +66,30 @@ class MarkdownNode:
 def parse_markdown(text: str) -> list[MarkdownNode]:
     """Return the blocks of a Markdown text, nested."""
     return _tree(_parser().parse(text))
+
+
+def code_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the code of a Markdown text stands: fenced, indented, and inline with its
+    backticks; in order."""
+    if "`" not in text and "~~~" not in text and not _INDENTED.search(text):
+        return []
+    starts = [0, *(match.end() for match in re.finditer("\\r\\n|[\\r\\n]", text)), len(text)]
+    spans: list[tuple[int, int]] = []
+    inline: dict[tuple[int, int], int] = {}  # how much code there is in lines of prose
+    for token in _parser().parse(text):
+        if token.map is None:
+            continue
+        lines = starts[token.map[0]], starts[min(token.map[1], len(starts) - 1)]
+        if token.type in ("fence", "code_block"):
+            spans.append(lines)
+        elif token.type == "inline" and "`" in token.content:
+            children = _inline_parser().parseInline(token.content)[0].children or ()
+            found = sum(child.type == "code_inline" for child in children)
+            inline[lines] = inline.get(lines, 0) + found
+    for lines, count in inline.items():
+        inside = [(m.start(), m.end()) for m in _INLINE_CODE.finditer(text, *lines)]
+        spans += inside if len(inside) == count else []  # else one stands in a tag or an address
+    return sorted(spans)
 
 
 def _tree(tokens: Sequence[Token]) -> list[MarkdownNode]:
