@@ -138,7 +138,8 @@ def _prose(text: str, numbers: Collection[int]) -> str:
 def _looks(label: str) -> bool:
     """Whether what stands in brackets looks like the number of a source."""
     plain = unicodedata.normalize("NFKC", html.unescape(re.sub("<[^>]*>", "", label)))
-    if re.search(r"\d\.\d|(?<!\d)[-+\u2212]\s*\d", plain):  # [1.5, 2.5] and [-1, 1]
+    # [1.5, 2.5], [-1, 1] and [123456789]
+    if re.search(r"\d\.\d|(?<!\d)[-+\u2212]\s*\d|\d{7}", plain):
         return False
     seen = "".join(c for c in plain if unicodedata.category(c) not in ("Cf", "Mn", "Cc"))
     rest = _NAMES.sub("", re.sub(r"\d+", "", seen))
