@@ -62,9 +62,7 @@ class Gates(Statements):
         self, collection: str, change: str, checks: Sequence[Mapping[str, Any]]
     ) -> None:
         self._scalar(
-            """SELECT rag._record_gate_check(
-                   (rag._require_collection(%(collection)s)).collection_id, %(change)s, 'refused',
-                   %(checks)s)""",
+            "SELECT rag._record_refused_change(%(collection)s, %(change)s, %(checks)s)",
             collection=collection,
             change=change,
             checks=Jsonb(checks),

@@ -228,6 +228,39 @@ COMMENT ON FUNCTION rag._record_gate_check(integer, text, text, jsonb) IS
 $$Record what the gates of a collection decided on a change; nothing where it has none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._record_refused_change(of_collection text, change text,
+    checks jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_collection(of_collection)).collection_id;
+    _details jsonb;
+BEGIN
+    -- what an erasure under way removes is seen as gone
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
+    SELECT coalesce(jsonb_agg(CASE WHEN x.is_gone THEN d.value - 'worst' ELSE d.value END
+        ORDER BY d.n), '[]')
+    INTO _details
+    FROM jsonb_array_elements(checks) WITH ORDINALITY AS d (value, n),
+        LATERAL (
+            SELECT EXISTS (
+                SELECT FROM jsonb_path_query(d.value, 'lax $.worst[*].query_id') AS w
+                WHERE NOT EXISTS (
+                    SELECT FROM rag.eval_sets AS s
+                    JOIN rag.eval_queries AS q ON q.set_id = s.set_id
+                    WHERE s.name = d.value ->> 'set' AND q.query_id = w #>> '{}')) AS is_gone
+        ) AS x;
+    PERFORM rag._record_gate_check(_id, change, 'refused', _details);
+END
+$$;
+
+COMMENT ON FUNCTION rag._record_refused_change(text, text, jsonb) IS
+$$Record a change that a gate refused, after the database has taken it back: a client's part. The
+questions that lost most are left out where one of them was removed meanwhile.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._require_measured(unmeasured text[], tested text)
 RETURNS void
 LANGUAGE plpgsql IMMUTABLE

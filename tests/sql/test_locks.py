@@ -322,7 +322,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "drop_gate": ("rag.drop_gate('own', 'faq')",),
     "_labelled_results": ("rag._labelled_results(1, 'human')",),
     "_list_judges": ("rag._list_judges()",),
-    "_record_gate_check": ("rag._record_gate_check(1, 'a change', 'refused')",),
+    "_record_refused_change": ("rag._record_refused_change('own', 'a change', '[]')",),
     "list_gates": ("rag.list_gates()", "rag.list_gates('own')"),
     "check_gates": ("rag.check_gates(2, 1)",),
     "list_gate_checks": ("rag.list_gate_checks('own')",),

@@ -297,6 +297,16 @@ def test_a_gate_of_answers_tests_runs_of_answers_and_refuses_no_change(gated: Co
     assert all(row[2] for row in gated.execute(checked, [runs[0], runs[1]]).fetchall())
 
 
+def test_a_refusal_names_no_question_that_was_removed_meanwhile(gated: Connection) -> None:
+    checks = [
+        {"set": "faq", "n": number, "worst": [{"query_id": query, "question": "a canary"}]}
+        for number, query in enumerate(("q1", "gone"))
+    ]
+    gated.execute("SELECT rag._record_refused_change('docs', 'a change', %s)", [Jsonb(checks)])
+    row = gated.execute("SELECT outcome, details FROM rag.list_gate_checks('docs')").fetchone()
+    assert row == ("refused", [checks[0], {"set": "faq", "n": 1}])
+
+
 def measured_run(connection: Connection) -> int:
     row = connection.execute(
         "SELECT rag._measure_gate(1, g) FROM rag.gates AS g WHERE g.metric = 'ndcg'"
