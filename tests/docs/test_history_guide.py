@@ -60,7 +60,8 @@ def test_the_guide_tells_every_table_that_an_erasure_counts(dsn: str, rag: Rag) 
         "eval_queries": "questions that were made", "eval_results": "results of runs",
         "eval_verdicts": "verdicts of judges", "keyword_blocks": "the keyword index",
         "originals": "kept files", "jobs": "jobs", "gate_checks": "a gate",
-        "sources": "of its sources", "job_errors": "`job_errors`", "live_queries": "sampled queries",
+        "sources": "of its sources", "job_errors": "`job_errors`",
+        "live_queries": "sampled queries",
         "eval_answers": "`eval_answers`", "documents_of_copies": "`documents_of_copies`",
         "eval_judgements_of_others": "`eval_judgements_of_others`",
     }  # fmt: skip
