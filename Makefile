@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: eval-demo help install lock demo unit test test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
+.PHONY: eval-demo help install lock demo unit test test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-embedders bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -130,6 +130,9 @@ bench-conversation: $(VENV)/.test ## what follow-ups find, as asked and rewritte
 
 eval-demo: $(VENV)/.test ## 50 questions to a real documentation: figures and a report (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/evaluation_demo.py
+
+bench-embedders: $(VENV)/.test ## documents a CPU second of minilm and e5 (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/embedders.py
 
 bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
 	$(BIN)/python bench/ingest.py
