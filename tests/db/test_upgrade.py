@@ -215,6 +215,37 @@ def test_a_function_that_had_another_result_is_replaced(dsn: str) -> None:
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
+def test_functions_whose_bodies_name_each_other_are_replaced_and_removed(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE FUNCTION rag.old_a() RETURNS integer LANGUAGE sql RETURN 1",
+        "CREATE FUNCTION rag.old_b() RETURNS integer LANGUAGE sql RETURN rag.old_a()",
+        "CREATE FUNCTION rag.old_c() RETURNS integer LANGUAGE sql RETURN rag.old_b()",
+        # One with another result, which others of the release name in parsed bodies.
+        "DROP FUNCTION rag._rrf(bigint, integer)",
+        "CREATE FUNCTION rag._rrf(bigint, integer) RETURNS text LANGUAGE sql RETURN 'old'",
+        "CREATE FUNCTION rag.old_d() RETURNS text LANGUAGE sql RETURN rag._rrf(1, 1)",
+    )
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
+def test_what_of_others_depends_on_an_old_function_is_named(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE FUNCTION rag.old() RETURNS integer LANGUAGE sql RETURN 1",
+        "CREATE SCHEMA app",
+        "CREATE VIEW app.numbers AS SELECT rag.old() AS number",
+    )
+    with pytest.raises(SchemaMismatch, match=r"app\.numbers depends on function old"):
+        schema.upgrade(dsn)
+    assert run(dsn, "SELECT number FROM app.numbers") == [(1,)]
+    run(dsn, "DROP VIEW app.numbers")
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+
+
 def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> None:
     run(
         dsn,

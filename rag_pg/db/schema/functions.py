@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,24 +23,16 @@ def apply_functions(connection: Connection, vector_schema: str) -> None:
     raw = psycopg_connection(connection)
     for path in sql_files():
         _apply_file(raw, path, vector_schema)
-    raw.execute(
+    stale = raw.execute(
         """
-        DO $$
-        DECLARE _stale regprocedure;
-        BEGIN
-            FOR _stale IN
-                SELECT p.oid FROM pg_proc AS p
-                WHERE p.pronamespace = 'rag'::regnamespace
-                    AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
-                    AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid
-                        AND d.deptype = 'e')
-            LOOP
-                EXECUTE format('DROP ROUTINE %s', _stale);
-            END LOOP;
-        END $$;
-        REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC;
+        SELECT p.oid FROM pg_proc AS p
+        WHERE p.pronamespace = 'rag'::regnamespace
+            AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
+            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
         """
-    )
+    ).fetchall()
+    _drop(raw, [oid for (oid,) in stale])
+    raw.execute("REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC")
 
 
 def record_installed(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
@@ -77,7 +69,9 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
             outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
             if outdated is None:
                 raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
-            connection.execute(f"DROP ROUTINE {outdated[0]}".encode())
+            row = connection.execute("SELECT %s::regprocedure::oid", [outdated[0]]).fetchone()
+            assert row is not None
+            _drop(connection, row)
         except (  # not of what the file says
             psycopg.OperationalError,
             psycopg.errors.ReadOnlySqlTransaction,
@@ -86,3 +80,33 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
             raise
         except psycopg.Error as exc:
             raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
+
+
+def _drop(connection: psycopg.Connection[Any], functions: Sequence[int]) -> None:
+    """Drop functions, by their oids, with those of schema rag whose bodies name them: a body that
+    the server has parsed depends on what it names. The files that follow make them again."""
+    (names,) = connection.execute(
+        """
+        WITH RECURSIVE dropped (oid) AS (
+            SELECT unnest(%s::oid[])
+            UNION
+            SELECT p.oid
+            FROM dropped AS x
+            JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = x.oid
+                AND d.classid = 'pg_proc'::regclass
+            JOIN pg_proc AS p ON p.oid = d.objid AND p.pronamespace = 'rag'::regnamespace
+        )
+        SELECT string_agg(x.oid::regprocedure::text, ', ') FROM dropped AS x
+        """,
+        [list(functions)],
+    ).fetchone() or (None,)
+    if names is None:
+        return
+    try:
+        connection.execute(f"DROP ROUTINE {names}".encode())
+    except psycopg.errors.DependentObjectsStillExist as exc:
+        detail = "; ".join((exc.diag.message_detail or "").splitlines())
+        raise SchemaMismatch(
+            f"{detail}: this release has another such function; drop what depends on the old one, "
+            "upgrade, and create it again"
+        ) from exc
