@@ -138,18 +138,24 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(search_keyword.collection)).collection_id;
     _filter record;
+    _query rag.keyword_query;
 BEGIN
+    PERFORM rag._clear_notes();
     PERFORM rag._check_query(query_text, result_limit, metadata_filter);
     PERFORM rag._check_page(result_limit, result_offset);
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    _query := rag._prepare_keyword(_id, query_text,
+        typo_tolerance IS NOT false AND match IS DISTINCT FROM 'phrase');
+    PERFORM rag._add_note(rag._fuzzy_note(_query))
+    WHERE num_nonnulls(VARIADIC _query.mistyped) > 0;
     RETURN QUERY
     SELECT h.*
     FROM (
         SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
             array_agg(r.score ORDER BY r.rank) AS scores,
                array_agg(r.rank ORDER BY r.rank) AS ranks
-        FROM rag._rank_keyword(_id, query_text, result_limit + coalesce(result_offset, 0),
-            _filter.condition, match, _filter.indexed, typo_tolerance IS NOT false)
+        FROM rag._rank_prepared(_query, query_text, result_limit + coalesce(result_offset, 0),
+            _filter.condition, match, _filter.indexed)
             WITH ORDINALITY AS r (chunk_id, score, rank)
         WHERE r.rank > coalesce(result_offset, 0)
     ) AS a,
@@ -163,7 +169,7 @@ $$The chunks that best match the words of a text, by exact BM25, best first.
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it
 (docs/guides/filters.md). match: any (of the words), all, phrase, or web (a search box's syntax: "a
 phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.
-result_offset, typo_tolerance: as in rag.search.$$;
+result_offset, typo_tolerance: as in rag.search; a phrase is never searched for in other words.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_hits(request rag.search_arguments)

@@ -237,3 +237,18 @@ def test_notes_are_those_of_the_last_search_of_a_transaction(filled: Connection)
     with filled.transaction():
         filled.execute("SELECT * FROM rag.search_variants('c', ARRAY['serach', 'fsih', 'fsih'])")
         assert len(json.loads((filled.execute(told).fetchone() or ("",))[0])) == 2
+
+
+def test_a_keyword_search_tells_it_too_and_a_phrase_stays_as_it_is(filled: Connection) -> None:
+    told = "SELECT current_setting('rag.notes', true)"
+    with filled.transaction():
+        for match in ("any", "all", "web"):
+            filled.execute("SELECT * FROM rag.search_keyword('c', 'serach', match => %s)", [match])
+            (noted,) = filled.execute(told).fetchone() or ("",)
+            assert json.loads(noted) == [
+                'no chunk has "serach"; "search" was searched for instead'
+            ], match
+            filled.execute("SELECT * FROM rag.search_keyword('c', 'search', match => %s)", [match])
+            assert filled.execute(told).fetchone() == ("",)
+        rows = filled.execute("SELECT * FROM rag.search_keyword('c', 'serach', match => 'phrase')")
+        assert rows.fetchall() == [] and filled.execute(told).fetchone() == ("",)
