@@ -1,13 +1,15 @@
 """What does fusing gain? nDCG@10 of keyword, vector, rrf,
 weighted (0.7) and auto on evaluation sets.
 
-    python bench/fusion.py [SET …] [--queries N] [--candidates N]      default: scifact
+    python bench/fusion.py [SET …] [--model NAME] [--queries N] [--candidates N]  default: scifact
 
 Each leg gives its best chunks through rag.search_keyword and rag.search_vector, every one of them
 gets its exact score in the other leg, and the formulas of tests/support/fusion_oracle.py fuse them.
 The last column is auto's mean gain over the better leg with its 95 % interval over queries.
-Vectors: the set's own, otherwise embedded once and kept. arxiv-100k is asked about its first 40,000
-documents, for which it brings vectors.
+Vectors: the set's own, which are of minilm, otherwise embedded once and kept. arxiv-100k is asked
+about its first 40,000 documents, for which it brings vectors. --model: minilm, e5, projection:64
+(MiniLM's vectors, projected at random) or words:128 (random vectors of words, see lib/models.py);
+their cosines count by the spread of their space.
 """
 
 from __future__ import annotations
@@ -17,17 +19,22 @@ import math
 import random
 import statistics
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import psycopg
 import quality
 from lib import data
+from lib.models import Projection, RandomWords
 from rich.console import Console
 from rich.table import Table
 
-from rag_pg import Rag
+from rag_pg import Rag, Settings
 from rag_pg.client.collection import Collection
+from rag_pg.protocols import Embedder
+from rag_pg.providers import Models
+from rag_pg.types import Vectors
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "support"))
 import fusion_oracle
@@ -35,9 +42,11 @@ import fusion_oracle
 METHODS = ("keyword", "vector", "rrf", "weighted", "auto")
 LIMITS = {"arxiv-100k": 40_000}
 COSINES = """
-    SELECT e.chunk_id, 1 - (e.embedding::halfvec(384) <=> %(vector)s::halfvec(384))
-    FROM rag.embeddings AS e
-    WHERE e.space_id = (rag._active_space(%(key)s)).space_id AND e.chunk_id = ANY (%(ids)s)"""
+    SELECT e.chunk_id, (1 - (e.embedding <=> %(vector)s::halfvec) - s.subtracted) * s.factor
+    FROM rag._active_space(%(key)s) AS a
+    CROSS JOIN LATERAL rag._similarity_scale(a) AS s
+    JOIN rag.embeddings AS e ON e.space_id = a.space_id
+    WHERE e.chunk_id = ANY (%(ids)s)"""
 
 
 def main() -> None:
@@ -47,33 +56,52 @@ def main() -> None:
         "--queries", type=int, default=1000, help="at most so many, drawn by chance"
     )
     parser.add_argument("--candidates", type=int, default=40, help="of each leg")
+    parser.add_argument("--model", default="minilm", help="what makes the vectors")
     arguments = parser.parse_args()
+    ready = arguments.model == "minilm"
     table = Table("set", "queries", *METHODS, "auto - better leg", box=None)
     results = []
-    with Rag() as rag, psycopg.connect(rag.dsn or "", autocommit=True) as db:
+    models = Models(Settings.from_environment())
+    made: dict[str, Callable[[str], Embedder]] = {
+        "projection": lambda name: Projection(name, models.embedder("minilm")),
+        "words": RandomWords,
+    }
+    with Rag(embedders=made) as rag, psycopg.connect(rag.dsn or "", autocommit=True) as db:
         for name in arguments.sets:
             evaluation = data.read(name, limit=LIMITS.get(name))
-            docs = quality.load(rag, evaluation, ready=True)
+            docs = quality.load(rag, evaluation, ready=ready, model=arguments.model)
+            rag.database.maintain()  # measures the spread of the space
             asked = sorted(evaluation.queries)
             asked = random.Random(3).sample(asked, min(arguments.queries, len(asked)))
-            scores = [ask(db, docs, evaluation, query, arguments.candidates) for query in asked]
+            vectors = evaluation.query_vectors if ready else {}
+            scores = [
+                ask(db, docs, evaluation, query, vectors.get(query), arguments.candidates)
+                for query in asked
+            ]
             means = {method: statistics.fmean(s[method] for s in scores) for method in METHODS}
             better = max(("keyword", "vector"), key=lambda leg: means[leg])
             gains = [s["auto"] - s[better] for s in scores]
             interval = 1.96 * statistics.stdev(gains) / math.sqrt(len(gains))
             gain = f"{statistics.fmean(gains):+.4f} ± {interval:.4f}"
-            results.append({"set": name, "queries": len(asked), **means, "gain": gain})
+            results.append(
+                {"set": name, "model": arguments.model, "queries": len(asked), **means}
+                | {"gain": gain}
+            )
             table.add_row(name, str(len(asked)), *(f"{means[m]:.4f}" for m in METHODS), gain)
     Console().print(table)
     data.keep("fusion", results)
 
 
 def ask(
-    db: psycopg.Connection, docs: Collection, evaluation: data.EvalSet, query: str, candidates: int
+    db: psycopg.Connection,
+    docs: Collection,
+    evaluation: data.EvalSet,
+    query: str,
+    vector: Vectors | None,
+    candidates: int,
 ) -> dict[str, float]:
-    """Return each method's nDCG@10 for one query."""
+    """Return each method's nDCG@10 for one query. vector: its own, None: by the model."""
     text = evaluation.queries[query]
-    vector = evaluation.query_vectors.get(query)
     if vector is None:
         vector = docs.embedder.embed_query(text)
     literal = str(np.asarray(vector, dtype=np.float32).tolist())
