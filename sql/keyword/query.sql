@@ -159,15 +159,15 @@ forms of one word, at rag._fuzzy_weight.$$;
 
 CREATE OR REPLACE FUNCTION rag._frequency_of_rank(rank real)
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN round(1 / (1.6449340668482264::double precision
-    - rank * 1.64493406685::double precision) - 0.5::double precision);
+RETURN least(255, round(1 / (1.6449340668482264::double precision
+    - rank * 1.64493406685::double precision) - 0.5::double precision));
 
 COMMENT ON FUNCTION rag._frequency_of_rank(real) IS
 $$How often a lexeme occurs, from ts_rank('{1,1,1,1}', …) of it alone; 0 where it does not.
 
 That of a lexeme that occurs n times is (1 + 1/4 + … + 1/n²) / (π²/6), which lacks about
-1 / (n + 1/2) of π²/6. Exact up to the 255 positions that a tsvector keeps, and several times faster
-than unnesting it.$$;
+1 / (n + 1/2) of π²/6. Exact up to the 255 positions that are counted, of up to 256 that a tsvector
+keeps, and several times faster than unnesting it.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._score_chunks(query rag.keyword_query, chunk_keys bigint[])

@@ -490,7 +490,7 @@ def test_progress_counts_chunks_and_ends_at_their_number(rag: Rag) -> None:
     assert (last.documents, last.chunks, last.of_chunks) == (3, docs.stats().chunks, last.chunks)
     within = [step for step in steps if 0 < step.chunks < last.chunks]
     # It moves while the long document is embedded.
-    assert len([step for step in within if step.documents == 0]) > 1
+    assert len([step for step in within if step.documents < 3]) > 1
     assert [step.chunks for step in steps] == sorted(step.chunks for step in steps)
 
 

@@ -227,3 +227,9 @@ def test_the_frequency_of_a_lexeme_is_told_by_its_rank_alone(connection: Connect
         " || repeat('word ', f.n)), 'word')) FROM generate_series(0, 300) AS f (n)"
     ).fetchall()
     assert [(n, frequency) for n, frequency in rows] == [(n, min(n, 255)) for n in range(301)]
+    positions = ",".join(map(str, range(1, 257)))  # more than to_tsvector keeps
+    rows = connection.execute(
+        "SELECT rag._frequency_of_rank(ts_rank('{1,1,1,1}', %s::tsvector, 'word'))",
+        [f"word:{positions}"],
+    ).fetchall()
+    assert rows == [(255,)]
