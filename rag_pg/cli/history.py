@@ -22,7 +22,7 @@ from rag_pg.cli.options import (
     print_json,
     write_result,
 )
-from rag_pg.cli.terminal import Column, Part, is_terminal, write, write_message, write_table
+from rag_pg.cli.terminal import Column, Part, is_terminal, note, write, write_message, write_table
 from rag_pg.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -357,6 +357,11 @@ def _print_receipt(receipt: Erasure, as_json: bool) -> None:
     for digest in receipt.document_hashes:
         write(f"uri SHA-256 {digest}")
     write_table([Column("table"), Column("removed")], list(receipt.removed.items()))
+    if not any(receipt.removed.get(table) for table in ("documents", "document_versions")):
+        note(
+            "no document and no version was removed; where that is unexpected, look for the uri:"
+            f" rag-pg documents -c {receipt.collection}"
+        )
     write_message(
         "not touched: what the text was read from, backups, the write-ahead log; removed rows stay"
         " on disk until VACUUM"

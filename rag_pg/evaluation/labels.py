@@ -88,7 +88,9 @@ def _lines_of(path: Path) -> Iterator[_Line]:
             separator = "\t" if path.suffix.lower() == ".tsv" else ","
             yield from _rows(path.name, separated_rows(text, "excel", delimiter=separator))
             return
-    except (OSError, UnicodeDecodeError, csv.Error) as exc:
+    except OSError as exc:
+        raise InvalidInput(f"cannot read {path}: {exc.strerror or exc}") from exc
+    except (UnicodeDecodeError, csv.Error) as exc:
         raise InvalidInput(f"cannot read {path}: {exc}") from exc
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():

@@ -17,7 +17,9 @@ BEGIN
     FROM rag.eval_runs AS r
     WHERE r.set_id = _set AND (any_collection
             OR r.collection = _equal_runs.collection AND r.collection_version = _version)
-        AND r.finished_at IS NOT NULL AND r.notes = '{}'
+        AND r.finished_at IS NOT NULL
+        AND NOT EXISTS (SELECT FROM unnest(r.notes) AS n (note)  -- what _fuzzy_note says repeats
+            WHERE n.note NOT LIKE 'no chunk has %searched for instead%')
         AND r.corpus_fingerprint = _corpus AND r.set_fingerprint = rag._set_fingerprint(_set)
         AND r.code_version = rag.version()
         AND NOT EXISTS (SELECT FROM rag.eval_results AS e
@@ -27,8 +29,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
-$$The runs of a set that would find the same again: finished, without errors and notes, of the
-collection as it is now, of the same documents, questions and release. Those of equal settings,
+$$The runs of a set that would find the same again: finished, without errors and notes (but on
+typing errors), of the collection as it is now, of the same documents, questions and release. Those of equal settings,
 model and chunking are equal. any_collection: also of others that have the same documents, such as
 copies, whatever changed there since.$$;
 

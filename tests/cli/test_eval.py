@@ -44,6 +44,8 @@ def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -
         assert done.returncode == 0, done.stderr
         assert max(map(len, done.stdout.splitlines())) <= 80
     assert "run 2 (mine): search of set faq in docs, 10 questions, k = 10" in done.stderr
+    table = cli("eval", "show", "1").stdout
+    assert any(line.split()[:1] == ["all"] for line in table.splitlines())
     done = cli("eval", "compare", "1", "2", "--metrics", "recall,context_recall", "--queries", "2")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80

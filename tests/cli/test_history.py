@@ -135,6 +135,8 @@ def test_an_erasure_is_confirmed_and_its_receipt_printed(run: Run) -> None:
     assert max(map(len, yes.stdout.splitlines())) <= 80
     assert isinstance(run("versions", "docs", "a").exception, NotFound)
     again = json.loads(run("erase", "docs", "a", "--yes", "--json").stdout)
+    unknown = run("erase", "docs", "b", "--yes")
+    assert unknown.exit_code == 0 and "no document and no version was removed" in unknown.stderr
     assert again["removed"]["documents"] == 0 and len(again["document_hashes"]) == 1
     assert isinstance(run("erase", "docs", "--yes").exception, InvalidInput)
     none = json.loads(run("erase", "docs", "--filter", "a=1", "--yes", "--json").stdout)

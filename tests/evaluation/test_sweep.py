@@ -289,3 +289,12 @@ def test_what_is_degraded_is_told_and_not_reused(rag: Rag, docs: Collection) -> 
     (_, row) = docs.sweep("set", vary).rows
     assert "reranking was skipped" in row.notes[0]
     assert docs.estimate_sweep("set", vary).runs == 1
+
+
+def test_a_run_with_notes_on_typing_errors_is_reused(rag: Rag, docs: Collection) -> None:
+    docs.add({"uri": "errors", "content": "Calibration of instruments"})
+    rag.put_eval_queries("mistyped", [{"question": "calibraton", "relevant": ["errors"]}])
+    (first,) = docs.sweep("mistyped", {"limit": [3]}, limit=3).rows
+    assert "searched for instead" in first.notes[0]
+    (again,) = docs.sweep("mistyped", {"limit": [3]}, limit=3).rows
+    assert again.reused and again.run_id == first.run_id

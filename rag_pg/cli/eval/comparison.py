@@ -91,7 +91,7 @@ def _print_comparison(rows: Sequence[RunComparison]) -> None:
     write_table(
         columns,
         [
-            (r.category, r.metric, r.value_a, r.value_b, r.difference,
+            (r.category or "", r.metric, r.value_a, r.value_b, r.difference,
              f"{r.low:+.3f} {r.high:+.3f}", r.adjusted_p_value, f"{r.wins}/{r.ties}/{r.losses}",
              r.detectable)
             for r in rows

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 
 import typer
 
-from rag_pg.cli.console import count_of
 from rag_pg.cli.eval.arguments import Chosen, SetName, figure, printable
 from rag_pg.cli.options import (
     Dsn,
@@ -148,7 +147,7 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
     write_table(
         columns,
         [
-            (number, one.category, f"{one.metric}@{one.k}", one.value_a, one.value_b,
+            (number, one.category or "", f"{one.metric}@{one.k}", one.value_a, one.value_b,
              one.difference, one.p_value, one.detectable, "passed" if one.passed else "FAILED")
             for number, one in rows
         ],
@@ -157,8 +156,9 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
         if not one.passed:
             worst = ", ".join(f"{q['query_id']} ({q['difference']:+.2f})" for q in one.worst)
             failed(f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}")
-        elif one.queries < 6:
-            note(f"{count_of(one.queries, 'question')} of {one.category or 'all'}: too few to fail")
+    few = [f"{one.category or 'all'} ({one.queries})" for _, one in rows if one.queries < 6]
+    if few:
+        note(f"too few questions to fail a gate: {', '.join(few)}")
 
 
 def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResult]]) -> None:

@@ -104,7 +104,8 @@ def _print(made: Report, limit: int) -> None:
         _write_bars(made, metric)
     columns = [Column("category", lambda name: name or "all"), Column("metric")]
     columns += [Column(f"run {run.run_id}", figure) for run in made.runs]
-    _write_section("metric", "Metrics", columns, made.metric_rows())
+    rows_of_metrics = [(category or "", *row) for category, *row in made.metric_rows()]
+    _write_section("metric", "Metrics", columns, rows_of_metrics)
     shown = made.worst(limit)
     if is_terminal(sys.stdout):
         if shown:

@@ -198,7 +198,7 @@ def _print_run(done: EvalRun, metrics: Sequence[EvalMetric], k: int, as_json: bo
     write_table(
         columns,
         [
-            (m.category, m.metric, m.value, m.low, m.high, m.queries,
+            (m.category or "", m.metric, m.value, m.low, m.high, m.queries,
              "advisory" if m.advisory else None)
             for m in metrics
         ],

@@ -117,7 +117,10 @@ def _form_of(path: Path) -> str:
         raise InvalidInput(f"there is no file {path}")
     forms = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "csv"}
     if path.suffix.lower() not in forms:
-        raise InvalidInput(f"what {path.name} is cannot be told by its name: name its form")
+        raise InvalidInput(
+            f"the form of {path.name} is not told by its name:"
+            " name it .jsonl or .csv, or say which by --format (form=)"
+        )
     return forms[path.suffix.lower()]
 
 
