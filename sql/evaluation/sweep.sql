@@ -30,8 +30,8 @@ $$;
 
 COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
 $$The runs of a set that would find the same again: finished, without errors and notes (but on
-typing errors), of the collection as it is now, of the same documents, questions and release. Those of equal settings,
-model and chunking are equal. any_collection: also of others that have the same documents, such as
+typing errors), of the collection as it is now, of the same documents, questions and release. Those
+of equal settings, model and chunking are equal. any_collection: also of others that have the same documents, such as
 copies, whatever changed there since.$$;
 
 
