@@ -30,9 +30,9 @@ $$;
 
 COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
 $$The runs of a set that would find the same again: finished, without errors and notes (but on
-typing errors), of the collection as it is now, of the same documents, questions and release. Those
-of equal settings, model and chunking are equal. any_collection: also of others that have the same documents, such as
-copies, whatever changed there since.$$;
+typing errors), of the collection as it is now, of the same documents, questions and release.
+Those of equal settings, model and chunking are equal. any_collection: also of others that have
+the same documents, such as copies, whatever changed there since.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._file_eval_run(of_run bigint, of_collection text,
