@@ -4,8 +4,9 @@ statement stands in it then."""
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import accumulate
 
 from rag_pg.answer.markers import find_markers
 from rag_pg.answer.statements import Statement, Unsupported
@@ -17,26 +18,41 @@ _BULLET = re.compile(r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+•]|\d{1,3}[.)])[ \t]*)?")
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class EditedText:
-    """A text that was made from another by taking out `removed` (start, stop, in order, none
-    overlapping) and adding `added` (where, what)."""
+    """A text that was made from another: `text`."""
 
-    text: str
-    removed: Sequence[Span] = ()
-    added: Sequence[tuple[int, str]] = ()
+    def __init__(
+        self, source: str, removed: Iterable[Span] = (), added: Iterable[tuple[int, str]] = ()
+    ) -> None:
+        """Take out `removed` (start, stop; none overlap) and add `added` (where, what)."""
+        self._removed = sorted(removed)
+        self._starts = [start for start, _ in self._removed]
+        self._gone = [0, *accumulate(stop - start for start, stop in self._removed)]
+        added = sorted(added)
+        self._places = [at for at, _ in added]
+        self._more = [0, *accumulate(len(more) for _, more in added)]
+        pieces, at = [], 0
+        for start, stop, more in sorted(
+            [*((start, stop, "") for start, stop in self._removed)]
+            + [(at, at, more) for at, more in added]
+        ):
+            pieces += [source[at:start], more]
+            at = stop
+        self.text = "".join([*pieces, source[at:]])
 
     def span(self, start: int, stop: int) -> Span:
         """Return where [start, stop) of the other text stands; what is added at `start` comes
         before it, what is added at `stop` behind it."""
-        before = sum(len(text) for at, text in self.added if at <= start)
-        inside = sum(len(text) for at, text in self.added if start < at < stop)
-        first = self._kept(start) + before
-        return first, self._kept(stop) + before + inside
+        before = self._more[bisect_right(self._places, start)]
+        inside = self._more[bisect_left(self._places, stop)]
+        return self._kept(start) + before, self._kept(stop) + max(before, inside)
 
     def _kept(self, offset: int) -> int:
-        return offset - sum(min(stop, offset) - start for start, stop in self.removed
-                            if start < offset)  # fmt: skip
+        count = bisect_left(self._starts, offset)  # of the spans that start before it
+        if not count:
+            return offset
+        start, stop = self._removed[count - 1]
+        return offset - self._gone[count - 1] - (min(stop, offset) - start)
 
 
 def without_support(
@@ -60,7 +76,7 @@ def without_support(
             for position, statement in enumerate(statements)
             if position in wrong or found.get(position)
         ]
-        return _edited(text, (), added)
+        return EditedText(text, added=added)
     if action == "drop":
         whole = [(s.start, s.stop) for position, s in enumerate(statements) if position in wrong]
         single = [
@@ -69,8 +85,8 @@ def without_support(
             if position not in wrong
             for span in _markers(text, statements[position], numbers)
         ]
-        return _edited(text, [*_widened(text, whole), *single], ())
-    return EditedText(text=text)
+        return EditedText(text, [*_widened(text, whole), *single])
+    return EditedText(text)
 
 
 def without_marks(text: str) -> str:
@@ -82,17 +98,6 @@ def _mark(numbers: Collection[int]) -> str:
     return f" [unsupported{': ' if numbers else ''}{', '.join(map(str, sorted(numbers)))}]"
 
 
-def _edited(text: str, removed: Iterable[Span], added: Sequence[tuple[int, str]]) -> EditedText:
-    pieces, at = [], 0
-    removed = sorted(removed)
-    for start, stop, more in sorted(
-        [*((start, stop, "") for start, stop in removed), *((at, at, more) for at, more in added)]
-    ):
-        pieces += [text[at:start], more]
-        at = stop
-    return EditedText(text="".join([*pieces, text[at:]]), removed=removed, added=added)
-
-
 def _markers(text: str, statement: Statement, numbers: Collection[int]) -> list[Span]:
     """Return the spans of single numbers in the markers of a statement."""
     spans: list[Span] = []
@@ -100,7 +105,7 @@ def _markers(text: str, statement: Statement, numbers: Collection[int]) -> list[
         first, end = statement.start + marker.start, statement.start + marker.stop
         if set(marker.numbers) <= set(numbers):
             if text[end : end + 1] != "[":
-                first = len(text[:first].rstrip(" \t"))
+                first = _before_blanks(text, first, " \t")
             spans.append((first, end))
             continue
         items = [(first + m.start(), first + m.end()) for m in _NUMBER.finditer(text[first:end])]
@@ -140,13 +145,27 @@ def _widen(text: str, start: int, stop: int) -> Span:
     end = len(text) if end < 0 else end
     if text[stop:end].strip():
         if start == line or text[start - 1] in " \t":
-            stop += len(text[stop:end]) - len(text[stop:end].lstrip(" \t"))
+            stop = _behind_blanks(text, stop, " \t")
         return start, stop
     if not _BULLET.fullmatch(text, line, start):
-        return len(text[:start].rstrip(" \t")), end if end < len(text) else len(text)
+        return _before_blanks(text, start, " \t"), end
     start, stop = line, min(end + 1, len(text))
-    if not text[:start].strip() or text[:start].endswith("\n\n"):
-        stop += len(text[stop:]) - len(text[stop:].lstrip("\n"))
-    if not text[stop:].strip():  # nothing follows
-        start, stop = len(text[:start].rstrip()), len(text)
+    if not _before_blanks(text, start) or text.endswith("\n\n", 0, start):
+        stop = _behind_blanks(text, stop, "\n")
+    if _behind_blanks(text, stop) == len(text):  # nothing follows
+        start, stop = _before_blanks(text, start), len(text)
     return start, stop
+
+
+def _before_blanks(text: str, at: int, blanks: str = "") -> int:
+    """Return where the blanks (all white space) before `at` begin."""
+    while at > 0 and (text[at - 1] in blanks if blanks else text[at - 1].isspace()):
+        at -= 1
+    return at
+
+
+def _behind_blanks(text: str, at: int, blanks: str = "") -> int:
+    """Return where the blanks (all white space) from `at` on end."""
+    while at < len(text) and (text[at] in blanks if blanks else text[at].isspace()):
+        at += 1
+    return at

@@ -15,7 +15,8 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF has_table_privilege('rag.erasures', 'UPDATE') AND NOT pg_is_in_recovery()
+    IF has_table_privilege('rag.erasures', 'UPDATE') AND NOT current_setting(
+            'transaction_read_only')::boolean
         AND current_setting('transaction_isolation') = 'read committed' THEN
         UPDATE rag.erasures AS e SET settled_at = clock_timestamp()
         WHERE e.ctid = ANY (ARRAY(

@@ -23,6 +23,7 @@ DECLARE
     _keyword jsonb;
     _fuzzy text;    -- what was searched for instead
 BEGIN
+    PERFORM rag._clear_notes();
     PERFORM rag._check_search_options(options);
     _request := rag._check_search_arguments(
         explain_search.collection, explain_search.query_text, explain_search.query_embedding,
@@ -155,6 +156,7 @@ DECLARE
     _hits rag.candidate[];
     _hit_rank integer;
 BEGIN
+    PERFORM rag._clear_notes();
     PERFORM rag._check_search_options(options);
     IF options ? 'result_offset' THEN
         RAISE EXCEPTION 'why_not looks at the first page' USING ERRCODE = 'RG004',

@@ -6,10 +6,19 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _setting text := current_setting('rag.notes', true);
-    _notes jsonb := CASE WHEN _setting IS JSON ARRAY THEN _setting::jsonb ELSE '[]' END;
+    most_characters CONSTANT integer := 20000;
+    _setting text := left(current_setting('rag.notes', true), most_characters + 1);
+    _notes jsonb := '[]';
 BEGIN
-    IF NOT _notes @> to_jsonb(note) THEN
+    IF starts_with(_setting, '["') THEN
+        BEGIN
+            _notes := _setting::jsonb;
+        EXCEPTION WHEN data_exception OR statement_too_complex THEN  -- somebody else set it
+            NULL;
+        END;
+    END IF;
+    IF NOT _notes @> to_jsonb(note)
+        AND length(_notes::text) + length(note) <= most_characters THEN
         PERFORM set_config('rag.notes', (_notes || to_jsonb(note))::text, true);
     END IF;
 END
@@ -17,7 +26,8 @@ $$;
 
 COMMENT ON FUNCTION rag._add_note(text) IS
 $$Tell what a search did otherwise than it was asked, in the setting rag.notes: a JSON array of
-texts, which holds until the transaction ends or the next search begins.$$;
+texts, of 20,000 characters at most, which holds until the transaction ends or the next search
+begins.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._clear_notes()

@@ -178,6 +178,7 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM rag._clear_notes();
     RETURN QUERY
     SELECT h.*
     FROM (
@@ -220,7 +221,6 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    PERFORM rag._clear_notes();
     IF expected_space IS NOT NULL THEN
         PERFORM rag.assert_active_space(search.collection, expected_space);
     END IF;

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from rendered import Rendered
 
 from rag_pg.answer.citations import CitedText
+from rag_pg.answer.edit import without_support
 from rag_pg.answer.markers import find_markers, without_false_markers
+from rag_pg.answer.statements import read_statements
 
 
 @pytest.mark.parametrize(
@@ -99,3 +101,20 @@ def test_a_reader_sees_no_marker_of_no_source_and_none_that_leads_elsewhere(
     found = [list(marker.numbers) for marker in find_markers(shown)]
     assert all(one in found and set(one) <= numbers for one in rendered.markers)
     assert without_false_markers(shown, numbers) == shown
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [" ", "<a ", " <sup", "[ ", " \u00b9", "```\n" + "/" * 1_000, "`a[1]` ", ", 1", "- a [1].\n"],
+)
+def test_a_long_answer_is_read_in_a_time_that_is_in_proportion(piece: str) -> None:
+    """What looks at the rest of the text at each of its characters takes minutes here."""
+    text = f"It is so [1{piece * (200_000 // len(piece))}] x."
+    shown = without_false_markers(text, {1})
+    statements = read_statements(shown)
+    wrong = range(0, len(statements), 2)
+    edited = without_support(shown, statements, wrong, "mark")
+    for statement in statements:
+        start, stop = edited.span(statement.start, statement.claim_stop)
+        assert edited.text[start:stop].startswith(shown[statement.start : statement.claim_stop])
+    assert len(without_support(shown, statements, wrong, "drop").text) <= len(shown)

@@ -239,6 +239,41 @@ def test_notes_are_those_of_the_last_search_of_a_transaction(filled: Connection)
         assert len(json.loads((filled.execute(told).fetchone() or ("",))[0])) == 2
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ["x", '["\\u0000"]', '["\\ud800"]', "[1e999999]", '["a",' + "[" * 19_000,
+     '["' + "x" * 1_000_000 + '"]', '[{"a": 2}]'],
+    ids=["no JSON", "NUL", "surrogate", "number", "nested", "long", "object"],
+)  # fmt: skip
+def test_notes_set_by_somebody_are_no_error_and_are_not_told(
+    filled: Connection, setting: str
+) -> None:
+    told = "SELECT current_setting('rag.notes')"
+    with filled.transaction():
+        for call in ("explain_search('c', 'serach')", "_add_note('one')"):
+            filled.execute("SELECT set_config('rag.notes', %s, true)", [setting])
+            filled.execute(f"SELECT rag.{call}".encode())
+            notes = json.loads((filled.execute(told).fetchone() or ("",))[0])
+            assert len(notes) == 1 and isinstance(notes[0], str)
+
+
+def test_notes_of_many_searches_in_one_statement_do_not_add_up(filled: Connection) -> None:
+    with filled.transaction(force_rollback=True):
+        filled.execute("SELECT rag.put_eval_set('typos')")
+        filled.execute(
+            """SELECT rag.put_eval_queries('typos', jsonb_agg(jsonb_build_object(
+                   'id', n::text, 'question', 'serach ' || n)))
+               FROM generate_series(1, 3) AS n"""
+        )
+        filled.execute("SELECT rag.evaluate_search('typos', 'c')")
+        (told,) = filled.execute("SELECT current_setting('rag.notes')").fetchone() or ("",)
+        assert len(json.loads(told)) == 1
+        for n in range(100):
+            filled.execute("SELECT rag._add_note(%s)", [f"{n} {'y' * 1_000}"])
+        (told,) = filled.execute("SELECT current_setting('rag.notes')").fetchone() or ("",)
+        assert 10_000 < len(told) <= 20_100
+
+
 def test_a_keyword_search_tells_it_too_and_a_phrase_stays_as_it_is(filled: Connection) -> None:
     told = "SELECT current_setting('rag.notes', true)"
     with filled.transaction():

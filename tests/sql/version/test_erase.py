@@ -304,6 +304,9 @@ def test_what_was_read_while_an_erasure_was_open_for_long_is_not_kept(
         # an hour passes, in which others read the document
         erasing.execute("UPDATE rag.erasures SET erased_at = erased_at - interval '1 hour'")
         erasing.commit()
+        with connection.transaction():
+            connection.execute("SET TRANSACTION READ ONLY")
+            assert connection.execute("SELECT rag._any_erased(0)").fetchone() == (True,)
         assert [write(connection, one, {"text": SECRET}) for one in late] == ["False", "False"]
         answer = {"text": SECRET, "found": True, "retrieved": [f"{WORD}.txt"], "seconds": 3}
         assert log_answer(connection, answer) is False
