@@ -29,7 +29,7 @@ class EditedText:
         self._starts = [start for start, _ in self._removed]
         self._gone = [0, *accumulate(stop - start for start, stop in self._removed)]
         added = sorted(added)
-        self._places = [at for at, _ in added]
+        self._offsets = [at for at, _ in added]
         self._more = [0, *accumulate(len(more) for _, more in added)]
         pieces, at = [], 0
         for start, stop, more in sorted(
@@ -43,8 +43,8 @@ class EditedText:
     def span(self, start: int, stop: int) -> Span:
         """Return where [start, stop) of the other text stands; what is added at `start` comes
         before it, what is added at `stop` behind it."""
-        before = self._more[bisect_right(self._places, start)]
-        inside = self._more[bisect_left(self._places, stop)]
+        before = self._more[bisect_right(self._offsets, start)]
+        inside = self._more[bisect_left(self._offsets, stop)]
         return self._kept(start) + before, self._kept(stop) + max(before, inside)
 
     def _kept(self, offset: int) -> int:
