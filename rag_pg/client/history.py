@@ -25,7 +25,7 @@ def _id(answer_id: str | UUID) -> UUID:
     except ValueError as exc:
         raise InvalidInput(
             f"{str(answer_id)!r} is no id of an answer; pass Answer.trace_id or"
-            " LoggedAnswer.answer_id"
+            " LoggedAnswer.answer_id (rag-pg answers lists them)"
         ) from exc
 
 
