@@ -238,6 +238,16 @@ DECLARE
     _id integer := (rag._require_collection(of_collection)).collection_id;
     _details jsonb;
 BEGIN
+    IF NOT coalesce(octet_length(change) BETWEEN 1 AND 10000
+            AND octet_length(checks::text) <= 100000
+            AND jsonb_typeof(checks) = 'array'
+            AND NOT jsonb_path_exists(checks, '$[*] ? (@.type() != "object")'), false)
+    THEN
+        RAISE EXCEPTION 'a refused change of % bytes with checks of % bytes',
+            octet_length(change), octet_length(checks::text)
+        USING ERRCODE = 'RG001',
+            HINT = 'pass the change and the checks that the DETAIL of error RG010 has';
+    END IF;
     -- what an erasure under way removes is seen as gone
     PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
     SELECT coalesce(jsonb_agg(CASE WHEN x.is_gone THEN d.value - 'worst' ELSE d.value END

@@ -358,3 +358,15 @@ def test_a_gate_goes_with_its_collection(gated: Connection) -> None:
     gated.execute("SELECT rag.drop_collection('docs')")
     assert gated.execute("SELECT count(*) FROM rag.gates").fetchone() == (0,)
     gated.execute("SELECT rag.drop_eval_set('faq')")
+
+
+@pytest.mark.parametrize(
+    ("change", "checks"),
+    [(None, "[]"), ("", "[]"), ("x" * 10001, "[]"), ("x", None), ("x", "{}"), ("x", "[1]")],
+)
+def test_what_no_gate_said_is_not_recorded(
+    gated: Connection, change: str | None, checks: str | None
+) -> None:
+    with pytest.raises(psycopg.Error) as error, gated.transaction():
+        gated.execute("SELECT rag._record_refused_change('docs', %s, %s)", [change, checks])
+    assert error.value.sqlstate == "RG001"
