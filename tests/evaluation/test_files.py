@@ -170,7 +170,7 @@ def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> Non
     for path, form, message in (
         (tmp_path / "none.json", None, "there is no file .*none.json"),
         (binary, None, "cannot read"),
-        (named, None, "name its form"),
+        (named, None, r"name it \.jsonl or \.csv, or say which by --format"),
         (tmp_path / "x.csv", None, "has the columns colour, question; it needs question"),
         (tmp_path, None, "no queries.jsonl"),
         (binary, "xml", "there is no form 'xml'"),
