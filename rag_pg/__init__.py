@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         AuditFinding,
         CacheStats,
         Capabilities,
+        ChunkCount,
         Citation,
         CollectionInfo,
         CollectionStats,
@@ -95,6 +96,7 @@ _LAZY = {
     "Settings": "rag_pg.config",
     "AddReport": "rag_pg.types",
     "AdoptReport": "rag_pg.types",
+    "ChunkCount": "rag_pg.types",
     "Cache": "rag_pg.cache",
     "CacheStats": "rag_pg.types",
     "CollectionInfo": "rag_pg.types",
@@ -127,6 +129,7 @@ _LAZY = {
 __all__ = [
     "AddReport",
     "AdoptReport",
+    "ChunkCount",
     "AgentTool",
     "McpTools",
     "SqlFunction",

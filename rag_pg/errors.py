@@ -66,17 +66,43 @@ __all__ = [
 
 
 class RagError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of every error raised on purpose. sqlstate: the database's code, where it is behind."""
+
+    sqlstate: str | None = None
 
     @staticmethod
-    def from_sqlstate(sqlstate: str | None, message: str) -> RagError | None:
-        """Return the error that a code of rag_pg stands for, None for a code that is not rag_pg's.
+    def from_sqlstate(error: BaseException | str | None, message: str | None = None) -> RagError:
+        """Return the error that a code of the database stands for; a RagError that names the code
+        for one that is not rag_pg's.
 
         For programs that call the SQL functions over a driver of their own: `raise
-        RagError.from_sqlstate(exc.sqlstate, str(exc)) or exc from exc`.
+        RagError.from_sqlstate(exc) from exc`.
+
+        Args:
+            error: what the driver raised, also where SQLAlchemy wraps it; or the code alone.
+            message: in the place of the database's own words.
         """
-        kind = SQLSTATES.get(sqlstate or "")
-        return None if kind is None else kind(message)
+        raised = getattr(error, "orig", None) or error
+        code = raised if isinstance(raised, str) else _code_of(raised)
+        kind = SQLSTATES.get(code or "")
+        text = message or (_message_of(raised) if isinstance(raised, BaseException) else "")
+        text = text or "the database gave an error without words"
+        found = RagError(f"{text} (SQLSTATE {code})" if code else text) if not kind else kind(text)
+        found.sqlstate = code
+        return found
+
+
+def _code_of(raised: object) -> str | None:
+    code = getattr(raised, "sqlstate", None) or getattr(raised, "pgcode", None)
+    return code if isinstance(code, str) else None
+
+
+def _message_of(raised: BaseException) -> str:
+    """Return what a driver's error says, with its remedy, without where it was raised."""
+    told = getattr(raised, "diag", None)
+    message = getattr(told, "message_primary", None) or str(raised).strip()
+    hint = getattr(told, "message_hint", None) or getattr(raised, "hint", None)
+    return f"{message}; {hint}" if hint else message
 
 
 class InvalidInput(RagError, ValueError):
@@ -196,4 +222,5 @@ SQLSTATES: dict[str, type[RagError]] = {
     "RG008": SpaceChanged,
     "RG009": NoAnswer,
     "RG010": GateFailed,
+    "RG011": DatabaseUnavailable,
 }

@@ -68,6 +68,7 @@ OF_SQLSTATE = {
     "RG004": Fault.REFUSED,
     "RG005": Fault.LEASE,
     "RG006": Fault.WORKER,
+    "RG011": Fault.AWAY,  # as 25006
 }
 
 OF_ERROR: tuple[tuple[type[Exception], Fault], ...] = (  # the first that fits

@@ -63,6 +63,13 @@ def span(name: str, attributes: Mapping[str, Attribute]) -> Iterator[Span]:
             raise
 
 
+def trace_id_of(current: Span) -> str:
+    """Return the id of a span's trace, 32 hexadecimal digits; "" where the tracer gives none."""
+    read = getattr(current, "get_span_context", None)
+    number = getattr(read(), "trace_id", 0) if callable(read) else 0
+    return f"{number:032x}" if isinstance(number, int) and 0 < number < 1 << 128 else ""
+
+
 def embeddings_span(embedder: Embedder, texts: int) -> AbstractContextManager[Span]:
     """Trace a call of an embedder with so many texts."""
     if _tracer is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,16 +12,14 @@ import hypothesis
 import psycopg
 import pytest
 from fakes import HashEmbedder
-from paths import ROOT, server_folder
-from psycopg import sql
-from psycopg.conninfo import make_conninfo
+from paths import ROOT
 
 from rag_pg import Rag, Settings
-from rag_pg.db import schema
+from rag_pg.db import create_database, drop_database, name_of
 from rag_pg.db.database import Database
-from rag_pg.db.embedded import EmbeddedServer
 
-pytest_plugins = ("accounting", "serverless")  # "fixtures" is a plugin of pytest itself
+# "fixtures" is a plugin of pytest itself
+pytest_plugins = ("accounting", "serverless", "rag_pg.testing")
 
 # Folders and files of tests that wait for processes and workers.
 WAITING = {
@@ -46,28 +42,11 @@ hypothesis.settings.load_profile("same")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_numbers = itertools.count()
-
 
 @pytest.fixture(scope="session")
-def server_dsn() -> Iterator[str]:
-    """A superuser's connection string: RAG_PG_TEST_DSN, else an embedded server of its own."""
-    if given := os.environ.get("RAG_PG_TEST_DSN"):
-        yield given
-        return
-    version = int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))
-    folder = server_folder()
-    server = EmbeddedServer(folder / "data", postgres_version=version)
-    dsn = server.start()
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        for setting in ("fsync = off", "full_page_writes = off", "max_connections = 200"):
-            connection.execute(f"ALTER SYSTEM SET {setting}")
-        connection.execute("SELECT pg_reload_conf()")
-    try:
-        yield dsn
-    finally:
-        server.stop(immediate=True)  # what it holds is thrown away
-        shutil.rmtree(folder, ignore_errors=True)
+def server_dsn(rag_server: str) -> str:
+    """A superuser's connection string."""
+    return rag_server
 
 
 @pytest.fixture(scope="session")
@@ -76,36 +55,20 @@ def new_database(server_dsn: str) -> Iterator[Callable[..., str]]:
     made: list[str] = []
 
     def make(template: str = "template1") -> str:
-        name = f"rag_test_{os.getpid()}_{next(_numbers)}"
-        with psycopg.connect(server_dsn, autocommit=True) as connection:
-            connection.execute(
-                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy").format(
-                    sql.Identifier(name), sql.Identifier(template)
-                )
-            )
-        made.append(name)
-        return make_conninfo(server_dsn, dbname=name)
+        made.append(create_database(server_dsn, template))
+        return made[-1]
 
     yield make
     if not os.environ.get("RAG_PG_TEST_DSN"):
         return  # they go with the server
-    for name in made:
-        _drop(server_dsn, name)
-
-
-def _drop(server_dsn: str, name: str) -> None:
-    with psycopg.connect(server_dsn, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name))
-        )
+    for dsn in made:
+        drop_database(server_dsn, dsn)
 
 
 @pytest.fixture(scope="session")
-def template(new_database: Callable[..., str]) -> str:
+def template(rag_template: str) -> str:
     """The name of a database with schema rag."""
-    dsn = new_database()
-    schema.upgrade(dsn)
-    return str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
+    return name_of(rag_template)
 
 
 @pytest.fixture(scope="session")
@@ -137,7 +100,7 @@ def databases_of_cases(server_dsn: str) -> Iterator[dict[str, str]]:
     made: dict[str, str] = {}
     yield made
     for dsn in made.values():
-        _drop(server_dsn, str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]))
+        drop_database(server_dsn, dsn)
 
 
 @pytest.fixture
@@ -160,7 +123,7 @@ def dsn(
         return
     made = new_database(template)
     yield made
-    _drop(server_dsn, str(psycopg.conninfo.conninfo_to_dict(made)["dbname"]))
+    drop_database(server_dsn, made)
 
 
 @pytest.fixture
@@ -193,7 +156,7 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the processes, which wait most;
-    what takes minutes is for make test-quality and test-matrix."""
+    what takes minutes, or lets chance choose, is for targets of its own."""
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
     if os.environ.get("RAG_PG_TEST_SLOW") or os.environ.get("RAG_PG_TEST_MATRIX"):
         return

@@ -19,6 +19,7 @@ from rag_pg.answer.judgement import (
     read_judgement,
     shown_texts,
 )
+from rag_pg.answer.late import without_time
 from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
 from rag_pg.answer.statements import check_unsupported, read_statements
 from rag_pg.answer.strategy import (
@@ -81,4 +82,5 @@ __all__ = [
     "structured_tools",
     "view_tools",
     "without_marks",
+    "without_time",
 ]

@@ -7,7 +7,7 @@ from math import exp
 
 from rag_pg.answer.examine import Evidence
 from rag_pg.answer.extractive import explain_lack
-from rag_pg.answer.features import measure
+from rag_pg.answer.features import WORSE, measure
 from rag_pg.answer.judgement import JUDGEMENT, Judgement
 from rag_pg.types import Assessment, Calibration, Zone
 
@@ -30,15 +30,16 @@ def assess(
             (`Calibration.threshold_for`).
     """
     features = measure(question, evidence)
-    lack = explain_lack(evidence)
+    missing = ""
     if judgement is not None and calibration.judged is not None:
         calibration = calibration.judged
         features[JUDGEMENT] = judgement.score
-        lack = judgement.missing or lack
+        missing = judgement.missing
     short = min(evidence.strength - calibration.evidence_floor, 0.0)
     names = calibration.features
     answerable = probability(names, calibration.answerable_weights, features, short)
     support = answerable * probability(names, calibration.right_weights, features, short)
+    lack = missing or _explain(evidence, calibration, features, short)
     zone: Zone = "answer" if support >= calibration.answer_from else "hedge"
     if answerable < calibration.refuse_below:
         zone = "refuse"
@@ -52,6 +53,31 @@ def assess(
         else:
             zone = "answer" if zone == "refuse" else zone
     return Assessment(zone=zone, support=support, reason=reason)
+
+
+def _explain(
+    evidence: Evidence, calibration: Calibration, features: Mapping[str, float], shortfall: float
+) -> str:
+    """Say what the evidence lacks, and what lowers the support most beside right answers."""
+    weights = zip(
+        calibration.features,
+        calibration.answerable_weights[1:],
+        calibration.right_weights[1:],
+        strict=True,
+    )
+    usual = calibration.figures.get("usual", {})
+    cost = {
+        WORSE[name]: (one + other) * (usual[name] - features[name])
+        for name, one, other in weights
+        if name in usual
+    }
+    cost["less was found than for nearly all questions with an answer"] = -2 * SHORTFALL * shortfall
+    worst = max(cost, key=lambda told: cost[told])
+    told = [explain_lack(evidence)]
+    if cost[worst] > 0:
+        told.append(f"compared with right answers, {worst}")
+    found = "; ".join(filter(None, told))
+    return found or "answers with such evidence were not measured to be right often enough"
 
 
 def probability(

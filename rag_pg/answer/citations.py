@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from rag_pg.answer.markers import is_value
 from rag_pg.answer.prompt import MARKER
 from rag_pg.text import KEY
 
@@ -24,6 +25,7 @@ _ALONE = re.compile(  # a key without brackets, or in those of code
     rf"(?<![A-Za-z0-9])(?:\(({KEY.pattern})\)|\[({KEY.pattern})\]|({KEY.pattern})(?![A-Za-z0-9]))",
     re.IGNORECASE,
 )
+_KEY_IN = re.compile(KEY.pattern, re.IGNORECASE)
 _LETTER = "b-df-hj-np-tv-z"  # of a key
 _UNFINISHED = re.compile(rf"\s*[\[［【(][\d{_LETTER}\s,;-]*$", re.IGNORECASE)  # max_tokens cut it
 
@@ -135,6 +137,8 @@ def _read_citations(text: str, numbers: Mapping[str, int]) -> tuple[str, set[int
     dropped: list[str] = []
 
     def bracketed(match: re.Match[str]) -> str:
+        if not _KEY_IN.search(match[2]) and is_value(match.string, match.end(1)):
+            return match[0]
         items = [item.lower() for item in re.findall(_ITEM, match[2], re.IGNORECASE)]
         good = list(dict.fromkeys(numbers[item] for item in items if item in numbers))
         cited.update(good)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal
 
+from rag_pg.answer.addresses import Known
 from rag_pg.answer.assess import assess
+from rag_pg.answer.editor import Editor
 from rag_pg.answer.evidence import MatchTerms
 from rag_pg.answer.examine import Evidence, examine
 from rag_pg.answer.extractive import judge_strength
+from rag_pg.answer.judge import Judge
 from rag_pg.answer.judgement import (
     JUDGEMENT_SCHEMA,
     Judgement,
@@ -41,7 +44,6 @@ from rag_pg.providers import (
     token_counter,
 )
 from rag_pg.text import estimate_tokens
-from rag_pg.tracing import chat_span, tell_completion
 from rag_pg.types import (
     Assessment,
     Calibration,
@@ -89,7 +91,10 @@ class AnswerContext:
     models. listener: is called with every event. stopped: the bound that kept a model from being
     asked, "" for none. check_citations: where quotes stand in their sources, or in the other
     chunks given; None: nobody looks. calibration: when answers are right, None where that was not
-    measured. min_support: how often an answer must be right to be given. now: the day."""
+    measured. min_support: how often an answer must be right to be given. now: the day. question:
+    what is asked. denied: statements that a model wrote and took back by itself. statement_judge:
+    of what is written from the sources that a model was shown last. editor: what tells a listener
+    the text."""
 
     find: Callable[..., Hits]
     read: Callable[[str], Document | None] = lambda uri: None
@@ -122,7 +127,12 @@ class AnswerContext:
     retrieved: dict[int, Hit] = field(default_factory=dict)  # by the ids of their chunks
     assessments: dict[str, Assessment] = field(default_factory=dict)  # by the question
     judgements: dict[tuple[str, tuple[int, ...]], Judgement | None] = field(default_factory=dict)
+    shown: list[str] = field(default_factory=list)  # what a model was shown as a source
     weak: set[int] = field(default_factory=set)  # ids of chunks that the calibration leaves out
+    question: str = ""
+    denied: list[str] = field(default_factory=list)
+    statement_judge: Judge | None = None
+    editor: Editor | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -130,6 +140,16 @@ class AnswerContext:
             self.llm = self.account.meter(self.llm, "answer")
         if self.helper_llm is not None:
             self.helper_llm = self.account.meter(self.helper_llm, "helper", before=self.llm)
+
+    def known(self, texts: Iterable[str] = ()) -> Known:
+        """Return what the sources say: of all that was found, what a model was shown, and `texts`.
+        What somebody asks is no invention of a model's either."""
+        asked = (turn.content for turn in self.history if turn.role == "user")
+        found = (
+            f"{hit.title}\n{hit.heading}\n{hit.uri}\n{hit.content}"
+            for hit in self.retrieved.values()
+        )
+        return Known([self.question, *asked, *found, *self.shown, *texts])
 
     @property
     def bounds(self) -> Bounds:
@@ -274,14 +294,12 @@ class AnswerContext:
         llm = self.account.meter(asked, kind, before=self.llm if follows else None)
         started = time.perf_counter()
         try:
-            with chat_span(llm, self.answer_tokens) as current:
-                if schema is not None:
-                    got = complete_json(llm, messages, schema, max_tokens=self.answer_tokens)
-                elif show is None:
-                    got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
-                else:
-                    got = _streamed(llm, messages, tools, self.answer_tokens, show)
-                tell_completion(current, got)
+            if schema is not None:
+                got = complete_json(llm, messages, schema, max_tokens=self.answer_tokens)
+            elif show is None:
+                got = llm.complete(messages, tools=tools, max_tokens=self.answer_tokens)
+            else:
+                got = _streamed(llm, messages, tools, self.answer_tokens, show)
         except Exception as exc:  # a model is anybody's code: a question must not end with it
             if isinstance(exc, BudgetExceeded):
                 self.stopped = exc.bound

@@ -47,6 +47,10 @@ class EditedText:
         inside = self._more[bisect_left(self._offsets, stop)]
         return self._kept(start) + before, self._kept(stop) + max(before, inside)
 
+    def end(self, stop: int) -> int:
+        """Return where what ends at `stop` in the other text ends, with what is added there."""
+        return self._kept(stop) + self._more[bisect_right(self._offsets, stop)]
+
     def _kept(self, offset: int) -> int:
         count = bisect_left(self._starts, offset)  # of the spans that start before it
         if not count:
@@ -114,10 +118,10 @@ def _markers(text: str, statement: Statement, numbers: Collection[int]) -> list[
             if not keeps[at]:
                 later = items[at + 1][0] if at + 1 < len(items) else stop
                 spans.append((items[at - 1][1], stop) if any(keeps[:at]) else (start, later))
-    return _joined(spans)
+    return joined(spans)
 
 
-def _joined(spans: Iterable[Span]) -> list[Span]:
+def joined(spans: Iterable[Span]) -> list[Span]:
     """Return spans in order, those that touch or overlap as one."""
     joined: list[Span] = []
     for start, stop in sorted(spans):
@@ -136,7 +140,7 @@ def _widened(text: str, spans: Sequence[Span]) -> list[Span]:
         if neighbours and not text[neighbours[-1][1] : start].strip(" \t"):
             start = neighbours.pop()[0]
         neighbours.append((start, stop))
-    return _joined(_widen(text, start, stop) for start, stop in neighbours)
+    return joined(_widen(text, start, stop) for start, stop in neighbours)
 
 
 def _widen(text: str, start: int, stop: int) -> Span:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_pg.answer.head import is_code
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
+from rag_pg.providers import embed_documents, embed_query
 from rag_pg.text import content_words, is_function_word, same_word, words
 from rag_pg.types import CosineSpread, TermMatch, Vectors
 
@@ -19,10 +21,11 @@ MatchTerms = Callable[[str, Sequence[str]], Sequence[TermMatch]]
 
 LENGTH = 300  # characters of a sentence that are embedded
 UNKNOWN_LANGUAGE = 0.25  # a question is so much nearer to any text in its language than to others
-_MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
+MARKS = "?!.,;:¿¡？！。，、'\"“”„()[]«»"  # beside a word of a question
 # Where the scale of a measured space begins, and how long it is, in spreads of its cosines.
 BEGINS = -0.5  # from their mean
 RANGE = 6.0
+MOST = 32  # words of a question whose meaning is weighed
 SHORTEST_MENDED = 5  # letters of a word that may be a typing error
 
 # A pair of characters that no text has is no unknown word: it may straddle two words.
@@ -51,14 +54,15 @@ _seen: dict[str, Vectors] = {}  # by the embedder's fingerprint
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Words:
-    """The words of a question in some texts. `has`: a row for each text, a column for each word;
-    `weights`: of the words, rare ones weigh more, together 1; `df`: chunks of the collection that
-    have each; words: as the question has them."""
+    """The words of a question in some texts. `has`: a row for each text, a column for each term;
+    `weights`: of the terms, rare ones weigh more, together 1; `df`: chunks of the collection that
+    have each; words: of which they are the terms; question: the words as they are meant."""
 
     has: NDArray[np.bool_]
     weights: Numbers
     df: Sequence[int]
     words: Sequence[str]
+    question: str
 
     @property
     def unknown(self) -> float:
@@ -66,12 +70,34 @@ class Words:
         return float(self.weights[np.array(self.df) == 0].sum())
 
     @property
-    def missing(self) -> Sequence[str]:
-        """The words of the question that no text has, the rarest first."""
-        found = {self.words[int(n)] for n in np.flatnonzero(self.has.any(axis=0))}
-        rarest = [self.words[int(n)] for n in np.argsort(-self.weights, kind="stable")]
-        missing = [word.strip(_MARKS) for word in rarest if word not in found]
-        return [word for word in dict.fromkeys(missing) if word]
+    def different(self) -> Mapping[str, float]:
+        """The different words of the question, with what their terms weigh."""
+        found: dict[str, float] = {}
+        for word, weight in zip(self.words, self.weights, strict=True):
+            found[word] = found.get(word, 0.0) + float(weight)
+        return found
+
+    def is_known(self, word: str) -> bool:
+        """Whether a document of the collection has a word: a term of it, of identifiers all."""
+        counts = [df for other, df in zip(self.words, self.df, strict=True) if other == word]
+        return all(counts) if is_code(word) else any(counts)
+
+    @property
+    def left(self) -> list[str]:
+        """What is left of the question without each of its different words; nothing where the
+        collection has them all, or there are more than MOST."""
+        if len(self.different) > MOST or all(self.is_known(word) for word in self.different):
+            return []
+        parts = self.question.split()
+        return [
+            " ".join(part for part in parts if not is_in(word, part)) or "?"
+            for word in self.different
+        ]
+
+    def have(self, word: str, texts: Sequence[int]) -> bool:
+        """Whether texts together have a term of a word."""
+        columns = [n for n, other in enumerate(self.words) if other == word]
+        return bool(self.has[np.ix_(list(texts), columns)].any())
 
     def coverage(self, *texts: int) -> float:
         """The share of the question's words, 0 to 1, in these texts together."""
@@ -93,7 +119,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     mended = _mend(question, terms, texts)
     if mended != question:
         terms = list(match(mended, texts))
-    meant = [t for t in terms if t.df or not (_UNSPACED.fullmatch(t.term) or len(t.term) == 1)]
+    meant = [t for t in terms if t.df or t.term.isdigit() or not _is_chance(t.term)]
     meant = [t for t in meant if not is_function_word(t.word)] or terms
     has = np.zeros((len(texts), len(meant)), dtype=np.bool_)
     for column, term in enumerate(meant):
@@ -102,7 +128,18 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     total = max((term.chunk_count for term in meant), default=0)
     weights = np.log(1 + (np.maximum(total - np.array(df), 0) + 0.5) / (np.array(df) + 0.5))
     names = [term.word for term in meant]
-    return Words(has=has, weights=weights / max(weights.sum(), 1e-9), df=df, words=names)
+    weights /= max(weights.sum(), 1e-9)
+    return Words(has=has, weights=weights, df=df, words=names, question=mended)
+
+
+def _is_chance(term: str) -> bool:
+    return len(term) == 1 or _UNSPACED.fullmatch(term) is not None
+
+
+def is_in(word: str, part: str) -> bool:
+    """Whether a word is that which stands between two spaces of a question, or a part of it."""
+    own = words(word)
+    return word == part or (bool(own) and set(own) <= set(words(part)))
 
 
 def _match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
@@ -157,42 +194,70 @@ def is_one_slip(one: str, other: str) -> bool:
     return a[1:] == b[1:] or a[1:] == b or a == b[1:] or swapped
 
 
-def similarity(
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Meaning:
+    """The meaning of texts and of a question. near: how near each text is, 0: no nearer than text
+    about something else, about 1: the same; trusted: whether that can be relied on; notes: what
+    failed; lost: how far the question is from what is left of it; brings: how much nearer the
+    nearest text is to the whole question than to that."""
+
+    near: Numbers
+    trusted: bool = False
+    notes: Sequence[str] = ()
+    lost: Numbers
+    brings: Numbers
+
+
+def compare_meaning(
     question: str,
     texts: Sequence[str],
     embedder: Embedder | None,
     spread: CosineSpread | None = None,
-) -> tuple[Numbers, bool, list[str]]:
-    """Return how near each text is in meaning, whether that can be relied on, and what failed.
+    *,
+    meant: str = "",
+    left: Sequence[str] = (),
+) -> Meaning:
+    """Return how near each text is in meaning to a question, and what its parts mean to it.
 
-    0: no nearer than text about something else; about 1: the same. Not to be relied on: zeros
-    because there is no embedder or its provider fails, and a language in which the model finds
-    everything alike, as it does not know it.
+    Not to be relied on: zeros because there is no embedder or its provider fails, and a language in
+    which the model finds everything alike, as it does not know it.
 
     Args:
         spread: of the cosines of the space, on whose scale texts are compared; None: it is not
             measured, and the scale ends at the same text.
+        meant: the question as it is meant; left: what is left of it without some of its words.
     """
-    nothing = np.zeros(len(texts))
+    nothing = Meaning(
+        near=np.zeros(len(texts)), lost=np.zeros(len(left)), brings=np.zeros(len(left))
+    )
     if embedder is None:
-        return nothing, False, []
+        return nothing
     try:
-        query = embedder.embed_query(question)
-        vectors = embedder.embed_documents([text[:LENGTH] for text in texts])
+        query = embed_query(embedder, question)
+        shown = [text[:LENGTH] for text in texts]
+        parts = [meant or question, *left] if left else []
+        vectors = embed_documents(embedder, [*shown, *parts])
         background = _background(embedder)
     except (ProviderError, ModelUnavailable) as exc:
-        return nothing, False, [f"sentences were chosen by their words alone: {exc}"]
+        note = f"sentences were chosen by their words alone: {exc}"
+        return replace(nothing, notes=[note])
     by_language = (background @ query).reshape(len(BACKGROUND), -1).mean(axis=1)
     floor = min(float(by_language.max()), 0.99)
     unit = 1 - floor
     if spread is not None:
         floor, unit = max(floor, spread.mean + BEGINS * spread.spread), RANGE * spread.spread
-    near: Numbers = np.maximum((vectors @ query - floor) / unit, 0.0).astype(np.float64)
-    return near, float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE, []
+    of_texts, of_parts = vectors[: len(texts)], vectors[len(texts) :]
+    nearest = (of_texts @ of_parts.T).max(axis=0) if left and texts else np.zeros(len(parts))
+    return Meaning(
+        near=np.maximum((of_texts @ query - floor) / unit, 0.0).astype(np.float64),
+        trusted=float(by_language.max() - by_language.min()) < UNKNOWN_LANGUAGE,
+        lost=np.maximum(1 - of_parts[1:] @ of_parts[0], 0.0) if left else nothing.lost,
+        brings=nearest[0] - nearest[1:] if left else nothing.brings,
+    )
 
 
 def _background(embedder: Embedder) -> Vectors:
     if embedder.fingerprint not in _seen:
         flat = [sentence for language in BACKGROUND for sentence in language]
-        _seen[embedder.fingerprint] = embedder.embed_documents(flat)
+        _seen[embedder.fingerprint] = embed_documents(embedder, flat)
     return _seen[embedder.fingerprint]

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.evidence import MatchTerms, Numbers, Words, find_words, similarity
+from rag_pg.answer.evidence import (
+    MARKS,
+    MatchTerms,
+    Meaning,
+    Numbers,
+    Words,
+    compare_meaning,
+    find_words,
+    is_in,
+)
+from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
 from rag_pg.answer.passage import has_code, headings_above
 from rag_pg.answer.prompt import distinct_hits
 from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
@@ -34,11 +44,9 @@ HEADING = 0.3  # x the similarity of its heading
 HEADING_WORDS = 0.2  # x agreement of the question's words with the last heading's
 CODE = 0.2  # it has code, where the question asks how to do something
 
-# The documents answer when the best similarity of a sentence, COVERAGE x the best share of the
-# question's words in one hit and -UNKNOWN_COST x the share of words that the collection does not
-# have reach ENOUGH.
+# The documents answer when nothing is lacking (`find_lacking`), and the best similarity of a
+# sentence and COVERAGE x the best share of what is asked that one hit has reach ENOUGH.
 COVERAGE = 0.75
-UNKNOWN_COST = 0.25
 NO_NUMBER_COST = 0.25  # how much is asked for, and the best passage has no number
 ENOUGH = 0.72
 ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
@@ -47,7 +55,8 @@ ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 @dataclass(kw_only=True, slots=True)
 class Candidate:
     """A hit with its sentences: displayed text, the heading within the hit above each, share of the
-    question's words alone and with headings, similarity (nan: not embedded) and score of each."""
+    question's words alone and with headings, similarity (nan: not embedded) and score of each.
+    met: the words of the question that it has."""
 
     hit: Hit
     standing: float
@@ -60,6 +69,7 @@ class Candidate:
     above_words: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
     coverage: float = 0.0
+    met: set[str] = field(default_factory=set)
     heading: float = 0.0
     heading_words: float = 0.0
     score: float = 0.0
@@ -75,17 +85,19 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Evidence:
-    """What was found for a question. similarity: the best of any sentence; coverage: the best share
-    of the question's words in one hit; unknown: the share of words that the collection does not
-    have; missing: the words of the question that no hit has; trusted: whether the similarities can
-    be relied on; is_embedded: whether there are any."""
+    """What was found for a question. asked: its words; lacking: those without which nothing answers
+    it, and that no document has; similarity: the best of any sentence; coverage: the best share of
+    the question's words in one hit; unknown: the share of words that
+    the collection does not have; trusted: whether the similarities can be relied on; is_embedded:
+    whether there are any."""
 
     candidates: Sequence[Candidate]
     kind: QuestionKind
+    asked: Sequence[Asked]
+    lacking: Sequence[str]
     similarity: float
     coverage: float
     unknown: float
-    missing: Sequence[str]
     trusted: bool
     is_embedded: bool
     notes: Sequence[str]
@@ -100,6 +112,12 @@ class Evidence:
         return self.kind == "quantity" and not any(has_number(shown) for shown in self.best.shown)
 
     @property
+    def missing(self) -> Sequence[str]:
+        """The words of the question that no hit has: the lacking ones, then by their weight."""
+        rest = sorted((a for a in self.asked if not a.is_met), key=lambda a: -a.weight)
+        return list(dict.fromkeys([*self.lacking, *(a.word for a in rest if a.word)]))
+
+    @property
     def strength(self) -> float:
         """The weight of it, without calibration: ENOUGH is enough.
 
@@ -109,15 +127,12 @@ class Evidence:
 
     @property
     def _by_words(self) -> float:
-        by_words = COVERAGE * self.coverage
-        if by_words:
-            by_words -= UNKNOWN_COST * self.unknown
-        return by_words - NO_NUMBER_COST * self.lacks_number
+        return COVERAGE * self.coverage - NO_NUMBER_COST * self.lacks_number
 
     @property
     def is_enough(self) -> bool:
         by_words = not self.trusted and self._by_words >= ENOUGH_WORDS
-        return self.strength >= ENOUGH or by_words
+        return not self.lacking and (self.strength >= ENOUGH or by_words)
 
 
 def examine(
@@ -135,18 +150,22 @@ def examine(
         return None
     kind = question_kind(question)
     candidates = _candidates(sources)
-    unknown, missing = _weigh_words(question, candidates, match_terms)
-    trusted, notes = _weigh_meaning(question, kind, candidates, embedder, spread)
+    found = _weigh_words(question, candidates, match_terms)
+    meaning = _weigh_meaning(question, kind, candidates, embedder, spread, found)
+    asked = _weigh_asked(found, meaning, candidates)
+    by_meaning = meaning.trusted and meaning.lost.any() and any(a.is_met for a in asked)
+    coverage = max(c.coverage for c in candidates) * _share_of_known(found, asked)
     return Evidence(
         candidates=candidates,
         kind=kind,
+        asked=asked,
+        lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
         similarity=max(float(np.nanmax(c.near)) for c in candidates),
-        coverage=max(c.coverage for c in candidates),
-        unknown=unknown,
-        missing=missing,
-        trusted=trusted,
-        is_embedded=embedder is not None and not notes,
-        notes=notes,
+        coverage=coverage,
+        unknown=found.unknown,
+        trusted=meaning.trusted,
+        is_embedded=embedder is not None and not meaning.notes,
+        notes=meaning.notes,
     )
 
 
@@ -185,9 +204,8 @@ def heading_path(hit: Hit) -> list[str]:
 
 def _weigh_words(
     question: str, candidates: Sequence[Candidate], match_terms: MatchTerms | None
-) -> tuple[float, Sequence[str]]:
-    """Fill in the shares of words; return that of words which the collection does not have, and the
-    words that no hit has."""
+) -> Words:
+    """Fill in the shares of words, and which words each has; return the words."""
     texts: list[str] = []
     for c in candidates:
         path = heading_path(c.hit)
@@ -202,11 +220,49 @@ def _weigh_words(
         c.own = np.array([found.coverage(p) for p in positions])
         c.full = np.array([found.coverage(p, p + count, head) for p in positions])
         c.coverage = found.coverage(head, *range(first, at))
+        whole = f"{texts[head]}\n{c.hit.content}"
+        c.met = {
+            word
+            for word in found.different
+            if stands_in(word, whole)
+            or (not is_code(word) and found.have(word, [head, *range(first, at)]))
+        }
         c.above_words = np.array([found.coverage(p + count) for p in positions])
         c.heading_words = max(
             _agreement(found, p, texts[p]) for p in (last, *range(first + count, at))
         )
-    return found.unknown, found.missing
+    return found
+
+
+def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]) -> list[Asked]:
+    """The words of a question with what each weighs: by what the question loses in meaning without
+    it, where that was asked and can be relied on, else by how rare its terms are."""
+    different = found.different
+    weights, brings = np.array(list(different.values())), np.zeros(len(different))
+    if meaning.trusted and meaning.lost.sum() > 0:
+        weights, brings = meaning.lost / meaning.lost.sum(), meaning.brings
+    names = find_names(found.question, [c.hit.content for c in candidates])
+    met = set().union(*(c.met for c in candidates))
+    return [
+        Asked(
+            word=word.strip(MARKS),
+            weight=float(weight),
+            is_met=word in met,
+            is_known=found.is_known(word),
+            is_paraphrased=bool(more > 0),
+            is_name=any(is_in(word, name) for name in names),
+        )
+        for word, weight, more in zip(different, weights, brings, strict=True)
+    ]
+
+
+def _share_of_known(found: Words, asked: Sequence[Asked]) -> float:
+    """What the shares of a question's words are multiplied by, so that those which the collection
+    does not have weigh what they mean to the question: how rare they are it cannot tell."""
+    rarity = dict(zip(found.different, asked, strict=True))
+    unknown = sum(found.different[word] for word, a in rarity.items() if not a.is_known)
+    meant = sum(a.weight for a in asked if not a.is_known)
+    return (1 - meant) / (1 - unknown) if unknown < 1 else 1.0
 
 
 def _weigh_meaning(
@@ -215,7 +271,8 @@ def _weigh_meaning(
     candidates: Sequence[Candidate],
     embedder: Embedder | None,
     spread: CosineSpread | None,
-) -> tuple[bool, list[str]]:
+    found: Words,
+) -> Meaning:
     chosen: list[list[int]] = []
     texts: list[str] = []
     for c in candidates:
@@ -225,8 +282,15 @@ def _weigh_meaning(
         texts += [c.shown[i] for i in chosen[-1]]
         texts += [": ".join(path), path[-1] if path else "", *_best_headings(c)]
     different = list(dict.fromkeys(texts))
-    near, trusted, notes = similarity(question, different, embedder, spread)
-    by_text = dict(zip(different, near, strict=True))
+    meaning = compare_meaning(
+        question,
+        different,
+        embedder,
+        spread,
+        meant=found.question,
+        left=found.left,
+    )
+    by_text = dict(zip(different, meaning.near, strict=True))
     for c, picked in zip(candidates, chosen, strict=True):
         path = heading_path(c.hit)
         c.near = np.full(len(c.shown), np.nan)
@@ -255,7 +319,7 @@ def _weigh_meaning(
             + HEADING_WORDS * c.heading_words
             + CODE * (kind == "how_to" and has_code(c.hit.content))
         )
-    return trusted, notes
+    return meaning
 
 
 def _best_headings(c: Candidate) -> list[str]:

@@ -26,6 +26,7 @@ SECOND_SHARE = 0.5  # of the answering sentence's score, for a second one to be 
 FURTHER = 2  # other documents that are named, with an excerpt
 FURTHER_SHARE = 0.6  # of the first one's evidence, to be named
 EXCERPT = 160  # characters of it
+ALL = 0.999  # of the words, in sums of shares
 LIMIT = 450  # characters of a passage
 HOW_TO_LIMIT = 600
 
@@ -87,18 +88,24 @@ def compose_answer(
 def judge_strength(question: str, evidence: Evidence) -> Assessment:
     """Judge evidence by its strength alone: answer or refuse."""
     zone: Zone = "answer" if evidence.is_enough else "refuse"
-    return Assessment(zone=zone, reason=explain_lack(evidence))
+    return Assessment(zone=zone, reason=explain_lack(evidence) or _explain_weakness(evidence))
 
 
 def explain_lack(evidence: Evidence) -> str:
-    """Name what the evidence lacks, best known first."""
+    """Name what the evidence lacks, what weighs most first; "": no word and no number."""
     found = []
     if evidence.missing:
         listed = ", ".join(f"“{word}”" for word in evidence.missing[:5])
         found.append(f"no source has {listed}")
     if evidence.lacks_number:
         found.append("the best passage has no number, which is asked for")
-    return "; ".join(found) or "the sources only touch on what is asked"
+    return "; ".join(found)
+
+
+def _explain_weakness(evidence: Evidence) -> str:
+    if evidence.coverage < ALL:
+        return "no source has all words of the question"
+    return "no sentence is near enough to the question in meaning"
 
 
 def _compose(

@@ -39,6 +39,33 @@ FEATURES: Mapping[str, int] = {
     "adjacent_words": 1,  # neighbours in the question that are near each other in the sentence
 }
 
+# What is said of an answer whose feature is worse than that of right answers is on average.
+WORSE: Mapping[str, str] = {
+    "best_similarity": "no sentence is as near to the question in meaning",
+    "similarity": "the answering sentence is not as near to the question in meaning",
+    "words": "the answering sentence has fewer of the question's words",
+    "words_with_headings": "the answering sentence and its headings have fewer of the words",
+    "unknown_words": "more of the question's words stand in no document",
+    "sentence_margin": "the answering sentence stands out less from those of other passages",
+    "margin_in_passage": "the answering sentence stands out less from the others of its passage",
+    "passage_margin": "the passage stands out less from the others",
+    "vector_standing": "the passage ranks lower by its meaning",
+    "both_legs": "the passage is not the first both by words and by meaning",
+    "vector_cosine": "no passage is as near to the question in meaning",
+    "missing_names": "the passage lacks more of the question's names and numbers",
+    "missing_in_sentence": "the answering sentence lacks more of the question's names and numbers",
+    "missing_numbers": "the answering sentence lacks a number of the question",
+    "negation": "the question says “not”, or the like, and the answering sentence does not",
+    "opposite": "the answering sentence has the opposite of a word of the question",
+    "answer_type": "the answering sentence shows no date, number or name that is asked for",
+    "matched_words": "the answering sentence has fewer of the question's words",
+    "missing_words": "the passage lacks more of the question's words",
+    "meaning_agrees": "another passage has the sentence that is nearest in meaning",
+    "words_agree": "another passage has more of the question's words",
+    "adjacent_words": "the question's words do not stand as near to each other",
+    "judgement": "the model that judges finds less of the answer in the passages",
+}
+
 _NAME = re.compile(r"(?<!^)(?<![.?!] )\b[A-Z][\w'-]+|\d[\d.,]*\d|\d")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 _PROPER = re.compile(r"\b[A-Z][\w'-]+")

@@ -17,6 +17,10 @@ _MARKERS = r"(?:\s*\[\d{1,6}(?:, \d{1,6})*\])+"
 _LEADING = re.compile(rf"\W*{_MARKERS}[*_\"'”’»)]*\s*(?=\S|\Z)")
 _BEHIND = re.compile(rf"{_MARKERS}[*_\s.。!?]*\Z")
 _STOPPED = re.compile(rf"[.!?…。！？][\"'”’»)*_]*{_MARKERS}\s+(?=[^\s\[])")  # It is so.[1] That
+_FENCE = re.compile(r"(?m)^[ \t]*(?:`{3,}[^`\n]*|~{3,}.*)$")
+_CODE = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})")
+_HEAD = re.compile(r"[ \t]*\n[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\||\n|\Z)")  # the line under it
+_BOLD = re.compile(r"(\*\*|__)(?:(?!\1)[^\n])*(?<![.!?。])\1")
 _STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*\Z")
 
 
@@ -25,8 +29,10 @@ class Statement:
     """A sentence of an answer with the citations behind it: text == answer[start:stop].
 
     numbers: of the sources that it cites. claim_stop: where it stops without the citations at its
-    end. claim: its words without any citation. clauses: its parts, each with the numbers that stand
-    behind it; one, where it cites at one place alone.
+    end. claim: its words without any citation, and without the code that follows them. clauses: its
+    parts, each with the numbers that stand behind it; one, where it cites at one place alone.
+    is_item: of a list or a table. is_label: what stands above others: a line in bold, the head of a
+    table. leads_in: it ends in a colon, and more follows.
     """
 
     start: int
@@ -36,27 +42,37 @@ class Statement:
     claim: str
     numbers: Sequence[int]
     clauses: Sequence[tuple[str, Sequence[int]]]
+    is_item: bool = False
+    is_label: bool = False
+    leads_in: bool = False
 
 
 def read_statements(text: str) -> list[Statement]:
-    """Return the statements of an answer in order; code is none.
+    """Return the statements of an answer in order; code is none, and headings are not.
 
-    A citation behind a full stop is of the sentence before it.
+    A citation behind a full stop is of the sentence before it. The statements of a beginning are
+    those of the whole, but for its last one.
     """
-    spans: list[tuple[int, int]] = []
-    for sentence in split_sentences(text):
+    spans: list[tuple[int, int, Sentence]] = []
+    for sentence in _sentences(text):
         if sentence.kind == "code":
             continue
         for start, stop in _parts(sentence):
             begin = start
-            if spans and _takes_markers(text[slice(*spans[-1])], text[spans[-1][1] : start]):
+            if spans and _takes_markers(text[slice(*spans[-1][:2])], text[spans[-1][1] : start]):
                 leading = _LEADING.match(text, start, stop)
                 begin = leading.end() if leading else start
             if begin > start:
-                spans[-1] = (spans[-1][0], start + len(text[start:begin].rstrip()))
+                spans[-1] = (spans[-1][0], start + len(text[start:begin].rstrip()), spans[-1][2])
             if any(c.isalnum() for c in text[begin:stop]):
-                spans.append((begin, stop))
-    return [_statement(text, start, stop) for start, stop in spans]
+                spans.append((begin, stop, sentence))
+    return [_statement(text, start, stop, sentence) for start, stop, sentence in spans]
+
+
+def _sentences(text: str) -> list[Sentence]:
+    """The sentences of a text of which all is there: a fence that nobody closes opens code."""
+    is_open = len(_FENCE.findall(text)) % 2
+    return split_sentences(f"{text}\n```" if is_open else text)
 
 
 def _parts(sentence: Sentence) -> Iterator[tuple[int, int]]:
@@ -74,35 +90,42 @@ def _takes_markers(before: str, gap: str) -> bool:
     return "\n" not in gap and bool(_STOP.search(before)) and not any(find_markers(before))
 
 
-def _statement(text: str, start: int, stop: int) -> Statement:
+def _statement(text: str, start: int, stop: int, sentence: Sentence) -> Statement:
     whole = text[start:stop]
     markers = [*find_markers(whole)]
     behind = _BEHIND.search(whole) if markers else None
+    code = _CODE.search(whole)
+    prose = code.start() if code else len(whole)
+    claim = _without(whole, 0, prose, markers)
     return Statement(
         start=start,
         stop=stop,
         claim_stop=start + (behind.start() if behind else len(whole.rstrip())),
         text=whole,
-        claim=_without(whole, 0, len(whole), markers),
+        claim=claim,
         numbers=sorted({number for marker in markers for number in marker.numbers}),
-        clauses=_clauses(whole, markers),
+        clauses=_clauses(whole, prose, markers),
+        is_item=sentence.kind == "item",
+        is_label=bool(_HEAD.match(text, stop) if whole.startswith("|") else _BOLD.fullmatch(whole)),
+        leads_in=claim.rstrip("*_ ").endswith((":", "：")) and bool(code or text[stop:].strip()),
     )
 
 
-def _clauses(whole: str, markers: Sequence[Marker]) -> list[tuple[str, list[int]]]:
+def _clauses(whole: str, prose: int, markers: Sequence[Marker]) -> list[tuple[str, list[int]]]:
     found: list[tuple[int, int, set[int]]] = []
     at = 0
     for marker in markers:
-        words = whole[at : marker.start]
+        words = whole[at : marker.start] if at < prose else ""
         if found and not any(c.isalnum() for c in words):  # [1][2], or [1], [2]
             found[-1] = (found[-1][0], marker.stop, found[-1][2] | {*marker.numbers})
         else:
             found.append((at, marker.stop, {*marker.numbers}))
         at = marker.stop
     if found:  # what follows the last marker is of its clause
-        found[-1] = (found[-1][0], len(whole), found[-1][2])
+        found[-1] = (found[-1][0], prose, found[-1][2])
     return [
-        (_without(whole, start, stop, markers), sorted(numbers)) for start, stop, numbers in found
+        (_without(whole, start, min(stop, prose), markers), sorted(numbers))
+        for start, stop, numbers in found
     ]
 
 

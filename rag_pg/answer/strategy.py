@@ -11,10 +11,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 
-from rag_pg.answer.check import check_verify, verify_answer
+from rag_pg.answer.check import check_verify
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.ground import ground_answer
-from rag_pg.answer.statements import check_unsupported
+from rag_pg.answer.editor import Editor
+from rag_pg.answer.ground import OWN_WORDS, ground_answer
+from rag_pg.answer.late import answer_late
+from rag_pg.answer.statements import Unsupported, check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.answer.write import not_found
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
@@ -105,17 +107,21 @@ def answer_question(
     set-up, and errors.
 
     Args:
-        verify: once or strict: the helper judges the statements; see `verify_answer`. None: the
-            words, figures and meaning of their sources do; see `ground_answer`.
+        verify: once or strict: the helper judges the statements too, see `check_statements`. Their
+            sources' words, figures and meaning do in any case, see `ground_answer`.
         unsupported: drop, mark or keep statements that are found to have no support. Default: drop
-            when the helper judged, else keep.
+            where a model judges them, else mark.
     Raises: InvalidInput (unknown strategy, no language model where one is needed), ProviderAuth,
         ModelUnavailable, and what a search raises.
     """
     started = time.perf_counter()
     checked = check_verify(verify)
-    action = check_unsupported(unsupported)
+    wanted = check_unsupported(unsupported)
     name, function = find_strategy(strategy)
+    judges = checked is not None or function is BUILT_IN["verify"]
+    action: Unsupported = wanted or ("drop" if judges else "mark")
+    context.question = question
+    context.editor = Editor(context.listener, action, is_gated=checked is not None)
     if function is BUILT_IN["verify"]:
         if checked == "strict":
             function = BUILT_IN["single"]  # the draft
@@ -127,23 +133,24 @@ def answer_question(
             with _strategy_span(name, function):
                 answer = function(question, context)
         except ProviderError as exc:
-            if name == "extractive" or isinstance(exc, ProviderAuth):
+            late = context.account.is_late
+            if isinstance(exc, ProviderAuth) or (name == "extractive" and not late):
                 raise
+            if isinstance(exc, BudgetExceeded):
+                context.stopped = exc.bound
             failed = context.llm is None or context.llm.name in context.failed
-            failed = failed or context.account.is_late
-            following = "extractive" if failed or name == "single" else "single"
+            following = "extractive" if late or failed or name == "single" else "single"
             verb = "was stopped" if isinstance(exc, BudgetExceeded) else "failed"
             context.note(f"{name} {verb}: {exc}; answered by {following}")
             context.step("fallback", strategy=following, reason=str(exc))
-            name, function = find_strategy(following)
+            name, function = (following, answer_late) if late else find_strategy(following)
     if checked is not None and (answer.strategy or name) in UNVERIFIED:
         context.note("not verified: the answer is made of the documents' own text")
-    elif checked is not None:
-        with span("verify answer", {"rag_pg.verify": checked}):
-            answer = verify_answer(answer, context, checked, action or "drop")
-    is_judged = checked is not None or (answer.strategy or name) in (*UNVERIFIED, "verify")
+        checked = None
     with span("ground answer", {"rag_pg.citations": len(answer.citations)}):
-        answer = ground_answer(answer, context, unsupported=action or "keep", is_judged=is_judged)
+        answer = ground_answer(answer, context, unsupported=action, verify=checked)
+    if context.statement_judge is not None and answer.model not in OWN_WORDS:
+        context.editor.close(answer, context.statement_judge)
     judged = context.assessments.get(question)
     if context.min_support is not None and answer.found:
         if judged is not None and judged.zone == "refuse":  # by a strategy of one's own

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator
 from queue import SimpleQueue
 
+from rag_pg.deadline import Scope, Stopped
+from rag_pg.threads import start_thread
 from rag_pg.types import Answer, Event
-
-
-class _Stopped(BaseException):
-    """Nobody reads the events any more."""
 
 
 def stream_events(ask: Callable[[Callable[[Event], None]], Answer]) -> Generator[Event]:
     """Yield the events of `ask` as they come, then the answer; raises what it raises.
 
-    `ask` runs in a thread, and is called with the listener. Closing the iterator ends it at its
-    next event."""
+    `ask` runs in a thread, and is called with the listener. Closing the iterator ends it: it waits
+    for no model and no statement any more."""
     events: SimpleQueue[Event | BaseException] = SimpleQueue()
-    stopped = threading.Event()
+    scope = Scope(can_stop=True)
 
     def listen(event: Event) -> None:
-        if stopped.is_set():
-            raise _Stopped
+        if scope.is_stopped:
+            raise Stopped
         events.put(event)
 
     def run() -> None:
         try:
-            events.put(Event(kind="answer", answer=ask(listen)))
+            with scope.entered():
+                events.put(Event(kind="answer", answer=ask(listen)))
         except BaseException as exc:
             events.put(exc)
 
-    threading.Thread(target=run, name="rag-pg-ask", daemon=True).start()
+    start_thread(run, "rag-pg-ask")
     try:
         while True:
             event = events.get()
@@ -42,4 +40,4 @@ def stream_events(ask: Callable[[Callable[[Event], None]], Answer]) -> Generator
             if event.kind == "answer":
                 return
     finally:
-        stopped.set()
+        scope.stop()

@@ -6,43 +6,24 @@ with another number or the opposite, not one that reads its source wrongly.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rag_pg.answer.evidence import similarity
-from rag_pg.answer.tools import unfounded_figures
+from rag_pg.answer.evidence import compare_meaning
+from rag_pg.answer.figures import figures_of, foreign_figures, is_number
+from rag_pg.answer.negation import contradicts
+from rag_pg.answer.talk import is_of_speech
+from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.text import Sentence, content_words, is_function_word, same_word, split_sentences, words
 
 ENOUGH_WORDS = 0.5  # of a statement's content words, in the best sentences of a source
-ENOUGH_MEANING = 0.5  # see `similarity`
+ENOUGH_MEANING = 0.5  # see `compare_meaning`
 LEAST_WORDS = 2  # content words; a shorter statement ("Yes.") is not judged
-COPIED = 0.6  # share of words from which on a negation on one side alone contradicts
 SENTENCES = 3  # of a source, that support a statement together
 LEAST_QUOTE = 12  # characters; rag.check_citation proves no shorter quote
 BESIDE = 0.3  # share of words from which on a further sentence supports a statement too
 FIGURES = 0.5  # x the share of a statement's figures that a sentence has, in its score
-
-_NEGATION = re.compile(
-    r"""(?<!\w)(?:not|no|never|none|neither|nor|cannot|without|\w+n['’]t
-    |nicht|kein\w*|nie|niemals|ohne|ne|n['’]\w+|pas|jamais|aucune?|sans|sin|nunca|jamás|ningun\w*
-    |не|нет|никогда|без|ni|non|mai|senza|não|nenhum\w*|sem|niet|geen|nooit|zonder
-    )(?!\w)|不|没有|ない|ません|ليس|لا(?=\s)|नहीं""",
-    re.IGNORECASE | re.VERBOSE,
-)
-_NOT_ONLY = re.compile(
-    r"\b(?:not only|nicht nur|pas seulement|no sólo|no solo|не только|no later than|no more than"
-    r"|no less than|no longer than|no fewer than)\b",
-    re.IGNORECASE,
-)
-_ONES = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_SPELLED = {word: str(value) for value, word in enumerate(_ONES)}
-_SPELLED |= {word: str(10 * value) for value, word in enumerate(_TENS, 2)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,7 +56,7 @@ def find_support(
         each: each source is judged; else it is enough that the words of one support the claim, and
             the others are left open.
     """
-    asked = [word for word in content_words(claim) if not is_function_word(word)]
+    asked = _asked(claim, sources)
     ranked = [_ranked(claim, asked, passage) for passage, _ in sources]
     shares = [
         _share(asked, " ".join([above, *(s.text for s in best)]))
@@ -105,9 +86,13 @@ def find_support(
     return found
 
 
-def is_negated(text: str) -> bool:
-    """Whether a text denies something, in the larger European languages and a few others."""
-    return bool(_NEGATION.search(_NOT_ONLY.sub(" ", text)))
+def _asked(claim: str, sources: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the words of a claim that its sources should have: not its numbers, which are compared
+    as such, and words about answers only where the sources speak of that."""
+    stated = [word for word in content_words(claim) if not is_function_word(word)]
+    known = {word for source in sources for text in source for word in words(text)}
+    asked = [w for w in stated if not is_number(w) and (w in known or not is_of_speech(w))]
+    return asked if len(asked) >= min(LEAST_WORDS, len(stated)) else stated
 
 
 def _judge(
@@ -120,11 +105,9 @@ def _judge(
     told: bool,
 ) -> tuple[bool | None, str]:
     passage = " ".join([above, *(s.text for s in best)])
-    figures = unfounded_figures(_in_digits(claim), [_in_digits(passage)])
-    if figures:
+    if figures := foreign_figures(claim, passage):
         return False, f"no such figure there: {', '.join(figures[:5])}"
-    first = best[0].text if best else ""
-    if asked and _share(asked, first) >= COPIED and is_negated(claim) != is_negated(first):
+    if best and contradicts(claim, best[0].text):
         return False, "the source says the opposite"
     if len(asked) < LEAST_WORDS:
         return (True, "") if share == 1 and asked else (None, "it says too little")
@@ -138,15 +121,23 @@ def _judge(
 def _ranked(claim: str, asked: Sequence[str], passage: str) -> list[Sentence]:
     """Return the sentences of a passage that have most of a claim's words and figures."""
     sentences = split_sentences(passage)
-    figures = set(re.findall(r"\d+", _in_digits(claim)))
+    figures = [*figures_of(claim)]
 
     def score(sentence: Sentence) -> float:
-        has = set(re.findall(r"\d+", _in_digits(sentence.text)))
-        of_figures = len(figures & has) / len(figures) if figures else 0.0
+        has = figures_of(sentence.text)
+        of_figures = sum(one in has for one in figures) / len(figures) if figures else 0.0
         return _share(asked, sentence.text) + FIGURES * of_figures
 
-    ranked = sorted(sentences, key=lambda s: (-score(s), s.start))[:SENTENCES]
-    return [s for n, s in enumerate(ranked) if not n or _share(asked, s.text) >= BESIDE]
+    ranked = sorted(sentences, key=lambda s: (-score(s), s.start))
+    chosen = ranked[:1]
+    for sentence in ranked[1:]:
+        together = " ".join(s.text for s in chosen)
+        more = _share(asked, f"{together} {sentence.text}") - _share(asked, together)
+        if _share(asked, sentence.text) >= BESIDE or more * len(asked) >= LEAST_WORDS:
+            chosen.append(sentence)
+        if len(chosen) == SENTENCES:
+            break
+    return chosen
 
 
 def _quote(passage: str, sentence: Sentence) -> str:
@@ -168,23 +159,21 @@ def _share(asked: Sequence[str], text: str) -> float:
     return sum(w in own or any(same_word(w, o) for o in own) for w in asked) / len(asked)
 
 
-def _in_digits(text: str) -> str:
-    """Return a text with the English numbers to ninety in digits."""
-    return re.sub(r"[a-z]+", lambda m: _SPELLED.get(m[0].lower(), m[0]), text, flags=re.IGNORECASE)
-
-
 def _meaning(
     claim: str, ranked: Sequence[Sequence[Sentence]], embedder: Callable[[], Embedder]
 ) -> tuple[list[float | None], bool]:
     texts = [s.text for best in ranked for s in best]
     if not texts:
         return [None] * len(ranked), True
-    values, trusted, notes = similarity(claim, texts, embedder())
-    if notes:
+    try:
+        found = compare_meaning(claim, texts, embedder())
+    except (ProviderError, ModelUnavailable):  # opening it failed: the search has said so
+        return [None] * len(ranked), True
+    if found.notes:
         return [None] * len(ranked), True
     near: list[float | None] = []
     at = 0
     for best in ranked:
-        near.append(max(map(float, values[at : at + len(best)]), default=0.0))
+        near.append(max(map(float, found.near[at : at + len(best)]), default=0.0))
         at += len(best)
-    return near, trusted
+    return near, found.trusted

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
 from rag_pg.answer.support import find_support
-from rag_pg.answer.tools import unfounded_figures
+from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
+from rag_pg.text import words
 
 Verdict = bool | None  # None: it cannot be told
 
@@ -35,7 +37,11 @@ class Verdicts:
 
 
 def find_verdicts(
-    statement: Statement, sources: Sequence[Cited], embedder: Callable[[], Embedder] | None
+    statement: Statement,
+    sources: Sequence[Cited],
+    embedder: Callable[[], Embedder] | None,
+    question: str = "",
+    known: Collection[str] = (),
 ) -> Verdicts:
     """Return whether the sources of a statement support it, together and each by itself.
 
@@ -45,13 +51,20 @@ def find_verdicts(
 
     Args:
         sources: those that the statement cites; where it cites none, all that may support it.
-        embedder: is opened where words alone do not decide.
+        embedder: is opened where words alone do not decide. question: what was asked. known: words
+            of all that was shown.
     """
     each = bool(statement.numbers)
     alone, quotes = _alone(statement.claim, sources, embedder, each=each)
     together = _any([*alone.values()])
     if together is False and len(sources) > 1:  # each source says a part
         together = _together(statement.claim, sources, embedder)
+    if together is not False and is_refuted(statement.claim, sources, question, known, together):
+        return Verdicts(
+            is_supported=False,
+            supports=dict.fromkeys(alone if each else (), False),
+            quotes=quotes,
+        )
     supports: dict[int, Verdict] = {}
     if each and len(sources) > 1:
         for clause, numbers in statement.clauses:
@@ -68,6 +81,23 @@ def find_verdicts(
     elif True not in supports.values():  # the whole is supported, or that cannot be told
         supports = {number: verdict or None for number, verdict in supports.items()}
     return Verdicts(is_supported=together, supports=supports, quotes=quotes)
+
+
+def is_refuted(
+    claim: str,
+    sources: Sequence[Cited],
+    question: str,
+    known: Collection[str],
+    verdict: Verdict,
+) -> bool:
+    """Whether something of a claim is in no source, or it is about something else by its words
+    where nothing else tells."""
+    texts = [f"{source.above}\n\n{source.text}" for source in sources if not source.by_tool]
+    results = [source.text for source in sources if source.by_tool]
+    words_known = known or {w for text in (question, *texts, *results) for w in words(text)}
+    if find_veto(claim, texts, question, words_known, results):
+        return True
+    return verdict is None and is_about_else(claim, texts, words_known)
 
 
 def _of_clause(

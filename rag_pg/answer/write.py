@@ -7,10 +7,13 @@ from dataclasses import replace
 
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.editor import Editor
 from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.judge import Judge
+from rag_pg.answer.locate import locate_quotes
 from rag_pg.answer.prompt import SYSTEM, Prompt, build_prompt
 from rag_pg.text import RULE, Fence
-from rag_pg.types import Answer, Citation, Completion, Event, Hit, ToolResult
+from rag_pg.types import Answer, Citation, Completion, Hit, ToolResult
 
 
 def prompt_for(
@@ -119,29 +122,29 @@ def read_answer(
     keys: Sequence[str],
     context: AnswerContext,
 ) -> Answer:
-    """Return the answer of a completion, whose text is told in pieces where somebody listens.
+    """Return the answer of a completion, whose text is told as it is judged where somebody listens.
 
     Args:
         complete: called with what to call with the pieces, None when nobody listens.
         sources: what may be cited, in order of their numbers. keys: by which the model cites them.
     """
     text = CitedText(keys)
+    context.shown += map(_shown, sources)
+    known = context.known()
+    judge = context.statement_judge = open_judge(sources, context)
+    editor = context.editor or Editor(context.listener)
 
-    def tell(events: Sequence[str | int]) -> None:
-        for event in events:
-            if isinstance(event, str):
-                context.emit(Event(kind="token", text=event))
-            elif isinstance(source := sources[event - 1], Citation):
-                context.emit(Event(kind="citation", citation=source))
-            else:
-                context.emit(Event(kind="citation", tool_result=source))
+    def show(piece: str) -> None:
+        for _ in text.feed(piece):
+            pass
+        editor.feed(text, judge, known)
 
-    show = None if context.listener is None else lambda piece: tell([*text.feed(piece)])
-    got = complete(show)
+    got = complete(None if context.listener is None else show)
     if not text.raw:
-        tell([*text.feed(got.text)])
+        show(got.text)
     was_cut = got.finish == "length"
-    tell([*text.close(was_cut=was_cut)])
+    for _ in text.close(was_cut=was_cut):
+        pass
     if was_cut:
         limit = got.reason or f"max_tokens ({context.answer_tokens})"
         context.note(f"the answer was cut at {limit}")
@@ -160,6 +163,25 @@ def read_answer(
         model=context.llm.name if context.llm else "",
         reason="the answer was cut short" if was_cut else "",
     )
+
+
+def open_judge(sources: Sequence[Citation | ToolResult], context: AnswerContext) -> Judge:
+    """Return the judge of what is written from these sources."""
+    passages = {source.number: source.quote for source in sources if isinstance(source, Citation)}
+    return Judge(
+        context.question,
+        sources,
+        embedder=context.embedder,
+        denied=context.denied,
+        locate=lambda citations: locate_quotes(citations, passages, context),
+    )
+
+
+def _shown(source: Citation | ToolResult) -> str:
+    """Return what a model is shown of a source."""
+    if isinstance(source, ToolResult):
+        return source.text
+    return f"{source.title}\n{source.heading}\n{source.uri}\n{source.quote}"
 
 
 def not_found(context: AnswerContext, reason: str, text: str = "") -> Answer:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from rag_pg.evaluation import Estimate
     from rag_pg.types import Calibration, Rejected
 
-FEW_QUESTIONS = 100  # with an answer; 5 % of fewer are less than five questions
-
 
 def calibrate(
     collection: Annotated[str, typer.Argument(help="Which collection.")],
@@ -121,14 +119,9 @@ def print_calibration(found: Calibration) -> None:
     the curves, each with the judging model before it, empty for none.
     """
     if found.stale:
-        note(f"it holds no more, as {found.stale}")
-    if found.corpus_changed:
+        note(f"it is not applied, as {found.stale}")
+    elif found.corpus_changed:
         note("the documents are not those that it was measured on; it is applied all the same")
-    if found.answerable_count < FEW_QUESTIONS:
-        note(
-            f"only {count_of(found.answerable_count, 'question')} with an answer:"
-            " bounds and zones are rough; some hundreds are needed"
-        )
     if found.judged is not None and (left := found.judged.figures.get("unjudged_questions")):
         note(f"{count_of(left, 'question')} could not be judged")
     fits = [found] if found.judged is None else [found, found.judged]

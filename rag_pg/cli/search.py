@@ -123,7 +123,9 @@ def ask(
     ] = None,
     unsupported: Annotated[
         str | None,
-        typer.Option(help="What has no support: drop, mark or keep; default: drop with --verify."),
+        typer.Option(
+            help="What has no support: drop, mark or keep; default: mark, with --verify drop."
+        ),
     ] = None,
     rewrite: Rewrites = None,
     history: History = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from rag_pg.answer import is_built_in
 from rag_pg.client.kept import NOT_KEPT
@@ -38,10 +38,15 @@ def keep_answer(database: Database, info: CollectionInfo, question: str, answer:
         "seconds": answer.seconds,
     }
     try:
-        database.log_answer(info.name, UUID(answer.trace_id), question, kept)
+        if database.log_answer(info.name, UUID(answer.trace_id), question, kept):
+            return answer
+        other = uuid4()  # a trace may have several answers, and the log one of each id
+        if not database.log_answer(info.name, other, question, kept):
+            return answer
+        note = f"the trace has another answer: this one is logged as {other}"
     except RagError as exc:  # the question is answered
-        return replace(answer, notes=(*answer.notes, f"the answer was not logged: {exc}"))
-    return answer
+        note = f"the answer was not logged: {exc}"
+    return replace(answer, notes=(*answer.notes, note))
 
 
 def _knows_sources(answer: Answer) -> bool:

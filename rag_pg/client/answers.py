@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from functools import partial
 from typing import Unpack
 
 from rag_pg.client.ask_options import AskOptions
@@ -28,14 +29,14 @@ class Answers(OpenCollection):
             strategy: how: auto (the default) chooses; extractive, single, verify, self_ask,
                 iterative, evidence, agent, full_context, a name given to `register_strategy`, or a
                 function of a question and an `AnswerContext`. See docs/guides/answers.md.
-            verify: once or strict: take out the statements that their sources do not support, by
-                one call of the helper, or by one for each statement.
-            unsupported: drop, mark or keep the statements that are found to have no support, and
-                single citations that do not support a statement which others do. They are listed in
-                `Answer.unsupported`, and told by `Citation.supports`, in any case. Default: drop
-                with verify, else keep: without a model they are found by the words, figures and
-                meaning of what they cite, which tells other things and other figures, not a
-                misreading.
+            verify: once or strict: the helper judges the statements too, by one call, or by one for
+                each. It may deny them, and lifts a doubt where it quotes what the source has.
+            unsupported: drop, mark or keep the statements that are found to have no support, cited
+                or not, and single citations that do not support a statement which others do. They
+                are listed in `Answer.unsupported`, and told by `Citation.supports`, in any case.
+                Default: mark; drop with verify, and for strategy verify. They are found by the
+                words, figures and meaning of what they cite, or where they cite nothing of all that
+                the model was shown, which tells other things and other figures, not a misreading.
             llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
                 gemini[:<model>], openai:<model>, anthropic:<model>, local, or an object of the
                 protocol `LLM`.
@@ -72,6 +73,8 @@ class Answers(OpenCollection):
     def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
         """Yield what happens while a question is answered, and the answer last; see `Event`.
 
+        The text comes in statements that were judged, as the answer has it; with verify after all.
+
         Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
         """
         from rag_pg.answer import stream_events  # not before there is a question
@@ -93,7 +96,7 @@ class Answers(OpenCollection):
         from rag_pg.client.answer_log import keep_answer
         from rag_pg.client.ask import ask
 
-        answer = ask(
+        return ask(
             question,
             options,
             searcher=self._searcher if logged else self._searcher.unsampled(),
@@ -102,10 +105,10 @@ class Answers(OpenCollection):
             listener=listener,
             admit=admit,
             record=self._record,
+            keep=partial(keep_answer, self.rag.database, self.info, question)
+            if logged
+            else lambda answer: answer,
         )
-        if not logged:
-            return answer
-        return keep_answer(self.rag.database, self.info, question, answer)
 
     def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:
         """Add to the day's figures what was asked; what may not write them does without."""

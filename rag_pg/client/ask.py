@@ -18,12 +18,14 @@ from rag_pg.answer import (
     find_strategy,
     least_prompt,
     strategy_with_tools,
+    without_time,
 )
 from rag_pg.client.ask_options import PASSAGES, AskOptions
 from rag_pg.client.kept import answer_scope, ask_kept
 from rag_pg.client.support import check_support, read_calibration
 from rag_pg.client.tools import make_toolset, reader_within
-from rag_pg.errors import InvalidInput, RagError
+from rag_pg.deadline import grace
+from rag_pg.errors import BudgetExceeded, InvalidInput, RagError
 from rag_pg.protocols import LLM
 from rag_pg.providers import (
     LEAST_ANSWER,
@@ -31,12 +33,11 @@ from rag_pg.providers import (
     Bounds,
     LLMReranker,
     Models,
-    ends_by,
     token_counter,
 )
 from rag_pg.search import Searcher, SearchOptions, check_names, combine, local_time, read_history
 from rag_pg.text import words
-from rag_pg.tracing import span
+from rag_pg.tracing import span, trace_id_of
 from rag_pg.types import (
     Answer,
     Document,
@@ -68,13 +69,14 @@ def ask(
     record: Callable[[str, Sequence[ModelUsage], int], None] = lambda strategy, calls, answers: (
         None
     ),
+    keep: Callable[[Answer], Answer] = lambda answer: answer,
 ) -> Answer:
     """See `Collection.ask`.
 
     Args:
         read: the document of a uri. listener: is called with every event but the answer. admit: see
             `Account`. record: is told the strategy, what models were asked, and how many answers
-            that gave: 0 for an error.
+            that gave: 0 for an error. keep: writes the answer down, and returns it.
     """
     check_names(options, known=AskOptions.__optional_keys__, call="ask")
     account = Account(
@@ -87,23 +89,49 @@ def ask(
         admit=admit,
     )
     with (
-        ends_by(account.ends_at),
+        account.scope.entered(),
         span("invoke_workflow ask", {"gen_ai.operation.name": "invoke_workflow"}) as current,
     ):
         try:
-            answer = _ask_or_give_again(
-                question, options, searcher, models, read, listener, account
-            )
+            answer = _ask_in_time(question, options, searcher, models, read, listener, account)
         except BaseException:
             if account.lines:
-                record("none", account.lines, 0)
+                with grace():
+                    record("none", account.lines, 0)
             raise
-        record(answer.strategy, _lines(answer, account), 1)
+        answer = replace(answer, trace_id=trace_id_of(current) or answer.trace_id)
+        with grace():
+            record(answer.strategy, _lines(answer, account), 1)
+            answer = keep(answer)
         current.set_attribute("rag_pg.strategy", answer.strategy)
         current.set_attribute("rag_pg.found", answer.found)
         current.set_attribute("gen_ai.usage.input_tokens", answer.usage.prompt_tokens)
         current.set_attribute("gen_ai.usage.output_tokens", answer.usage.answer_tokens)
     return answer
+
+
+def _ask_in_time(
+    question: str,
+    options: AskOptions,
+    searcher: Searcher,
+    models: Models,
+    read: Callable[[str], Document | None],
+    listener: Callable[[Event], None] | None,
+    account: Account,
+) -> Answer:
+    """The answer, or that there was no time to find one."""
+    started = time.perf_counter()
+    try:
+        return _ask_or_give_again(question, options, searcher, models, read, listener, account)
+    except BudgetExceeded as exc:
+        if not account.is_late:
+            raise
+        return replace(
+            without_time(exc),
+            usage=account.usage,
+            cost=account.cost,
+            seconds=time.perf_counter() - started,
+        )
 
 
 def _ask_or_give_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from uuid import UUID
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import NotFound, RagError
 from rag_pg.ingest import (
+    CHUNK_KEYS,
     SAMPLE,
     Reading,
     Remarks,
@@ -18,12 +20,13 @@ from rag_pg.ingest import (
     adopt_table,
     checked_chunks,
     compare_sources,
+    key_notes,
     put_sources,
     sync_folder,
     wait_until_searchable,
     work_queue,
 )
-from rag_pg.types import AddReport, AdoptReport, Document, Original, SyncReport
+from rag_pg.types import AddReport, AdoptReport, ChunkCount, Document, Original, SyncReport
 
 
 class Documents(OpenCollection):
@@ -117,7 +120,7 @@ class Documents(OpenCollection):
             dry_run=dry_run,
         )
 
-    def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> int:
+    def add_chunks(self, chunks: Iterable[Mapping[str, Any]], *, wait: bool = True) -> ChunkCount:
         """Bulk-load chunks that are ready-made, by COPY, in one transaction.
 
         Args:
@@ -126,12 +129,17 @@ class Documents(OpenCollection):
                 in the order given.
             wait: embed those that came without an embedding before returning;
                 False leaves them to a worker.
-        Returns: the number of chunks loaded.
+        Returns: the number of chunks loaded; its `notes` name keys that became metadata and look
+                like those of a chunk.
         Raises: InvalidInput naming the chunk at fault; then nothing is loaded.
         """
         self.refresh()
         database = self.rag.database
-        counts = database.load_chunks(self.name, checked_chunks(chunks), self.info.dimensions)
+        keys: Counter[str] = Counter()
+        checked = checked_chunks(chunks, keys)
+        counts = database.load_chunks(self.name, checked, self.info.dimensions)
+        loaded = ChunkCount(counts.loaded_chunks)
+        loaded.notes = key_notes(database, keys, CHUNK_KEYS, "chunk")
         if wait and counts.queued:
             failures = work_queue(database, self.rag.worker, self.name, set(counts.queued))
             if failures:
@@ -139,7 +147,7 @@ class Documents(OpenCollection):
                     f"{counts.loaded_chunks} chunks are loaded, but {len(failures)} documents could"
                     f" not be embedded; {failures[0]}"
                 )
-        return counts.loaded_chunks
+        return loaded
 
     def adopt(
         self,

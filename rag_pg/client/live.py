@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from rag_pg.client.opened import OpenCollection
+from rag_pg.providers import embed_query
 from rag_pg.search import StatementOptions, check_names
 from rag_pg.types import RecallMeasure, Replay, ReplayedQuery
 
@@ -76,7 +77,7 @@ class LiveQueries(OpenCollection):
             k=k,
             sample=len(texts),
             query_ids=list(texts),
-            embeddings=[embedder.embed_query(text) for text in texts.values()],
+            embeddings=[embed_query(embedder, text) for text in texts.values()],
         )
         anew = {query.query_id: query for query in embedded}
         return [anew.get(query.query_id, query) for query in found]

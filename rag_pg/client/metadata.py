@@ -26,6 +26,8 @@ class Metadata(OpenCollection):
     def unindex_field(self, field: str) -> bool:
         """Take back a declaration. False when there was none."""
         found = self.rag.database.unindex_field(self.name, field)
+        if found:
+            self.rag.database.remove_dropped()
         self._searcher.refresh()
         return found
 

@@ -20,7 +20,7 @@ from rag_pg.db import Database, EmbeddedServer, schema
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import SAMPLE, adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
-from rag_pg.providers import Models
+from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
 from rag_pg.types import (
     AdoptReport,
@@ -215,6 +215,7 @@ class Rag(Views, Evaluations, Judging):
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
+        self.database.remove_dropped()
 
     def audit_table(
         self,
@@ -308,7 +309,8 @@ class Rag(Views, Evaluations, Judging):
         )
 
     def _answer_embed_query(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
-        return {"embedding": self.embedder_of(collection).embed_query(asked["question"]).tolist()}
+        vector = embed_query(self.embedder_of(collection), asked["question"])
+        return {"embedding": vector.tolist()}
 
     def _answer_ask(self, collection: str, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to rag.ask. Who may only call workers chooses none of their models, and what

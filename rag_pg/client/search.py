@@ -52,8 +52,9 @@ class Searching(Documents):
             duplicates: keep chunks whose text was found before.
             ef_search: 1 to 1000, how widely the vector index is searched;
                 the default follows the limit.
-            typo_tolerance: False: words that no chunk has are not searched for as the words that
-                one typing error makes of them. `notes` say where that was done.
+            typo_tolerance: False: words that no chunk has are searched for neither in British or
+                American spelling nor as the words that one typing error makes of them. `notes` say
+                where hits have one of those.
             rerank: what puts the candidates into a better order: cross-encoder:<model or folder>,
                 llm, llm:<language model>, or an object with `name` and `rerank`.
             rerank_timeout: seconds, without loading the model, default 10;
@@ -107,15 +108,18 @@ class Searching(Documents):
 
         Raises: InvalidInput (an unknown rewrite or time zone, a turn that is none), InvalidQuery.
         """
-        return self._searcher.rewrite(
-            question,
-            rewrite,
-            history=history,
-            helper_llm=helper_llm,
-            filter=filter,
-            now=now,
-            time_zone=time_zone,
-        )
+        asked: SearchOptions = {"rewrite": rewrite, "history": history, "helper_llm": helper_llm}
+        with accounted(self.rag.database, self.name, "search") as account:
+            meter_search(asked, self.rag.models, account)
+            return self._searcher.rewrite(
+                question,
+                rewrite,
+                history=history,
+                helper_llm=asked["helper_llm"],
+                filter=filter,
+                now=now,
+                time_zone=time_zone,
+            )
 
     def snippets(
         self,

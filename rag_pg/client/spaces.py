@@ -189,3 +189,4 @@ class Spaces(OpenCollection):
     def drop_space(self, space_id: int) -> None:
         """Remove a space that is not active. Raises: InvalidInput, NotFound."""
         self.rag.database.drop_space(space_id)
+        self.rag.database.remove_dropped()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 from rag_pg.answer import FEATURES, JUDGEMENT
@@ -34,7 +35,7 @@ def read_calibration(
     """Return what reads the calibration once, when it is needed; None: answers are given without.
 
     Args:
-        notes: are told why there is none, where min_support asks for one or it holds no more.
+        notes: are told why there is none, where min_support asks for one or it does not hold.
         models: that may be asked for the judgement of a calibration that has one.
     Raises, when called: InvalidInput: nothing was measured to be right as often as min_support.
     """
@@ -57,8 +58,11 @@ def read_calibration(
         if unknown := sorted({name for fit in fits for name in fit.features} - measured):
             stale = f"this release does not measure {', '.join(unknown)}"
         if stale:
-            notes.append(f"the calibration holds no more, as {stale}{applied}")
+            notes.append(f"the calibration is not applied, as {stale}{applied}")
             return None
+        if found.judged is not None and found.judged.stale:
+            notes.append(f"the calibration's judgement is not applied, as {found.judged.stale}")
+            found, fits = replace(found, judged=None), fits[:1]
         usable = [f for f in fits if f.judge_model in (None, *(m.name for m in models if m))]
         if min_support is not None and all(
             fit.threshold_for(min_support) is None for fit in usable

@@ -15,6 +15,7 @@ from rag_pg.errors import InvalidInput, RagError
 from rag_pg.ingest import Report as CopyReport
 from rag_pg.ingest import left_copies, temporary_copy
 from rag_pg.protocols import LLM
+from rag_pg.providers import embed_query
 from rag_pg.search import EXPANSIONS, SearchOptions, check_names
 from rag_pg.types import Candidate, EvalRun, Sweep, SweepEstimate
 
@@ -310,7 +311,7 @@ class Sweeping(Evaluation, Enriching):
         if expanded and self._helping(options) is None:
             raise InvalidInput(f"{expanded[0]} needs a language model: name one, or set RAG_PG_LLM")
         if options.get("vector_weight") != 0:
-            self.embedder.embed_query(set_name)  # what loads a model is no part of a question
+            embed_query(self.embedder, set_name)  # what loads a model is no part of a question
         return self.evaluate(
             set_name,
             kind=one.kind,

@@ -5,10 +5,11 @@ Connections, statements, the schema and its upgrades, the embedded server.
 
 from rag_pg.db import schema
 from rag_pg.db.arguments import checked_json, plain_arguments
+from rag_pg.db.clone import create_database, drop_database, make_fast, name_of
 from rag_pg.db.connect import connect
 from rag_pg.db.connection import database_errors
 from rag_pg.db.database import Database
-from rag_pg.db.embedded import EmbeddedServer
+from rag_pg.db.embedded import EmbeddedServer, closed_above
 from rag_pg.db.enrichment import ContextWork, ExtractionWork
 from rag_pg.db.evaluation import EqualRun, ResultRow, SampledChunk
 from rag_pg.db.job import IngestWork
@@ -27,8 +28,13 @@ __all__ = [
     "ResultRow",
     "SampledChunk",
     "checked_json",
+    "closed_above",
     "connect",
+    "create_database",
     "database_errors",
+    "drop_database",
+    "make_fast",
+    "name_of",
     "plain_arguments",
     "schema",
 ]

@@ -84,4 +84,9 @@ class Admin(Statements):
         )
 
     def remove_dropped(self) -> int:
-        return int(self._scalar("SELECT rag.remove_dropped()"))
+        """Remove what was dropped, a transaction for each table and index, and return how many
+        steps that took. What others are reading is left for a worker."""
+        steps = 0
+        while self._scalar("SELECT rag.remove_dropped()"):
+            steps += 1
+        return steps

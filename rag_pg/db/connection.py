@@ -25,6 +25,7 @@ from psycopg_pool import ConnectionPool, PoolTimeout
 
 from rag_pg.db import schema
 from rag_pg.db.arguments import plain_arguments
+from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
     check_encoding,
@@ -33,6 +34,7 @@ from rag_pg.db.connect import (
     limit_remedy,
     use_iso_dates,
 )
+from rag_pg.deadline import seconds_left
 from rag_pg.errors import (
     SQLSTATES,
     DatabaseUnavailable,
@@ -44,7 +46,7 @@ from rag_pg.errors import (
 )
 from rag_pg.fault import Fault, fault_of_sqlstate
 
-API_VERSION = 1
+API_VERSION = 2
 LONGEST_MESSAGE = 1000  # characters
 PING_SECONDS = 2
 POOL_SIZE = 4
@@ -122,11 +124,12 @@ class Statements:
 
     @contextmanager
     def connection(self) -> Iterator[psycopg.Connection[Any]]:
-        """A pooled connection; its errors are translated."""
-        with database_errors():
+        """A pooled connection; its errors are translated. Raises: as `Scope.check` when the scope
+        of its work ends, which cancels what it runs."""
+        with database_errors(), given_up_in_time():
             connection = self._open_connection()
             try:
-                with connection:
+                with cancelled_in_time(connection), connection:
                     yield connection
             finally:
                 self._pool.putconn(connection)
@@ -135,12 +138,12 @@ class Statements:
         """Take a connection of the pool that the server has not closed meanwhile, as after
         idle_session_timeout or a restart."""
         for _ in range(self._pool.max_size):
-            connection = self._pool.getconn()
+            connection = self._pool.getconn(seconds_left(CONNECT_SECONDS))
             if _is_open(connection):
                 return connection
             connection.close()
             self._pool.putconn(connection)  # which opens another
-        return self._pool.getconn()
+        return self._pool.getconn(seconds_left(CONNECT_SECONDS))
 
     def grow_pool(self, connections: int) -> None:
         """Let the pool hold at least so many connections."""
@@ -309,7 +312,9 @@ def database_errors() -> Iterator[None]:
             " connections"
         ) from exc
     except psycopg.Error as exc:
-        raise _translated(exc) from exc
+        error = _translated(exc)
+        error.sqlstate = exc.sqlstate
+        raise error from exc
     except UnicodeEncodeError as exc:  # raised before anything is sent
         raise InvalidInput(
             f"{exc.object[exc.start : exc.end]!a} in {exc.object!a:.100} cannot be stored as "

@@ -40,6 +40,14 @@ class LoadCounts:
     queued: Sequence[UUID]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MistakenKey:
+    """A key of a record, and the one that it looks like."""
+
+    mistaken: str
+    meant: str
+
+
 class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
@@ -49,6 +57,17 @@ class Documents(Statements):
             collection=collection,
             documents=Jsonb(documents),
         )
+
+    def mistaken_keys(self, keys: Iterable[str], own: Sequence[str]) -> Mapping[str, str]:
+        """Return those of the keys that look like one of `own`, each with that one."""
+        found = self._rows(
+            MistakenKey,
+            "SELECT * FROM rag._mistaken_keys(%(keys)s::pg_catalog.text[],"
+            " %(own)s::pg_catalog.text[])",
+            keys=[*keys],
+            own=[*own],
+        )
+        return {one.mistaken: one.meant for one in found}
 
     def put_chunks(
         self,

@@ -148,22 +148,23 @@ def _check_others_may_enter(folder: Path, library: Any) -> None:
             " shorter one"
         )
     for path in library.postgres_server.POSTGRES_VERSIONS.values():
-        if closed := _closed_above(path):
+        if closed := closed_above(path):
             raise DatabaseUnavailable(
                 f"under root the embedded server runs as another user, who may not enter {closed},"
                 " where its programs "
                 'lie; run rag_pg as an ordinary user, install it elsewhere, or run "chmod go+rx'
                 f' {closed}"'
             )
-    if closed := _closed_above(folder):
+    if closed := closed_above(folder):
         raise DatabaseUnavailable(
-            f"under root the embedded server runs as another user, who may not enter {closed},"
-            " where its data is to lie; set RAG_PG_HOME to a folder that everybody may enter, such"
-            " as /var/lib/rag_pg, or run rag_pg as an ordinary user"
+            f"under root the embedded server runs as another user, who may not enter {closed}"
+            f" (mode {closed.stat().st_mode & 0o777:o}), where its data is to lie; set RAG_PG_HOME"
+            " to a folder that everybody may enter, such as /var/lib/rag_pg, or run rag_pg as an"
+            " ordinary user; tests have the fixtures of rag_pg.testing"
         )
 
 
-def _closed_above(path: Path) -> Path | None:
+def closed_above(path: Path) -> Path | None:
     """Return the highest folder above `path` that not everybody may read and enter."""
     return next((p for p in reversed(path.parents) if p.stat().st_mode & OPEN != OPEN), None)
 

@@ -214,11 +214,12 @@ class Evaluations(Statements):
         permutations: int,
         seed: int,
         correction: str,
+        significance: float = 0.05,
     ) -> list[RunComparison]:
         return self._rows(
             RunComparison,
             """SELECT * FROM rag.compare_runs(%(run_a)s, %(run_b)s, %(metrics)s, %(k)s,
-                   %(permutations)s, %(seed)s, %(correction)s)""",
+                   %(permutations)s, %(seed)s, %(correction)s, %(significance)s)""",
             run_a=run_a,
             run_b=run_b,
             metrics=metrics,
@@ -226,6 +227,7 @@ class Evaluations(Statements):
             permutations=permutations,
             seed=seed,
             correction=correction,
+            significance=significance,
         )
 
     def compare_queries(

@@ -28,12 +28,19 @@ class Request:
 class Requests(Statements):
     """Requests: taken, answered."""
 
-    def take_request(self, worker: str, collections: Sequence[str] | None) -> Request | None:
+    def take_request(
+        self,
+        worker: str,
+        collections: Sequence[str] | None,
+        kinds: Sequence[str] | None = None,
+    ) -> Request | None:
         rows = self._rows(
             Request,
-            "SELECT * FROM rag.take_request(%(worker)s, %(collections)s::pg_catalog.text[])",
+            """SELECT * FROM rag.take_request(%(worker)s, %(collections)s::pg_catalog.text[],
+               %(kinds)s::pg_catalog.text[])""",
             worker=worker,
             collections=None if collections is None else list(collections),
+            kinds=None if kinds is None else list(kinds),
         )
         return rows[0] if rows else None
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import floor
+from math import ceil, floor
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ Numbers = NDArray[np.float64]
 Truths = NDArray[np.bool_]
 
 FOLDS = 5
-LEAST = 20  # answerable questions, and answers that are right among them
+LEAST = 100  # right answers, and questions without one: LOST of fewer are less than five
 RIDGE = 10.0  # on weights of features with spread 1
 STEPS = 20  # thresholds of a curve
 SIGNS = {**FEATURES, JUDGEMENT: 1}
@@ -189,16 +190,13 @@ def calibrate(
 ) -> Calibration:
     """Fit, and measure on questions that were left out; all answers are hedged as yet.
 
-    Raises: InvalidInput: too few questions.
+    Raises: InvalidInput: too few questions, with how many more are needed of which kind.
     """
     own = [o for o in items if not o.off_corpus]
     off = [o for o in items if o.off_corpus]
     good = sum(o.answerable for o in own)
-    if good < LEAST or sum(o.right for o in own) < LEAST:
-        raise InvalidInput(
-            f"{good} answerable questions, {sum(o.right for o in own)} of them answered right, are"
-            f" too few to calibrate on; ask at least {LEAST} that are, better some hundreds"
-        )
+    if lack := _what_lacks(own):
+        raise InvalidInput(lack)
     order = np.random.default_rng(14).permutation(len(own))
     answerable, right, far = np.zeros(len(own)), np.zeros(len(own)), np.zeros(len(off))
     for fold in range(FOLDS):
@@ -220,6 +218,7 @@ def calibrate(
         "accuracy": float(is_right[is_answerable].mean()),
         "accuracy_at_80": accuracy_at(right[is_answerable], is_right[is_answerable], 0.8),
         "off_corpus_questions": len(off),
+        "usual": {n: mean([o.features[n] for o in own if o.right]) for n in model.names},
         **context,
     }
     return Calibration(
@@ -238,6 +237,25 @@ def calibrate(
         answer_from=1.0,
         context_ratio=ratio,
         figures=figures,
+    )
+
+
+def _what_lacks(own: Sequence[Observation]) -> str:
+    """Say how many questions of which kind are missing for a calibration; "": none."""
+    good, right = sum(o.answerable for o in own), sum(o.right for o in own)
+    others = len(own) - good
+    wanted = []
+    if right < LEAST:
+        more = ceil((LEAST - right) * good / right) if right else LEAST
+        wanted.append(f"about {more} more that the documents answer")
+    if others < LEAST:
+        wanted.append(f"{LEAST - others} more that come near and that they do not answer")
+    if not wanted:
+        return ""
+    return (
+        f"{good} questions with an answer, {right} of them answered right, and {others} without are"
+        f" too few to calibrate on, which takes {LEAST} right answers and {LEAST} questions without"
+        f" one: add {' and '.join(wanted)}"
     )
 
 

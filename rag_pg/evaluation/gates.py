@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_pg.db import Database
-from rag_pg.providers import Models
+from rag_pg.providers import Models, embed_query
 
 
 def embed_queries(
@@ -19,7 +19,7 @@ def embed_queries(
         set_name,
         embedder.fingerprint,
         [query.query_id for query in queries],
-        [embedder.embed_query(query.question) for query in queries],
+        [embed_query(embedder, query.question) for query in queries],
     )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from rag_pg.errors import ModelUnavailable, ProviderAuth, RagError
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import Fence, estimate_tokens
+from rag_pg.threads import Threads
 from rag_pg.types import Hits, Message, Usage
 
 AT_ONCE = 4
@@ -110,7 +110,7 @@ def generate_questions(
 
     counts: Counter[str] = Counter()
     used, entries = Usage(), []
-    with ThreadPoolExecutor(AT_ONCE, "rag-pg-eval") as threads:
+    with Threads(AT_ONCE, "rag-pg-eval") as threads:
         for reason, usage, entry in threads.map(
             attempt, _chunks(database, collection, count, seed)
         ):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from rag_pg.answer import (
@@ -25,6 +24,7 @@ from rag_pg.evaluation.generate import SHORTEST, Estimate
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json, cost
 from rag_pg.text import estimate_tokens
+from rag_pg.threads import Threads
 from rag_pg.types import Usage
 
 AT_ONCE = 4
@@ -56,7 +56,7 @@ def judge_observations(
             return exc
 
     found, failures = [], []
-    with ThreadPoolExecutor(AT_ONCE, "rag-pg-judge") as threads:
+    with Threads(AT_ONCE, "rag-pg-judge") as threads:
         for done, (item, given) in enumerate(
             zip(items, threads.map(attempt, items), strict=True), 1
         ):

@@ -10,7 +10,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -20,6 +19,7 @@ from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderAuth, Provider
 from rag_pg.protocols import LLM
 from rag_pg.providers import complete_json
 from rag_pg.text import Fence
+from rag_pg.threads import Threads
 from rag_pg.types import JudgedAnswer, JudgeReport, Message, Usage
 
 AT_ONCE = 4
@@ -222,7 +222,7 @@ def judge_run(
 
     usage, scored, failures = Usage(), 0, list[str]()
     scores: list[dict[str, Any]] = []
-    with ThreadPoolExecutor(at_once, "rag-pg-judge") as threads:
+    with Threads(at_once, "rag-pg-judge") as threads:
         for item, found in threads.map(attempt, database.answers_to_judge(run_id)):
             if isinstance(found, Exception):
                 failures.append(f"{item.query_id}: {str(found) or repr(found)}")

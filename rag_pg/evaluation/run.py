@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rag_pg.answer import OWN_WORDS, read_statements, without_marks
@@ -17,6 +16,7 @@ from rag_pg.errors import (
     RagError,
     SchemaMismatch,
 )
+from rag_pg.threads import Threads
 from rag_pg.types import Answer, EvalQuery, EvalRun, Hits
 
 BATCH = 100
@@ -102,7 +102,7 @@ def _ask_all(
         for query in queries:
             yield query, attempt(query)
         return
-    with ThreadPoolExecutor(at_once, "rag-pg-eval") as threads:
+    with Threads(at_once, "rag-pg-eval") as threads:
         for start in range(0, len(queries), BATCH):
             batch = queries[start : start + BATCH]
             yield from zip(batch, threads.map(attempt, batch), strict=True)

@@ -4,12 +4,14 @@ What the caller does to fill a collection, until its documents are searchable.
 """
 
 from rag_pg.ingest.add import (
+    CHUNK_KEYS,
     Reading,
     Remarks,
     Source,
     Stream,
     checked_chunks,
     compare_sources,
+    key_notes,
     put_sources,
 )
 from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
@@ -33,6 +35,7 @@ from rag_pg.ingest.wait import (
 )
 
 __all__ = [
+    "CHUNK_KEYS",
     "SAMPLE",
     "Query",
     "Reading",
@@ -48,6 +51,7 @@ __all__ = [
     "compare_spaces",
     "create_space",
     "find_space",
+    "key_notes",
     "left_copies",
     "open_collection",
     "put_sources",

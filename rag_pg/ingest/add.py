@@ -27,6 +27,7 @@ class Stream:
 
 
 DOCUMENTS_PER_PUT = 64
+DOCUMENT_KEYS = ("uri", "content", "title", "metadata", "media_type", "language")
 CHUNK_KEYS = ("uri", "content", "embedding", "title", "heading", "metadata")  # others are metadata
 CHARACTERS_PER_PUT = 4_000_000
 
@@ -63,6 +64,7 @@ class Remarks:
     notes: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)  # characters by uri
     originals: dict[str, Original] = field(default_factory=dict)  # files to be kept, by uri
+    other_keys: Counter[str] = field(default_factory=Counter)  # of records, that became metadata
 
 
 def put_sources(
@@ -76,6 +78,7 @@ def put_sources(
     check_sources(sources)
     with span(f"add {collection}", {"gen_ai.data_source.id": collection}) as current:
         ids = _put_sources(database, collection, sources, reading, remarks)
+        remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
         current.set_attribute("rag_pg.documents", len(ids))
         current.set_attribute("rag_pg.failures", len(remarks.failures))
     return ids
@@ -133,7 +136,23 @@ def compare_sources(
             stored.media_type,
             stored.language or info.language,
         )
+    remarks.notes.extend(key_notes(database, remarks.other_keys, DOCUMENT_KEYS, "document"))
     return compared
+
+
+def key_notes(
+    database: Database, keys: Mapping[str, int], own: Sequence[str], kind: str
+) -> list[str]:
+    """Return a note for each key of records that became metadata and looks like one of `own`.
+
+    keys: each with the number of records that have it. kind: what a record is."""
+    storable = [key for key in keys if clean_text(key)[0] == key]
+    found = database.mistaken_keys(storable, own) if storable else {}
+    return [
+        f"key {key!r} became metadata of {keys[key]} {kind}{'s' * (keys[key] > 1)}: it looks like"
+        f" {meant}; rename it, or put it into metadata if it belongs there"
+        for key, meant in found.items()
+    ]
 
 
 def _text_of(
@@ -170,6 +189,7 @@ def read_sources(
                     if count:
                         remarks.removed[str(document.get("uri"))] = count
             if isinstance(document.get("content"), str) and document.get("uri"):
+                remarks.other_keys.update(map(str, document.keys() - {*DOCUMENT_KEYS}))
                 yield _described(document, reading)
                 continue
             remarks.failures.append(
@@ -190,6 +210,7 @@ def read_sources(
             if loaded.removed:
                 remarks.removed[loaded.uri] = loaded.removed
             remarks.notes.extend(f"{loaded.uri}: {note}" for note in loaded.notes)
+            remarks.other_keys.update(loaded.other_keys)
             if reading.keep_original and loaded.original is not None:
                 remarks.originals[loaded.uri] = loaded.original
             yield _described(as_document(loaded), reading)
@@ -257,9 +278,11 @@ def put(
     ids.update(zip(stored, (str(d["uri"]) for d in documents), strict=True))
 
 
-def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def checked_chunks(
+    chunks: Iterable[Mapping[str, Any]], other_keys: Counter[str]
+) -> Iterator[Mapping[str, Any]]:
     """Yield chunks as load_chunks takes them: keys that are not a chunk's own are metadata,
-    as everywhere.
+    as everywhere; `other_keys` counts them.
 
     Raises: InvalidInput (no text, no uri, nothing in it).
     """
@@ -271,6 +294,7 @@ def checked_chunks(chunks: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str,
             )
         others = {key: value for key, value in chunk.items() if key not in CHUNK_KEYS}
         cleaned = {key: value for key, value in chunk.items() if key in CHUNK_KEYS}
+        other_keys.update([*others])
         if others:
             cleaned["metadata"] = {**others, **(chunk.get("metadata") or {})}
         for key in ("uri", "content", "title", "heading"):

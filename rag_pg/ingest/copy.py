@@ -84,6 +84,7 @@ def _drop(database: Database, name: str, tell: Callable[[str], None]) -> None:
         if database.find_collection(name) is None:
             return
         database.drop_collection(name)
+        database.remove_dropped()
     except BaseException as exc:
         tell(f"{name} is not dropped ({exc or type(exc).__name__}): rag-pg drop {name}")
         if not isinstance(exc, RagError):

@@ -12,7 +12,7 @@ from rag_pg.chunk import Chunking, check_chunking
 from rag_pg.db import Compared, Database
 from rag_pg.errors import InvalidInput, InvalidQuery, ModelUnavailable, NotFound, NotReady
 from rag_pg.ingest.wait import OpenWorker, Report, jobs_left
-from rag_pg.providers import Models
+from rag_pg.providers import Models, embed_query
 from rag_pg.types import Progress, Space, SpaceComparison
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def compare_spaces(
     for space in spaces:
         embedder = models.embedder_of(database, name, space.space_id)
         for query in embedded:
-            vector = embedder.embed_query(query["query"])
+            vector = embed_query(embedder, query["query"])
             query["embeddings"][str(space.space_id)] = vector.tolist()
     rows = database.compare_spaces(name, embedded, limit)
     return [_summary(s, [r for r in rows if r.space_id == s.space_id]) for s in spaces]

@@ -17,6 +17,7 @@ Nothing here aborts a batch: each bad file has one error, which says what to do 
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
 from rag_pg.load.decode import Decoded, decode_text
 from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
 from rag_pg.load.front_matter import split_front_matter
+from rag_pg.load.titles import given_title
 from rag_pg.text import clean_text, first_title
 from rag_pg.types import Loaded, LoadFailure, Original, Skipped
 
@@ -220,7 +222,7 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         content, removed = clean_text(office.content)
         return Loaded(
             uri=uri,
-            title=clean_text(office.title)[0],
+            title=given_title(clean_text(office.title)[0]) or _first_name(content),
             content=content,
             media_type="text/markdown",
             metadata=office.metadata,
@@ -262,6 +264,12 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
         removed=removed,
         notes=notes,
     )
+
+
+def _first_name(content: str) -> str:
+    """Return the first heading of an Office file without the number of its slide or sheet, "" for
+    one that is nothing else."""
+    return given_title(re.sub(r"^(?:Page|Slide|Sheet) \d+(?:: |\Z)", "", first_title(content)))
 
 
 def _rst_title(text: str) -> str:

@@ -10,6 +10,7 @@ from bs4.exceptions import ParserRejectedMarkup
 from markdownify import MarkdownConverter
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.load.titles import given_title
 
 _DROPPED = (
     "script, style, noscript, template, svg, iframe, object, nav, footer, button, select, input, "
@@ -31,8 +32,8 @@ def html_to_markdown(text: str) -> tuple[str, str]:
         soup = BeautifulSoup(page, "html.parser")
     except ParserRejectedMarkup as exc:
         raise UnsupportedFile(f"is not HTML that can be read: {exc}; mend the markup") from exc
-    heading = soup.title or soup.h1
-    title = " ".join(heading.get_text().split()) if heading else ""
+    headings = (tag for tag in (soup.title, soup.h1) if tag is not None)
+    title = next(filter(None, (given_title(tag.get_text()) for tag in headings)), "")
     for tag in soup.select(f"title, {_DROPPED}"):
         tag.decompose()
     content = _main(soup)

@@ -148,4 +148,5 @@ def _document(location: str, record: Any) -> Loaded | str:
         language=texts["language"] or None,
         metadata={**metadata, **extra},
         removed=a + b + c,
+        other_keys=tuple(metadata),
     )

@@ -19,6 +19,7 @@ class Reader:
     """
 
     def __init__(self, rag: Rag, *, collections: Sequence[str] | None, timeout: float) -> None:
+        self.timeout = timeout
         self._allowed = None if collections is None else frozenset(collections)
         self.rag = rag.with_settings(
             {"transaction_read_only": "on", "statement_timeout": f"{int(timeout * 1000)}ms"}

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Annotated, Any
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from rag_pg.client import Collection
-from rag_pg.errors import RagError
 from rag_pg.mcp import search as text_only
 from rag_pg.mcp.address import item_id
 from rag_pg.mcp.render import (
@@ -22,9 +19,10 @@ from rag_pg.mcp.render import (
     shorten_object,
 )
 from rag_pg.mcp.results import AnswerResult, Collections, DocumentPiece
-from rag_pg.mcp.tool import ABANDONED, Cursor, Detail, Filter, Limit, Name, ToolBase
+from rag_pg.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
 from rag_pg.text import Fence, neutralise
-from rag_pg.types import Answer
+
+ANSWERED = 0.95  # of the time of a call, for the answer
 
 
 class ReadingTools(ToolBase):
@@ -68,7 +66,8 @@ class ReadingTools(ToolBase):
         """Answer a question from the documents, with citations, or say that they do not answer.
         detail full: also what each citation quotes."""
         opened = self._reader.collection(collection)
-        answer = self._answer(opened, question, filter)
+        seconds = ANSWERED * self._reader.timeout
+        answer = opened.ask(question, filter=filter, timeout=seconds)
         full = detail == "full"
         data: dict[str, Any] = {
             "answer": answer.text,
@@ -96,18 +95,6 @@ class ReadingTools(ToolBase):
             data |= {"strategy": answer.strategy, "model": answer.model, "seconds": answer.seconds}
             data |= {} if answer.cost is None else {"cost": answer.cost}
         return render_object("answer", data, cap=self._cap)
-
-    @staticmethod
-    def _answer(opened: Collection, question: str, filter: dict[str, Any] | None) -> Answer:
-        abandoned = ABANDONED.get(threading.Event())
-        events = opened.stream(question, filter=filter)
-        for event in events:
-            if event.answer is not None:
-                return event.answer
-            if abandoned.is_set():
-                events.close()
-                break
-        raise RagError("nobody waits for this answer any more")
 
     def get_document(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import math
-import threading
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -26,6 +25,7 @@ from mcp_types import CallToolResult, InputRequiredResult, Tool, ToolAnnotations
 from pydantic import AnyHttpUrl, ValidationError
 
 from rag_pg.client import Rag
+from rag_pg.deadline import Scope
 from rag_pg.errors import (
     DatabaseUnavailable,
     InvalidInput,
@@ -38,7 +38,6 @@ from rag_pg.errors import (
 from rag_pg.mcp.address import RESOURCE, DocumentUrls
 from rag_pg.mcp.reader import Reader
 from rag_pg.mcp.render import longest_piece
-from rag_pg.mcp.tool import ABANDONED
 from rag_pg.mcp.tools import NAMES, TEXT_ONLY, Tools
 from rag_pg.text import Fence, estimate_tokens, neutralise
 from rag_pg.version import __version__
@@ -47,8 +46,9 @@ MAX_TOKENS = 8000
 LEAST_TOKENS = 1000
 TIMEOUT = 60.0  # seconds
 ERROR_LENGTH = 400  # characters
-READ_ONLY_TRANSACTION = "25006"
+READ_ONLY = ("25006", "RG011")  # a write of ours, and one that was told before
 CHANGED_VIEW = "RG006"
+ANSWERS_AT_ONCE = 64
 INSTRUCTIONS = """\
 Documents in PostgreSQL. Begin with search, or with list_collections and describe_metadata to see \
 what there is; count, facets, select and aggregate answer questions of numbers, lists and dates. \
@@ -100,7 +100,7 @@ def make_server(
 class RagServer(MCPServer[Any]):
     """An MCP server whose tools run in threads, bounded in time, and fail in one line.
 
-    threads: calls that run at once; others wait.
+    threads: calls that run at once; others wait. Answers, which wait for models, have their own.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class RagServer(MCPServer[Any]):
         self._timeout = timeout
         self._threads = threads
         self._cap = cap
-        self._limiter: anyio.CapacityLimiter | None = None
+        self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
     def add_tools(self, tools: Tools) -> None:
         for name in NAMES:
@@ -238,23 +238,29 @@ class RagServer(MCPServer[Any]):
         return awaited
 
     async def _run(self, call: Callable[..., Any], *values: Any, **arguments: Any) -> Any:
-        """Run a call in a thread, which is left alone when the time is over or the client gone."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(self._threads)
-        abandoned = threading.Event()
-        token = ABANDONED.set(abandoned)
+        """Run a call in a thread, which is left alone when the time is over or the client gone: it
+        waits for no model and no statement any more."""
+        answers = call.__name__ == "ask"
+        if not self._limiters:  # made within a running loop
+            self._limiters = {
+                False: anyio.CapacityLimiter(self._threads),
+                True: anyio.CapacityLimiter(ANSWERS_AT_ONCE),
+            }
+        scope = Scope(can_stop=True)
+
+        def run() -> Any:
+            with scope.entered():
+                return call(*values, **arguments)
+
         try:
             with anyio.fail_after(self._timeout):
                 return await anyio.to_thread.run_sync(
-                    functools.partial(call, *values, **arguments),
-                    abandon_on_cancel=True,
-                    limiter=self._limiter,
+                    run, abandon_on_cancel=True, limiter=self._limiters[answers]
                 )
         except TimeoutError as exc:
             raise TimeoutError(f"no answer within {self._timeout:g} seconds") from exc
         finally:
-            abandoned.set()
-            ABANDONED.reset(token)
+            scope.stop()
 
 
 def brief_schema(schema: Any, *, nullable: bool = True) -> Any:
@@ -282,7 +288,7 @@ def describe_error(exc: Exception) -> str:
     if isinstance(exc, TimeoutError) and not isinstance(exc, RagError):
         return f"{exc}; ask for less, e.g. with a filter, or try again"
     cause: Any = exc.__cause__
-    if getattr(cause, "sqlstate", None) == READ_ONLY_TRANSACTION:
+    if getattr(cause, "sqlstate", None) in READ_ONLY:
         return "this server only reads: what was called tried to write"
     if isinstance(exc, DatabaseUnavailable):
         log.warning("%s", exc)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
-from contextvars import ContextVar
 from typing import Annotated, Any, Literal
 
 from mcp_types import CallToolResult
@@ -24,9 +22,6 @@ Filter = Annotated[
 Limit = Annotated[int, Field(ge=1, le=100)]
 Detail = Literal["low", "full"]
 Cursor = Annotated[str | None, Field(description="next_cursor of the page before.")]
-
-# Set where the client has gone, or the time is over: what can stop stops.
-ABANDONED: ContextVar[threading.Event] = ContextVar("abandoned")
 
 
 class ToolBase:

@@ -6,7 +6,7 @@ The models of others; only this package imports an SDK.
 from rag_pg.providers.account import LEAST_ANSWER, Account, MeteredLLM
 from rag_pg.providers.bounds import Bounds
 from rag_pg.providers.checks import check_shape
-from rag_pg.providers.deadline import ends_by
+from rag_pg.providers.embedding import embed_documents, embed_queries, embed_query
 from rag_pg.providers.limits import TokenCounter, cost, prompt_budget, token_counter
 from rag_pg.providers.llm_reranker import LLMReranker
 from rag_pg.providers.registry import Models
@@ -23,7 +23,9 @@ __all__ = [
     "check_shape",
     "complete_json",
     "cost",
-    "ends_by",
+    "embed_documents",
+    "embed_queries",
+    "embed_query",
     "prompt_budget",
     "token_counter",
 ]

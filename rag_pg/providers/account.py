@@ -6,15 +6,16 @@ import json
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
+from rag_pg.deadline import Scope, Stopped, call_within, current_scope, iterate_within
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderError, ProviderTimeout
 from rag_pg.protocols import LLM, MAX_TOKENS, CompletionOptions
 from rag_pg.providers.bounds import Bounds
-from rag_pg.providers.deadline import Late, call_by, iterate_by
 from rag_pg.providers.limits import cost, token_counter
+from rag_pg.tracing import Span, chat_span, tell_completion
 from rag_pg.types import Completion, Message, ModelUsage, Usage
 
 LEAST_ANSWER = 64  # tokens; a call that may write no more is not made
@@ -56,8 +57,7 @@ class Account:
     ) -> None:
         self.bounds = bounds or Bounds()
         self.least_prompt = 0  # tokens of a prompt that answers, with the fewest sources
-        seconds = self.bounds.timeout
-        self.ends_at = None if seconds is None else time.monotonic() + seconds
+        self.scope = _scope_of(self.bounds)
         self._price = price
         self._admit = admit
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class Account:
     @property
     def is_late(self) -> bool:
         """Whether the time of the whole is over."""
-        return self.ends_at is not None and time.monotonic() >= self.ends_at
+        return self.scope.is_late
 
     def meter(self, llm: LLM, kind: str, *, before: LLM | None = None) -> MeteredLLM:
         """Return the model as one whose calls are bounded and counted here.
@@ -103,6 +103,12 @@ class Account:
                 f"max_cost cannot bound {inner.name}: its price is not known; use max_tokens"
             )
         return MeteredLLM(inner, self, kind, before)
+
+    @property
+    def innermost(self) -> Scope:
+        """The scope of what is done now within this work."""
+        now = current_scope()
+        return now if now is not None and now.within(self.scope) else self.scope
 
     @property
     def is_bounded(self) -> bool:
@@ -146,12 +152,9 @@ class Account:
         call = self._reserve(llm, prompt, max_tokens, before)
         try:
             yield call
-        except Late as exc:
+        except (BudgetExceeded, Stopped):
             call.failed = call.unknown = True
-            raise BudgetExceeded(
-                f"{llm.name} did not answer within what was left of {self._timeout()}",
-                bound=self._timeout(),
-            ) from exc
+            raise
         except ProviderError as exc:
             call.failed = True
             call.usage = exc.usage
@@ -206,9 +209,8 @@ class Account:
     def _refusal(self, llm: LLM, most: Usage, before: LLM | None) -> BudgetExceeded | None:
         """Why a call that may use so much may not be made. With the lock."""
         if self.is_late:
-            return BudgetExceeded(
-                f"{self._timeout()} is over: {llm.name} was not asked", bound=self._timeout()
-            )
+            bound = self.scope.bound
+            return BudgetExceeded(f"{bound} is over: {llm.name} was not asked", bound=bound)
         if not self.is_bounded:
             return None
         kept = Usage()
@@ -246,9 +248,6 @@ class Account:
     def _cost(self, name: str, usage: Usage) -> float:
         return self._price(name, usage) or 0.0
 
-    def _timeout(self) -> str:
-        return f"timeout ({self.bounds.timeout:g} s)"
-
 
 class MeteredLLM:
     """A language model whose calls are bounded and counted by an account; else as the model."""
@@ -273,32 +272,39 @@ class MeteredLLM:
     ) -> Completion:
         """As `LLM.complete`, with fewer max_tokens where a bound leaves no more. Raises: as that,
         and BudgetExceeded."""
-        with self._call(messages, options) as call:
-            got = call_by(
-                self._account.ends_at,
+        with self._call(messages, options) as call, self._span(options) as current:
+            got = call_within(
+                self._account.innermost,
                 lambda: self.inner.complete(messages, **{**options, "max_tokens": call.max_tokens}),
+                self.name,
             )
             call.usage = got.usage
+            tell_completion(current, got)
         return self._told(got, call, options)
 
     def stream(
         self, messages: Sequence[Message], **options: Unpack[CompletionOptions]
     ) -> Generator[str | Completion]:
         """As `LLM.stream`. Raises: as `complete`."""
-        with self._call(messages, options) as call:
-            pieces = iterate_by(
-                self._account.ends_at,
+        with self._call(messages, options) as call, self._span(options) as current:
+            pieces = iterate_within(
+                self._account.innermost,
                 lambda: self.inner.stream(messages, **{**options, "max_tokens": call.max_tokens}),
+                self.name,
             )
             try:
                 for piece in pieces:
                     call.unknown = True
                     if isinstance(piece, Completion):
                         call.usage, call.unknown = piece.usage, False
+                        tell_completion(current, piece)
                         piece = self._told(piece, call, options)
                     yield piece
             finally:
                 pieces.close()
+
+    def _span(self, options: CompletionOptions) -> AbstractContextManager[Span]:
+        return chat_span(self.inner, options.get("max_tokens", MAX_TOKENS))
 
     def _call(self, messages: Sequence[Message], options: CompletionOptions) -> Any:
         prompt = self._prompt_tokens(messages, options) if self._account.needs_counts else 0
@@ -321,6 +327,12 @@ class MeteredLLM:
         if got.finish == "length" and call.max_tokens < options.get("max_tokens", MAX_TOKENS):
             return replace(got, reason=f"the {call.max_tokens} tokens that its bounds left")
         return got
+
+
+def _scope_of(bounds: Bounds) -> Scope:
+    if bounds.timeout is None:
+        return Scope()
+    return Scope(time.monotonic() + bounds.timeout, f"timeout ({bounds.timeout:g} s)")
 
 
 def _most(llm: LLM, prompt: int, answer: int) -> Usage:

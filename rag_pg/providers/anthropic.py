@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_pg.deadline import sleep
 from rag_pg.errors import ModelUnavailable, ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
@@ -109,7 +109,7 @@ class AnthropicLLM(ChatModel):
         api_key: str | None = None,
         base_url: str | None = None,
         timeout: float = 60.0,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         facts = find_model(f"anthropic:{model}")
         connection: Connection[Chat] = Connection(

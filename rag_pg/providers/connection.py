@@ -5,10 +5,10 @@ All providers go through it, so no error leaves that is not rag_pg's, and none t
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
-import time
 import weakref
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
+from rag_pg.deadline import seconds_left, sleep
 from rag_pg.errors import (
     InvalidInput,
     ProviderAuth,
@@ -27,7 +28,6 @@ from rag_pg.errors import (
     RateLimited,
     UnusableReply,
 )
-from rag_pg.providers.deadline import seconds_left
 from rag_pg.retry import Backoff, retry
 
 ATTEMPTS = 3
@@ -93,7 +93,7 @@ class Connection(Generic[C]):
         base_url: str | None = None,
         timeout: float = 60.0,
         patience: float = PATIENCE,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         if not timeout > 0:
             raise InvalidInput(f"timeout must be above 0 seconds, not {timeout:g}")
@@ -144,10 +144,13 @@ class Connection(Generic[C]):
     def _pause_after(self, exc: Exception, failures: int) -> float | None:
         if failures >= ATTEMPTS:
             return None
+        if not isinstance(exc, RateLimited | Retryable):
+            return None
+        pause, patience = PAUSES.pause(failures), math.inf
         if isinstance(exc, RateLimited):
-            pause = PAUSES.pause(failures) if exc.retry_after is None else exc.retry_after
-            return pause if pause <= seconds_left(self._patience) else None
-        return PAUSES.pause(failures) if isinstance(exc, Retryable) else None
+            patience = self._patience
+            pause = pause if exc.retry_after is None else exc.retry_after
+        return pause if pause <= seconds_left(patience) else None
 
     @property
     def url(self) -> str:

@@ -13,12 +13,12 @@ import importlib.util
 import json
 import secrets
 import threading
-import time
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
 from rag_pg.providers.chat import Chat, ChatModel
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
@@ -90,7 +90,7 @@ class LocalLLM(ChatModel):
         timeout: seconds per request.
     """
 
-    def __init__(self, *, timeout: float = 120.0, sleep: Sleep = time.sleep) -> None:
+    def __init__(self, *, timeout: float = 120.0, sleep: Sleep = sleep) -> None:
         facts = find_model(f"local:{MODEL}")
         connection: Connection[Chat] = Connection(
             LOCAL, lambda access: self._chat(access), timeout=timeout, sleep=sleep

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
+from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.checks import check_texts, unit_vectors
@@ -178,7 +178,7 @@ class OpenAILLM(ChatModel):
         api_key: str | None = None,
         base_url: str | None = None,
         timeout: float = 60.0,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         facts = find_model(f"openai:{model}")
         connection: Connection[Chat] = Connection(
@@ -291,7 +291,7 @@ class OpenAIEmbedder:
         api_key: str | None = None,
         base_url: str | None = None,
         timeout: float = 60.0,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         if dimensions is not None and dimensions < 1:
             raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rag_pg.deadline import call_within, current_scope
 from rag_pg.errors import (
     InvalidQuery,
     ModelUnavailable,
@@ -25,6 +26,7 @@ from rag_pg.errors import (
 )
 from rag_pg.protocols import Reranker
 from rag_pg.text import embedded_text
+from rag_pg.threads import start_thread
 from rag_pg.tracing import rerank_span
 from rag_pg.types import Hit, Scores
 
@@ -86,7 +88,7 @@ def _call_in_time(reranker: Reranker, query: str, texts: Sequence[str], timeout:
             _running.release()
 
     try:
-        threading.Thread(target=call, name="rag-pg-rerank", daemon=True).start()
+        start_thread(call, "rag-pg-rerank")
     except RuntimeError:  # no more threads: `call` will not release it
         _running.release()
         raise
@@ -114,7 +116,11 @@ def rerank_hits(
         return hits
     texts = [embedded_text(hit.title, hit.heading, hit.content) for hit in hits]
     with rerank_span(reranker, len(texts)):
-        scores = score_texts(reranker, query, texts, timeout=timeout)
+        scores = call_within(
+            current_scope(),
+            lambda: score_texts(reranker, query, texts, timeout=timeout),
+            reranker.name,
+        )
     scored = [replace(h, rerank_score=s) for h, s in zip(hits, scores.tolist(), strict=True)]
     order = scores if weight == 1 else blend_scores(scores, [hit.score for hit in hits], weight)
     return [scored[at] for at in np.argsort(-order, kind="stable")]

@@ -10,6 +10,7 @@ from typing import Any, Unpack, cast
 
 from rag_pg.cache import Cache, Entries, keep_completions
 from rag_pg.db import Database, plain_arguments
+from rag_pg.deadline import call_within, current_scope, half_of_the_time
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, RagError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.kept import find_kept, search_key
@@ -84,7 +85,9 @@ class Searcher:
     def embedder(self) -> Embedder:
         """The active space's. Raises CollectionMismatch, ModelUnavailable."""
         if self._embedder is None:
-            self._embedder = self._open_embedder(self.info.name)
+            self._embedder = call_within(
+                current_scope(), lambda: self._open_embedder(self.info.name), self.info.model
+            )
         return self._embedder
 
     def refresh(self) -> None:
@@ -287,9 +290,14 @@ class Searcher:
         if rerank is not None:
             try:
                 reranker = self._open_reranker(rerank) if isinstance(rerank, str) else rerank
-                hits = rerank_hits(
-                    reranker, rewritten.question, hits, timeout=rerank_timeout, weight=rerank_weight
-                )
+                with half_of_the_time():
+                    hits = rerank_hits(
+                        reranker,
+                        rewritten.question,
+                        hits,
+                        timeout=rerank_timeout,
+                        weight=rerank_weight,
+                    )
             except (ProviderError, ModelUnavailable) as exc:
                 skipped.add("rerank")
                 notes.append(f"reranking was skipped: {exc}")
@@ -383,9 +391,10 @@ class Searcher:
         if not _wants_vectors(options):
             return None, None
         try:
-            if self._vectors is None:
-                self._vectors = QueryVectors(self.embedder)
-            return self._vectors.embed(variants, entries), None
+            with half_of_the_time():
+                if self._vectors is None:
+                    self._vectors = QueryVectors(self.embedder)
+                return self._vectors.embed(variants, entries), None
         except (ProviderError, ModelUnavailable) as exc:
             if options.get("keyword_weight") == 0:
                 self._check(variants, options)

@@ -9,9 +9,9 @@ import numpy as np
 
 from rag_pg.cache import Entries, digest
 from rag_pg.protocols import Embedder
+from rag_pg.providers import embed_documents, embed_queries
 from rag_pg.search.rewrite import Variant
 from rag_pg.text import estimate_tokens
-from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
 REMEMBERED = 1024
@@ -80,13 +80,10 @@ class QueryVectors:
         passages = [v for v in variants if v.passage is not None]
         made: dict[Variant, Vectors] = {}
         if queries:
-            with embeddings_span(self._embedder, len(queries)):
-                vectors = embed_queries(self._embedder, [v.query for v in queries])
+            vectors = embed_queries(self._embedder, [v.query for v in queries])
             made |= zip(queries, vectors, strict=True)
         if passages:
-            texts = [v.passage or "" for v in passages]
-            with embeddings_span(self._embedder, len(texts)):
-                vectors = self._embedder.embed_documents(texts)
+            vectors = embed_documents(self._embedder, [v.passage or "" for v in passages])
             made |= zip(passages, vectors, strict=True)
         return made
 
@@ -97,13 +94,3 @@ def _key(embedder: Embedder, variant: Variant) -> bytes:
     key = digest(embedder.name, embedder.fingerprint, as_document, text)
     assert key is not None  # of texts
     return key
-
-
-def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Return float32 (len(texts), dimensions). In one batch where the embedder has `embed_queries`,
-    which is no part of the protocol; else one after the other."""
-    batch = getattr(embedder, "embed_queries", None)
-    if batch is not None and len(texts) > 1:
-        vectors: Vectors = batch(texts)
-        return vectors
-    return np.stack([embedder.embed_query(text) for text in texts])

@@ -7,6 +7,7 @@ from rag_pg.text.clean import clean_text
 from rag_pg.text.embedded import embedded_text, in_context
 from rag_pg.text.fence import BAR, RULE, Fence, neutralise
 from rag_pg.text.keys import KEY, new_keys
+from rag_pg.text.links import Link, Markup, Span, find_markup
 from rag_pg.text.markdown import (
     Kind,
     MarkdownNode,
@@ -37,14 +38,18 @@ __all__ = [
     "RULE",
     "Fence",
     "Kind",
+    "Link",
     "MarkdownNode",
+    "Markup",
     "Sentence",
+    "Span",
     "clean_text",
     "code_spans",
     "content_words",
     "drop_near_duplicates",
     "embedded_text",
     "estimate_tokens",
+    "find_markup",
     "first_title",
     "in_context",
     "is_function_word",

@@ -23,6 +23,7 @@ from rag_pg.types.collection import (
 from rag_pg.types.document import (
     AddReport,
     AdoptReport,
+    ChunkCount,
     Document,
     Facet,
     Loaded,
@@ -89,6 +90,7 @@ __all__ = [
     "Candidate",
     "Capabilities",
     "CheckedQuote",
+    "ChunkCount",
     "Citation",
     "CitationStatus",
     "CollectionInfo",

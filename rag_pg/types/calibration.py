@@ -36,7 +36,7 @@ class Calibration:
     measured, by name. judged: the same with a language model's judgement among the features, of
     which judge_model and judge_version tell whose it is. corpus_fingerprint: of the documents then;
     corpus_changed: whether those that the caller may read are others now, None where nobody looked.
-    stale: why it holds no more.
+    stale: why it is not applied.
     """
 
     set_name: str

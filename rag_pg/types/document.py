@@ -34,6 +34,7 @@ class Loaded:
     removed: int = 0
     notes: Sequence[str] = ()  # what was left out, and why
     original: Original | None = None  # the file, where it is one document
+    other_keys: Sequence[str] = ()  # of a record, that became metadata
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +111,13 @@ class AddReport:
     skipped: Mapping[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()
     document_ids: Sequence[UUID] = ()  # for `search(…, wait_for=…)`
+
+
+class ChunkCount(int):
+    """How many chunks `Collection.add_chunks` loaded. notes: keys that became metadata and look
+    like those of a chunk."""
+
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

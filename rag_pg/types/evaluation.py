@@ -134,8 +134,10 @@ class EvalMetric:
 class RunComparison:
     """Two runs by one metric, b beside a; see rag.compare_runs.
 
-    low, high: the 95 % bootstrap interval of the difference. detectable: the smallest difference
-    that so many questions can show.
+    low, high: the differences that the test does not exclude, 0 among them unless adjusted_p_value
+    is below 0.05; None where so few questions exclude nothing. detectable: the smallest difference
+    that so many questions can show. missing_a, missing_b: questions that a run failed on, was not
+    asked or has no such metric of; they count as 0, and are left out for seconds, tokens and cost.
     """
 
     category: str | None
@@ -144,19 +146,22 @@ class RunComparison:
     value_a: float
     value_b: float
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p_value: float
     adjusted_p_value: float
     wins: int
     ties: int
     losses: int
     detectable: float | None
+    missing_a: int
+    missing_b: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryComparison:
-    """A metric of two runs for one question."""
+    """A metric of two runs for one question. missing_a, missing_b: why a run has it not, which
+    counts as 0; None where it has it."""
 
     query_id: str
     question: str | None
@@ -164,6 +169,8 @@ class QueryComparison:
     value_a: float
     value_b: float
     difference: float
+    missing_a: str | None
+    missing_b: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

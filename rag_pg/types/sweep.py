@@ -37,10 +37,11 @@ class Candidate:
 class SweepRow:
     """A candidate as it was measured, against the baseline of its kind.
 
-    low, high: the 95 % bootstrap interval of the difference. adjusted_p_value: corrected for how
-    many candidates are compared. latency_p50, latency_p95: seconds of a question; tokens, cost (US
-    dollars): of the whole run. reused: the run was there. notes: what was degraded. error: why
-    there is no run.
+    value, queries: a question that the baseline alone has the metric of counts as 0. low, high: the
+    interval of the difference, 0 inside unless adjusted_p_value is below 0.05 (None: not known of
+    so few questions). adjusted_p_value: corrected for how many candidates are compared.
+    latency_p50, latency_p95: seconds of a question; tokens, cost (US dollars): of the whole run.
+    reused: the run was there. notes: what was degraded. error: why there is no run.
     """
 
     name: str

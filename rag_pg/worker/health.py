@@ -4,13 +4,13 @@ with JSON."""
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from rag_pg.errors import InvalidInput
+from rag_pg.threads import start_thread
 
 
 @contextmanager
@@ -46,8 +46,7 @@ def serve_health(
             f"cannot listen on {host}:{port}: {exc}; choose another --health port"
         ) from exc
     server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, name="rag-pg-health", daemon=True)
-    thread.start()
+    thread = start_thread(server.serve_forever, "rag-pg-health")
     try:
         yield str(server.server_address[0]), server.server_port
     finally:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 
 from rag_pg.db import Database
 from rag_pg.errors import RagError, SchemaMismatch
+from rag_pg.threads import start_thread
 from rag_pg.types import Job
 
 log = logging.getLogger(__name__)
@@ -138,8 +139,7 @@ class Heartbeat:
                 announced = True
                 self._beat()
 
-        thread = threading.Thread(target=beat_on, name="rag-pg-heartbeat", daemon=True)
-        thread.start()
+        thread = start_thread(beat_on, "rag-pg-heartbeat")
         try:
             yield
         finally:

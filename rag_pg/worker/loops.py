@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from rag_pg.errors import RagError
+from rag_pg.threads import start_thread
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,4 @@ def start_loop(name: str, loop: Callable[[], None], stop: threading.Event) -> th
                 log.warning("%s; trying again", exc)
                 stop.wait(POLL_SECONDS)
 
-    thread = threading.Thread(target=run, name=name, daemon=True)
-    thread.start()
-    return thread
+    return start_thread(run, name)

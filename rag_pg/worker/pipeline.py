@@ -7,13 +7,12 @@ a storer thread writes what is embedded.
 
 from __future__ import annotations
 
-import contextvars
 import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import TypeVar
@@ -29,6 +28,7 @@ from rag_pg.errors import (
 from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import Embedder
 from rag_pg.retry import retry
+from rag_pg.threads import Threads
 from rag_pg.tracing import span
 from rag_pg.types import Job, Vectors
 from rag_pg.worker.handlers import EMBEDDING, KINDS, EmbedTask, WorkerContext
@@ -113,8 +113,8 @@ class Pipeline:
     def _drain(self) -> int:
         claimed = 0
         with (
-            ThreadPoolExecutor(1, "rag-pg-feed") as feeder,
-            ThreadPoolExecutor(1, "rag-pg-store") as storer,
+            Threads(1, "rag-pg-feed") as feeder,
+            Threads(1, "rag-pg-store") as storer,
         ):
             feeding = feeder.submit(self._claim)
             try:
@@ -244,12 +244,12 @@ class Pipeline:
 
     # --- embedding
 
-    def _embed_batch(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
+    def _embed_batch(self, batch: Sequence[EmbedTask], storer: Threads) -> None:
         """Embed a batch's texts, those of collections with the same model together."""
         with span("process rag.jobs", {**BATCH, "messaging.batch.message_count": len(batch)}):
             self._embed_spaces(batch, storer)
 
-    def _embed_spaces(self, batch: Sequence[EmbedTask], storer: ThreadPoolExecutor) -> None:
+    def _embed_spaces(self, batch: Sequence[EmbedTask], storer: Threads) -> None:
         spaces: dict[tuple[str, int | None], list[EmbedTask]] = {}
         for task in batch:
             if not task.texts:
@@ -280,7 +280,7 @@ class Pipeline:
         embedder: Embedder,
         tasks: Sequence[EmbedTask],
         known: dict[str, Vectors],
-        storer: ThreadPoolExecutor,
+        storer: Threads,
     ) -> None:
         """Embed the texts of several documents together; a failing batch is halved to the culprit.
 
@@ -317,7 +317,7 @@ class Pipeline:
         tasks: Sequence[EmbedTask],
         exc: Exception,
         known: dict[str, Vectors],
-        storer: ThreadPoolExecutor,
+        storer: Threads,
     ) -> None:
         """What becomes of tasks that could not be embedded: whose fault is it?"""
         match exc:
@@ -363,10 +363,9 @@ class Pipeline:
         task: EmbedTask,
         embedder: Embedder | None,
         vectors: Sequence[Vectors],
-        storer: ThreadPoolExecutor,
+        storer: Threads,
     ) -> None:
-        inherited = contextvars.copy_context()  # the span of the batch
-        stored = storer.submit(inherited.run, self._store, task, embedder, vectors)
+        stored = storer.submit(self._store, task, embedder, vectors)  # in the span of the batch
         self._storing.append((task, stored))
         self._wait_for_stores(STORES_IN_FLIGHT)
 

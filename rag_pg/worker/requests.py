@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from rag_pg.db import Database, Request
 from rag_pg.errors import DatabaseUnavailable, RagError
 from rag_pg.text import clean_text
+from rag_pg.threads import Threads
 from rag_pg.worker.loops import POLL_SECONDS, start_loop
 
 log = logging.getLogger(__name__)
 
-ANSWERS_AT_ONCE = 2
+ANSWERS_AT_ONCE = 2  # of each kind
 
 # From a collection and a request's arguments to its answer, as JSON.
 Answerer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
@@ -45,7 +45,8 @@ class RequestAnswerer:
         self.collections = collections
         self._stop = threading.Event()
         self._waiting = threading.Event()
-        self._free = threading.Semaphore(ANSWERS_AT_ONCE)
+        # A question that is embedded in a moment does not stand behind slow answers.
+        self._free = {kind: threading.Semaphore(ANSWERS_AT_ONCE) for kind in answerers}
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -63,11 +64,12 @@ class RequestAnswerer:
         """A request may wait."""
         self._waiting.set()
 
-    def answer(self) -> int:
-        """Answer requests until none waits. Returns how many."""
+    def answer(self, kind: str | None = None) -> int:
+        """Answer requests, of one kind or of any, until none waits. Returns how many."""
         count = 0
         while not self._stop.is_set():
-            request = self.database.take_request(self.name, self.collections)
+            kinds = None if kind is None else [kind]
+            request = self.database.take_request(self.name, self.collections, kinds)
             if request is None:
                 break
             count += 1
@@ -88,17 +90,18 @@ class RequestAnswerer:
             self.database.answer_request(request.request_id, None, error)
 
     def _run(self) -> None:
-        with ThreadPoolExecutor(ANSWERS_AT_ONCE, "rag-pg-answer") as answering:
+        with Threads(ANSWERS_AT_ONCE * len(self._free), "rag-pg-answer") as answering:
             while not self._stop.is_set():
                 self._waiting.clear()
-                if self._free.acquire(blocking=False):
-                    answering.submit(self._answer_waiting)
+                for kind, free in self._free.items():
+                    if free.acquire(blocking=False):
+                        answering.submit(self._answer_waiting, kind, free)
                 self._waiting.wait(POLL_SECONDS)
 
-    def _answer_waiting(self) -> None:
+    def _answer_waiting(self, kind: str, free: threading.Semaphore) -> None:
         try:
-            self.answer()
+            self.answer(kind)
         except RagError as exc:
             log.warning("cannot answer requests: %s", exc)
         finally:
-            self._free.release()
+            free.release()

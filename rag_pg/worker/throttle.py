@@ -15,10 +15,9 @@ from typing import TypeVar
 from rag_pg.db import Database
 from rag_pg.errors import ProviderUnavailable, RagError, RateLimited, UnusableReply
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.providers import check_shape
+from rag_pg.providers import check_shape, embed_documents
 from rag_pg.retry import Backoff, retry
 from rag_pg.text import estimate_tokens
-from rag_pg.tracing import embeddings_span
 from rag_pg.types import Vectors
 
 T = TypeVar("T")
@@ -155,5 +154,4 @@ class Throttle:
 
 
 def _embedded(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    with embeddings_span(embedder, len(texts)):
-        return check_shape(embedder, embedder.embed_documents(texts), len(texts))
+    return check_shape(embedder, embed_documents(embedder, texts), len(texts))

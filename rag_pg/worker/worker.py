@@ -8,7 +8,7 @@ import socket
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 from rag_pg.db import Database
@@ -20,6 +20,7 @@ from rag_pg.errors import (
 )
 from rag_pg.protocols import LLM, Embedder
 from rag_pg.retry import Backoff
+from rag_pg.threads import Threads
 from rag_pg.version import __version__
 from rag_pg.worker.handlers import EMBEDDING, ENRICHING, WRITING, WorkerContext
 from rag_pg.worker.leases import Heartbeat
@@ -111,14 +112,14 @@ class Worker:
         self._grow_pool()
         with (
             self._heartbeat.beating(at_once=True),
-            ThreadPoolExecutor(len(self._pipelines) + 1, "rag-pg-pipeline") as threads,
+            Threads(len(self._pipelines) + 1, "rag-pg-pipeline") as threads,
         ):
             running = [
                 threads.submit(self._work, pipeline, wake)
                 for pipeline, wake in zip(self._pipelines, self._wakes, strict=True)
             ]
             running.append(threads.submit(self._maintain))
-            self.database.grow_pool(2 * len(self._pipelines) + 5)  # requests and sources
+            self.database.grow_pool(2 * len(self._pipelines) + 7)  # requests and sources
             self.requests.start()
             self.sources.start()
             try:
@@ -250,5 +251,5 @@ def _drain(pipelines: Sequence[Pipeline]) -> int:
     """Work with all of these side by side until nothing is due. Returns how many jobs."""
     if len(pipelines) == 1:
         return pipelines[0].drain()
-    with ThreadPoolExecutor(len(pipelines) or 1, "rag-pg-pipeline") as threads:
+    with Threads(len(pipelines) or 1, "rag-pg-pipeline") as threads:
         return sum(threads.map(lambda pipeline: pipeline.drain(), pipelines))

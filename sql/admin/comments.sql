@@ -46,7 +46,9 @@ created_at  when the document was made
 updated_at  when it was last changed before
 valid_from  since when it read so; NULL where nobody knows it
 valid_until  when it was replaced or deleted
-deleted  whether it was deleted, not replaced$$),
+deleted  whether it was deleted, not replaced
+from_commit  row of rag.version_commits of the transaction that wrote it
+until_commit  that of the transaction that replaced or deleted it$$),
 ('answer_log',
  'Answers with their questions and citations.
 Kept where the collection keeps answers.',
@@ -205,7 +207,14 @@ created_at  when it was first put
 updated_at  when it was last changed
 given_metadata  what the caller gave, front matter with it; NULL: all of metadata
 enriched  what rules (enrich) and a model (extract) found: fields, version of the settings
-text_since  since when it reads as it does; NULL: of before this was noted$$),
+text_since  since when it reads as it does; NULL: of before this was noted
+text_commit  row of rag.version_commits of the transaction that wrote it; NULL: of no history$$),
+('version_commits',
+ 'When transactions that wrote versions of documents were committed.
+Kept where a collection keeps versions or answers.',
+$$commit_id  its number
+written_by  the transaction, while it is open
+committed_at  when it was committed; NULL while it is open$$),
 ('chunks',
  'Spans of documents: what is embedded, indexed and found.',
 $$collection_id  collection that the chunk is in
@@ -412,7 +421,7 @@ duplicates  whether chunks of equal text are all returned
 boosts  factors by metadata, applied in order
 ef_search  breadth of the walk in the vector index; NULL: chosen
 result_offset  hits that are skipped, for the next page
-typo_tolerance  whether mistyped words are searched for as words one edit away$$),
+typo_tolerance  whether unknown words are searched for as other spellings or words one edit away$$),
 ('originals',
  'The files that documents were made from, where they are kept.',
 $$collection_id  of the document
@@ -481,6 +490,11 @@ next_slot  next slot of the block that grows; at the beginning of a block, none 
 A query is lexed by each. Repeated rows are harmless: two writers may add the same one at once.',
 $$collection_id  collection of the chunks
 language  text search configuration, by name$$),
+('ordinary_words',
+ 'The most frequent words of a language, which typo tolerance takes for no errors.
+Made from wordfreq (CC BY-SA 4.0); written by an upgrade, read by rag._ordinary_words.',
+$$language  name of a stemmer
+filter  Bloom filter of the words: 10 bits a word, 7 of them set$$),
 ('scored_chunk',
  'A chunk and its BM25 score.',
 $$chunk_id  chunk that was scored

@@ -8,7 +8,8 @@ AS $$
 BEGIN
     RETURN QUERY
     WITH found AS (
-        SELECT f.* FROM rag._check_vectors() AS f
+        SELECT f.* FROM rag._check_functions() AS f
+        UNION ALL SELECT f.* FROM rag._check_vectors() AS f
         UNION ALL SELECT f.* FROM rag._check_jobs() AS f
         UNION ALL SELECT f.* FROM rag._check_chunks() AS f
         UNION ALL SELECT f.* FROM rag._check_sources() AS f
@@ -26,7 +27,8 @@ BEGIN
     FROM rag.alembic_version AS v
     UNION ALL
     SELECT k.name, coalesce(f.status, 'ok'), coalesce(f.detail, k.fine), f.remedy
-    FROM (VALUES ('pgvector', 'recent enough'), ('vector index', 'all there and valid'),
+    FROM (VALUES ('functions', 'all of the release, each once'),
+        ('pgvector', 'recent enough'), ('vector index', 'all there and valid'),
         ('dead jobs', 'none'),
                  ('waiting jobs', 'taken in time'),
                      ('chunks without vectors', 'none that no job embeds'),
@@ -37,7 +39,7 @@ BEGIN
                  ('fields to declare', 'none found'),
                      ('schema rights', 'only its owner may create in schema rag'),
                  ('exposed views', 'all are what was exposed'),
-                 ('calibrations', 'none is of another model'),
+                 ('calibrations', 'all that are stored hold'),
                  ('vector recall', 'no measure is below its target'),
                  ('keyword merges', 'none is held up'),
                      ('languages', 'every text search configuration exists')) AS k (name, fine)
@@ -50,4 +52,4 @@ $$Health as rows: each check with its status (ok, warn or fail), what was found,
 about it.
 
 It reads every chunk of every collection: seconds for a million. "rag-pg db check" compares the
-functions themselves.$$;
+bodies of functions too.$$;

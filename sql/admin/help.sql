@@ -2,13 +2,21 @@
 
 CREATE OR REPLACE FUNCTION rag.help(about text DEFAULT NULL)
 RETURNS TABLE (topic text, function text, purpose text, example text)
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $help$
+DECLARE
+    _words tsquery[] := ARRAY(
+        SELECT ('''' || replace(replace(w.word, E'\\', E'\\\\'), '''', '''''') || ''':*')::tsquery
+        FROM unnest(tsvector_to_array(
+            to_tsvector('pg_catalog.english', translate(about, '_.', '  ')))) AS w (word));
 BEGIN
     RETURN QUERY
-    SELECT h.topic_name, 'rag.' || h.function_name, h.what, h.call
-    FROM (VALUES
+    WITH listed AS (
+        SELECT h.*, row_number() OVER () AS listed_at,
+            coalesce(lower(about) IN (lower(h.topic_name), 'rag.' || h.function_name)
+                OR starts_with(h.function_name, lower(about)), true) AS is_named
+        FROM (VALUES
     ('Collections', 'create_collection', 'Make a collection',
      $$SELECT rag.create_collection('papers', 'minilm', 384)$$),
     ('Collections', 'list_collections', 'Every collection with its settings',
@@ -434,16 +442,44 @@ FROM rag.list_jobs('docs', result_limit => 1) AS j,
      $$SELECT * FROM rag.due_sources()$$),
     ('Maintenance and versions', 'break_source', 'Leave a source alone until it is mended',
      $$SELECT rag.break_source(1, 'why')$$)
-    ) AS h (topic_name, function_name, what, call)
-    WHERE about IS NULL OR lower(about) IN (lower(h.topic_name), h.function_name)
-        OR starts_with(h.function_name, lower(about))
-        OR 'rag.' || h.function_name = lower(about);
+        ) AS h (topic_name, function_name, what, call)
+    ), described AS (
+        SELECT l.*, setweight(to_tsvector('pg_catalog.english',
+                    replace(l.function_name, '_', ' ')), 'A')
+                || setweight(to_tsvector('pg_catalog.english', l.topic_name || ' ' || l.what), 'B')
+                || setweight(to_tsvector('pg_catalog.english', coalesce(d.comment, '')), 'D')
+                AS lexemes
+        FROM listed AS l
+            LEFT JOIN LATERAL (
+                SELECT string_agg(obj_description(p.oid, 'pg_proc'), ' ') AS comment
+                FROM pg_proc AS p
+                WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = l.function_name
+            ) AS d ON true
+        WHERE NOT EXISTS (SELECT FROM listed AS n WHERE n.is_named)
+    ), found AS (
+        SELECT n.topic_name, n.function_name, n.what, n.call, n.listed_at, 0.0 AS score
+        FROM listed AS n
+        WHERE n.is_named
+        UNION ALL
+        SELECT s.topic_name, s.function_name, s.what, s.call, s.listed_at,
+            sum(ts_rank('{0.05, 0.05, 0.5, 1}', s.lexemes, w.word) + 1)
+        FROM described AS s
+            JOIN unnest(_words) AS w (word) ON s.lexemes @@ w.word
+        GROUP BY s.topic_name, s.function_name, s.what, s.call, s.listed_at
+    )
+    SELECT f.topic_name, 'rag.' || f.function_name, f.what, f.call
+    FROM found AS f
+    ORDER BY f.score DESC, f.listed_at;
+    IF NOT FOUND THEN
+        RAISE NOTICE 'no function speaks of %; SELECT * FROM rag.help() lists them all', about;
+    END IF;
 END
 $help$;
 
 COMMENT ON FUNCTION rag.help(text) IS
 $$The public functions, by topic, each with what it does and an example to start from.
 
-about: a topic (search, jobs, …) or the beginning of a function's name; NULL: all. In psql, \x auto
-fits it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the whole description of
-one.$$;
+about: a topic (search, jobs, …), the beginning of a function's name, or else words, of which any
+may stand in a name, a purpose or a description: the best function comes first; NULL: all. In psql,
+\x auto fits it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the whole
+description of one.$$;

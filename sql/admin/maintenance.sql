@@ -17,8 +17,11 @@ BEGIN
         WHERE c.dropped_at IS NULL AND rag._has_history(c.collection_id)
         ORDER BY c.collection_id;
     RETURN QUERY SELECT l.step, l.subject FROM rag._live_steps() AS l;
-    -- last: it locks the partitioned tables until the transaction ends
-    RETURN QUERY SELECT 'dropped', 0;
+    -- Last: each locks a table against all until its transaction ends. One to empty a table, one to
+    -- drop it.
+    RETURN QUERY SELECT 'dropped', 0
+        FROM rag._dropped_parts() AS p, generate_series(1, 2) AS g
+        LIMIT CASE WHEN rag._is_owner() THEN 500 ELSE 0 END;
 END
 $$;
 
@@ -27,8 +30,8 @@ $$What there is to do for rag.maintain_step, in order: leftovers (requests and c
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), versions (those and logged answers that subject, a collection,
-keeps no longer), queries and recall (see rag._live_steps), dropped (remove dropped collections).
-$$;
+keeps no longer), queries and recall (see rag._live_steps), dropped (rag.remove_dropped, as often as
+there is something to remove: each in a transaction of its own).$$;
 
 
 CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
@@ -163,7 +166,11 @@ AS $$
 DECLARE
     _step record;
 BEGIN
-    FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
+    FOR _step IN
+        SELECT s.step, s.subject
+        FROM rag.maintenance_steps() WITH ORDINALITY AS s (step, subject, position)
+        GROUP BY s.step, s.subject ORDER BY min(s.position)
+    LOOP
         SELECT m.merged, m.compacted INTO merged, compacted
             FROM rag.maintain_step(_step.step, _step.subject) AS m;
         IF merged + compacted > 0 THEN
@@ -178,11 +185,11 @@ $$;
 COMMENT ON FUNCTION rag.maintain() IS
 $$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read,
 follow sources (broken ones again), merge fresh keywords, compact keyword blocks of which more than
-a fifth is deleted, remove dropped collections.
+a fifth is deleted, remove one table of what was dropped.
 
-No step holds up another by an error; rag.doctor tells those that failed. Collections are removed
-last, with waits of 50 ms at most, because that locks all readers and writers out until the
-transaction ends: commit at once. With many collections or slow sources call
+No step holds up another by an error; rag.doctor tells those that failed. A table is removed last,
+with waits of 50 ms at most, because that locks all readers and writers out until the transaction
+ends: commit at once. With dropped collections, many collections or slow sources call
 rag.maintain_in_steps(). Returns a row for each collection with something done: changes merged,
 blocks compacted.$$;
 

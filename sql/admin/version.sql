@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION rag.api_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 1;
+RETURN 2;
 
 COMMENT ON FUNCTION rag.api_version() IS
 $$The version of the SQL functions' contract, raised on incompatible change. Clients compare it when

@@ -10,7 +10,7 @@ BEGIN
     -- after an erasure that is under way, in whose transaction nobody sees the receipt yet
     PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection.collection_id));
     PERFORM rag._settle_erasures();
-    RETURN EXISTS (
+    RETURN rag._erased_since_snapshot() OR EXISTS (
         SELECT FROM rag.erasures AS e
         WHERE e.collection = of_collection.name
             AND coalesce(e.settled_at, 'infinity') > clock_timestamp()
@@ -133,7 +133,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'pass the number of one, or NULL for the whole answer';
     END IF;
     -- An erasure that is under way may remove the answer.
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_answer.collection_id));
+    PERFORM rag._await_erasures(_answer.collection_id);
     _answer := rag._require_answer(feedback.answer_id);
     INSERT INTO rag.answer_feedback AS f (answer_id, collection_id, rating, citation, comment)
     VALUES (_answer.answer_id, _answer.collection_id, feedback.rating, feedback.citation,
@@ -196,7 +196,7 @@ DECLARE
     _queries jsonb;
 BEGIN
     -- what an erasure under way removes is seen as gone
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
+    PERFORM rag._await_erasures(_id);
     -- without an id, which is then made from the text: a question asked again has the same
     SELECT jsonb_agg(jsonb_build_object('question', x.question, 'source', x.source,
         'category', x.category, 'relevant', x.relevant) ORDER BY x.answered_at, x.answer_id)

@@ -101,7 +101,8 @@ BEGIN
     IF _write_cache.collection IS NOT NULL THEN
         _collection_id := (rag._require_collection(_write_cache.collection)).collection_id;
         -- What is being erased is not kept; the version is read after that.
-        IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(_collection_id)) THEN
+        IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(_collection_id))
+            OR rag._erased_since_snapshot() THEN
             RETURN false;
         END IF;
     ELSIF _write_cache.kind = 'completion' AND rag._any_erased(_write_cache.age) THEN

@@ -106,6 +106,7 @@ DECLARE
     _id integer;
     _removed bigint;
 BEGIN
+    PERFORM rag._require_writable('rag.clear_cache', 'removes what is kept');
     IF clear_cache.collection IS NOT NULL THEN
         _id := (rag._require_collection(clear_cache.collection)).collection_id;
     END IF;

@@ -60,7 +60,8 @@ that the answer then is right; their product is its support. Of the question_cou
 answered[i] had a support of thresholds[i] or more, and correct[i] of these answers were right.
 judged: an object of the same columns, measured with a language model's judgement: the name
 judgement is among its features, and judge_model and judge_version say whose it is. Both are stored:
-an answer whose judgement is missing is assessed by the other one.
+an answer whose judgement is missing is assessed by the other one. One of too few questions is
+stored and not applied: rag.get_calibration and rag.doctor say so.
 Error RG001 for what does not fit together.$$;
 
 
@@ -167,8 +168,9 @@ measured with the judgement of judge_model; no row: it was never calibrated.
 
 lower_bounds: of the share of right answers at each threshold, see rag.calibration_curve.
 corpus_fingerprint: of the documents then; where rag.corpus_fingerprint is another now, they were
-changed since. stale: why it holds no more (another space is active, or its model is another); NULL:
-it holds.$$;
+changed since. stale: why no answer is assessed by it (it was measured with fewer than 100 right
+answers or 100 questions without one, another space is active, or its model is another); NULL: it
+holds.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._calibration_fault(of_calibration rag.calibrations)
@@ -179,18 +181,27 @@ AS $$
 BEGIN
     RETURN (
         SELECT CASE
+            WHEN least(n.answers_right, n.unanswerable) < 100 THEN
+                format('it was measured with %s right answers and %s questions without one,'
+                    ' fewer than 100 of each', n.answers_right, n.unanswerable)
             WHEN s.space_id <> of_calibration.space_id THEN
                 format('it was measured with space %s, and %s is active',
                     of_calibration.space_id, s.space_id)
             WHEN s.fingerprint <> of_calibration.model_fingerprint THEN
                 'the model of its space is another than it was' END
         FROM rag.spaces AS s
+        CROSS JOIN (
+            SELECT of_calibration.question_count - of_calibration.answerable_count AS unanswerable,
+                   (SELECT max(c.correct) FROM unnest(of_calibration.correct) AS c (correct))
+                       AS answers_right
+        ) AS n
         WHERE s.collection_id = of_calibration.collection_id AND s.state = 'active');
 END
 $$;
 
 COMMENT ON FUNCTION rag._calibration_fault(rag.calibrations) IS
-$$Why a calibration holds no more; NULL: it holds.$$;
+$$Why a calibration is not applied: it was measured on too few questions, or its space or model is
+another; NULL: it is applied.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.calibration_curve(collection text,
@@ -288,4 +299,4 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_calibrations() IS
-$$Calibrations that hold no more, as another embedding space is active.$$;
+$$Calibrations that are not applied, as they are of too few questions or of another space.$$;

@@ -67,7 +67,7 @@ BEGIN
             WITH ORDINALITY AS c (value, position)
         ORDER BY c.position
     LOOP
-        _quote := _citation ->> 'quote';
+        _quote := coalesce(_citation ->> 'quote', '');
         SELECT array_agg(c.chunk_id ORDER BY c.ordinal) INTO _keys
         FROM rag.chunks AS c
         WHERE c.collection_id = _collection_id AND c.chunk_id = ANY (ARRAY(

@@ -1,45 +1,5 @@
 -- Where a quotation stands in a text.
 
-CREATE OR REPLACE FUNCTION rag._cuts_word(before text, quoted text, after text)
-RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    -- Korean has spaces between words (Unicode Standard Annex 29 has no word boundary in Hangul).
-    _word CONSTANT text := left(rag._word_character(), -1) || E'\\uAC00-\\uD7A3]';
-    _first CONSTANT text := left(quoted, 1);
-    _last CONSTANT text := right(quoted, 1);
-BEGIN
-    IF _first ~ _word AND before ~ (_word || E'[_\\u2010\\u2011-]?$') THEN
-        RETURN true;
-    ELSIF _last ~ _word AND after ~ (E'^([''’_\\u2010\\u2011-]?' || _word || E'|['
-        '\\u0300-\\u036F])') THEN
-        RETURN true;
-    ELSIF _first ~ '[0-9]' AND before ~ (
-        E'([+\\u00B1\\u2010-\\u2015\\u2212-]|[<>~≈≤≥±][\\x20\\u00A0]?|[0-9][.,:/]|(^|['
-        '\\x09-\\x20])[.,])$') THEN
-        RETURN true;
-    ELSIF _first ~ '[0-9]' AND before ~ E'[0-9][\\x20\\u00A0\\u2009\\u202F]$'
-        AND quoted ~ '^[0-9]{3}([^0-9]|$)' THEN
-        RETURN true;
-    ELSIF _last ~ '[0-9]' AND after ~ (
-        E'^([.,:/\\u2010-\\u2015\\u2212-][0-9]|[\\x20\\u00A0\\u2009\\u202F]?[%\\u2030\\u00B0]'
-        '|[\\x20\\u00A0\\u2009\\u202F][0-9]{3}([^0-9]|$))') THEN
-        RETURN true;
-    END IF;
-    RETURN false;
-END
-$$;
-
-COMMENT ON FUNCTION rag._cuts_word(text, text, text) IS
-$$Whether a quotation begins or stops inside a word, a compound or a number, or without its sign or
-per cent: 5 % is not quoted from 15 %, smoker not from non-smoker.
-
-before, after: the characters beside it, 12 are enough. Scripts without spaces between words have no
-such places but in numbers.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._skeleton_blocks(
     original text, OUT skeletons text[], OUT starts integer[])
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -168,7 +128,7 @@ BEGIN
     -- A run of 85 % has the middle 70 % in it, a shorter one of 25 % an eighth.
     FOR _piece IN 0..8 LOOP
         IF _piece = 0 THEN
-            _first := ceil(_length * 0.15);
+            _first := least(ceil(_length * 0.15), (_length - 1) / 2);
             _part := greatest(1, _length - 2 * _first);
         ELSE
             EXIT WHEN run_length > 0.5 * _length OR _length < 16 OR _length > 2000;
@@ -214,15 +174,17 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _original CONSTANT text := original || '';  -- taken out of its storage once
+    _space CONSTANT text := '[' || rag._unseen() || ']+';
+    -- Taken out of its storage once; 3 is the edge of a quotation.
+    _original CONSTANT text := translate(original, E'\x03', E'\x04');
     _quote text;
+    _core text;
     _quoted text;
     _blocks record;
     _skeleton text;
-    _slice text;
     _form text;
-    _other text;
     _long_enough boolean;
+    _tries integer;
     _from integer;
     _at integer;
     _run record;
@@ -232,54 +194,53 @@ BEGIN
     IF octet_length(quote) > 4 * octet_length(_original) + 4000 THEN
         RETURN;
     END IF;
-    _quote := btrim(quote, E' \t\r\n\f\v');
-    IF strpos(_original, _quote) = 0 THEN
-        _quote := regexp_replace(_quote,
-            E'^["''\\x01-\\x20\\u00A0\\u00AB\\u00BB\\u2018-\\u201F\\u2026]+', '');
-        _quote := regexp_replace(_quote,
-            E'["''\\x01-\\x20\\u00A0\\u00AB\\u00BB\\u2018-\\u201F\\u2026]+$', '');
-    END IF;
+    _quote := regexp_replace(translate(quote, E'\x03', E'\x04'),
+        '^' || _space || '|' || _space || '$', '', 'g');
+    _core := rag._quote_core(_quote);
     -- White space and invisible characters prove nothing.
-    _long_enough := length(_quote) >= 12 AND length(rag._quote_form(left(_quote, 200))) >= 12;
+    _long_enough := length(_core) >= 12 AND length(rag._quote_form(left(_core, 200))) >= 12;
+    _tries := CASE WHEN length(_core) <= 400 THEN 16 ELSE 4 END;
     -- As it stands: the untouched quotation, or what is between its quotation marks.
-    _from := 0;
-    FOR _try IN 1..4 LOOP
-        EXIT WHEN NOT _long_enough;
-        _at := strpos(substr(_original, _from + 1), _quote);
-        EXIT WHEN _at = 0;
-        _at := _from + _at - 1;
-        IF NOT rag._cuts_word(substr(_original, greatest(0, _at - 12) + 1, least(_at, 12)), _quote,
-            substr(_original, _at + length(_quote) + 1, 12)) THEN
-            status := 'exact';
-            start := _at;
-            stop := _at + length(_quote);
-            similarity := 1;
-            RETURN;
-        END IF;
-        _from := _at + 1;
+    FOREACH _form IN ARRAY CASE WHEN _long_enough THEN ARRAY[_quote, _core] ELSE '{}' END LOOP
+        _from := 0;
+        FOR _try IN 1.._tries LOOP
+            _at := strpos(substr(_original, _from + 1), _form);
+            EXIT WHEN _at = 0;
+            start := _from + _at - 1;
+            stop := start + length(_form);
+            IF NOT rag._is_cut(_original, start, stop) THEN
+                status := 'exact';
+                similarity := 1;
+                RETURN;
+            END IF;
+            _from := start + 1;
+        END LOOP;
+        EXIT WHEN _core = _quote;
     END LOOP;
-    _quote := rtrim(_quote, '.,;:');
-    _quoted := rag._quote_skeleton(_quote);
+    start := NULL;
+    stop := NULL;
+    _quoted := rag._quote_skeleton(_core);
     IF _quoted = '' THEN
         RETURN;
     END IF;
     _blocks := rag._skeleton_blocks(_original);
     _skeleton := array_to_string(_blocks.skeletons, '');
+    _form := rag._quote_form(_core);
     _from := 0;
-    FOR _try IN 1..4 LOOP
+    FOR _try IN 1.._tries LOOP
         _at := strpos(substr(_skeleton, _from + 1), _quoted);
         EXIT WHEN _at = 0;
         _at := _from + _at - 1;
         start := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts, _at);
         stop := rag._skeleton_offset(_original, _blocks.skeletons, _blocks.starts,
             _at + length(_quoted) - 1) + 1;
-        _slice := substr(_original, start + 1, stop - start);
-        _form := coalesce(_form, rag._quote_form(_quote));
-        _other := rag._quote_form(_slice);
-        IF _long_enough AND length(_quote) >= 12
-            AND (_other = _form OR rag._is_divided(_other, _form) OR rag._is_divided(_form, _other))
-            AND NOT rag._cuts_word(substr(_original, greatest(0, start - 12) + 1, least(start, 12)),
-                _slice, substr(_original, stop + 1, 12)) THEN
+        IF left(_form, 1) = '-' AND substr(_original, start, 1) ~ rag._dash() THEN
+            start := start - 1;  -- the sign of a number, which no skeleton has
+        END IF;
+        IF _long_enough
+            AND rag._is_same_form(rag._quote_form(substr(_original, start + 1, stop - start)),
+                _form)
+            AND NOT rag._is_cut(_original, start, stop) THEN
             status := 'normalised';
             similarity := 1;
             RETURN;
@@ -308,18 +269,4 @@ partial (at least 85 % of it in one run, or all of it with another space, hyphen
 a word or a number, or under 12 characters), or fabricated.
 
 start, stop: offsets of the run in the text, from 0, NULL for fabricated. similarity: the share of
-the longest run. Quotation marks and
-ellipses around the quotation are put aside, and a full stop or comma that ends it.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._is_divided(divided text, whole text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN strpos(divided, E'\x02') > 0
-    AND length(divided) - length(replace(divided, E'\x02', '')) <= 100
-    AND whole LIKE replace(replace(replace(replace(divided, '\', '\\'), '%', '\%'), '_', '\_'),
-        E'\x02', '%');
-
-COMMENT ON FUNCTION rag._is_divided(text, text) IS
-$$Whether two forms of rag._quote_form with the same skeleton differ only where a word of the first
-is divided at the end of a line: the other has a hyphen there, or none.$$;
+the longest run. What stands around the quotation is put aside: rag._quote_core.$$;

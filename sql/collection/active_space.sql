@@ -171,7 +171,7 @@ BEGIN
         USING ERRCODE = 'RG007',
             HINT = 'wait until rag.list_spaces says ready, or pass forced => true';
     ELSIF _index = 'invalid' THEN
-        EXECUTE format('DROP INDEX rag.%I', rag._index_name(_space.space_id));
+        PERFORM rag._discard_index(rag._index_name(_space.space_id));
     END IF;
     IF _index IN ('missing', 'invalid') THEN
         CALL rag._build_index(_space);

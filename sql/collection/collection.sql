@@ -184,42 +184,47 @@ $$One collection with its settings and its active embedding space. Error RG002 n
 exist when there is none of that name.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._lock_collection(collection_key integer)
+CREATE OR REPLACE FUNCTION rag._forget_collection(of_collection integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
-DECLARE
-    _timeout text := current_setting('lock_timeout');
 BEGIN
-    FOR _attempt IN 1..200 LOOP
-        BEGIN
-            PERFORM set_config('lock_timeout', '100ms', true);
-            EXECUTE (
-                SELECT 'LOCK TABLE ' || string_agg(format('rag.%I', x.name), ', ')
-                FROM (
-                    SELECT t.parent || '_' || collection_key AS name
-                    FROM unnest(rag._collection_tables()) AS t (parent)
-                    UNION ALL
-                    SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
-                    WHERE s.collection_id = collection_key
-                ) AS x
-            );
-            EXIT;
-        EXCEPTION WHEN lock_not_available THEN
-            PERFORM pg_sleep(0.01);  -- with no lock held
-        END;
-    END LOOP;
-    PERFORM set_config('lock_timeout', _timeout, true);
+    DELETE FROM rag.fields AS f WHERE f.collection_id = of_collection;
+    DELETE FROM rag.backlogs AS b WHERE b.collection_id = of_collection;
+    DELETE FROM rag.enrichments AS e WHERE e.collection_id = of_collection;
+    DELETE FROM rag.calibrations AS k WHERE k.collection_id = of_collection;
+    DELETE FROM rag.gates AS g WHERE g.collection_id = of_collection;
+    DELETE FROM rag.originals AS o WHERE o.collection_id = of_collection;
+    DELETE FROM rag.collection_changes AS x WHERE x.collection_id = of_collection;
+    PERFORM rag._forget_history(of_collection), rag._forget_live_queries(of_collection),
+        rag._forget_sources(of_collection);
+    PERFORM rag._forget_jobs(of_collection);
 END
 $$;
 
-COMMENT ON FUNCTION rag._lock_collection(integer) IS
-$$Lock a collection's partitions against everybody, for a drop.
+COMMENT ON FUNCTION rag._forget_collection(integer) IS
+$$Delete the rows of a dropped collection outside its partitions: once when it is dropped, and again
+when its partitions are gone, for what a writer beside the drop has left.$$;
 
-Searches reach them in several orders, so no order is free of deadlocks: whoever waits here for a
-tenth of a second lets all of them go and begins again, long before deadlock_timeout ends a search.
+
+CREATE OR REPLACE FUNCTION rag._forget_jobs(of_collection integer, of_space integer DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    DELETE FROM rag.jobs AS j
+    WHERE j.job_id = ANY (ARRAY(
+        SELECT x.job_id FROM rag.jobs AS x
+        WHERE x.collection_id = of_collection AND (of_space IS NULL OR x.space_id = of_space)
+        FOR UPDATE SKIP LOCKED));
+END
 $$;
+
+COMMENT ON FUNCTION rag._forget_jobs(integer, integer) IS
+$$Delete the jobs of a dropped collection or space, but for those that another session holds at the
+moment. The last thing of a transaction: whoever puts such a job again waits for its end.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_collection(name text)
@@ -229,102 +234,19 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag._require_collection(drop_collection.name)).collection_id;
-    _space_id integer;
 BEGIN
-    UPDATE rag.collections AS c SET dropped_at = now() WHERE c.collection_id = _id;
-    PERFORM rag._lock_collection(_id);
-    EXECUTE (SELECT 'TRUNCATE ' || string_agg(format('rag.%I', t.parent || '_' || _id), ', ')
-             FROM unnest(rag._collection_tables()) AS t (parent));
-    PERFORM rag._clear_keyword(_id);
-    FOR _space_id IN UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id
-        RETURNING s.space_id
-    LOOP
-        EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space_id);
-    END LOOP;
-    DELETE FROM rag.fields AS f WHERE f.collection_id = _id;
-    DELETE FROM rag.jobs AS j WHERE j.collection_id = _id;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = _id;
-    DELETE FROM rag.enrichments AS e WHERE e.collection_id = _id;
-    DELETE FROM rag.calibrations AS k WHERE k.collection_id = _id;
-    PERFORM rag._forget_history(_id), rag._forget_live_queries(_id);
-    DELETE FROM rag.gates AS g WHERE g.collection_id = _id;
-    PERFORM rag._forget_sources(_id);
+    PERFORM rag._require_owner('drop a collection');
+    UPDATE rag.collections AS c SET dropped_at = now()
+    WHERE c.collection_id = _id AND c.dropped_at IS NULL;
+    UPDATE rag.spaces AS s SET state = 'retired' WHERE s.collection_id = _id;
+    PERFORM rag._forget_collection(_id);
 END
 $$;
 
 COMMENT ON FUNCTION rag.drop_collection(text) IS
-$$Remove a collection and everything in it, at once: its own partitions are truncated, no other
-collection is locked. The empty partitions are removed later by rag.remove_dropped().$$;
+$$Remove a collection: nobody finds it from then on, its name is free, and it waits for no reader
+and no writer.
 
-
-CREATE OR REPLACE FUNCTION rag.remove_dropped()
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    -- each has some 40 tables and indexes, and the server's lock table is finite
-    at_once CONSTANT integer := 25;
-    _collection_id integer;
-    _space_id integer;
-    _removed integer := 0;
-    _patience text := current_setting('lock_timeout');
-BEGIN
-    IF NOT pg_has_role((SELECT r.relowner FROM pg_class AS r
-        WHERE r.oid = 'rag.collections'::regclass), 'USAGE') THEN
-        RETURN 0;
-    END IF;
-    PERFORM set_config('lock_timeout', '50ms', true);
-    FOR _space_id IN
-        SELECT s.space_id FROM rag.spaces AS s WHERE s.dropped_at IS NOT NULL
-        LIMIT at_once FOR UPDATE SKIP LOCKED
-    LOOP
-        BEGIN
-            EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
-            DELETE FROM rag.spaces AS s WHERE s.space_id = _space_id;
-        EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN
-            NULL;
-        END;
-    END LOOP;
-    FOR _collection_id IN
-        SELECT c.collection_id FROM rag.collections AS c WHERE c.dropped_at IS NOT NULL
-        LIMIT at_once FOR UPDATE SKIP LOCKED
-    LOOP
-        BEGIN
-            FOR _space_id IN DELETE FROM rag.spaces AS s WHERE s.collection_id = _collection_id
-                RETURNING s.space_id
-            LOOP
-                EXECUTE format('DROP TABLE IF EXISTS rag.%I', 'embeddings_' || _space_id);
-            END LOOP;
-            EXECUTE (SELECT 'DROP TABLE IF EXISTS ' ||
-                string_agg(format('rag.%I', t.parent || '_' || _collection_id), ', ')
-                     FROM unnest(rag._collection_tables()) AS t (parent));
-            PERFORM rag._clear_keyword(_collection_id);
-            DELETE FROM rag.fields AS f WHERE f.collection_id = _collection_id;
-            -- of a put that raced the drop
-            DELETE FROM rag.jobs AS j WHERE j.collection_id = _collection_id;
-            DELETE FROM rag.backlogs AS b WHERE b.collection_id = _collection_id;
-            DELETE FROM rag.collection_changes AS x WHERE x.collection_id = _collection_id;
-            DELETE FROM rag.originals AS o WHERE o.collection_id = _collection_id;
-            DELETE FROM rag.enrichments AS e WHERE e.collection_id = _collection_id;
-            DELETE FROM rag.calibrations AS k WHERE k.collection_id = _collection_id;
-            PERFORM rag._forget_history(_collection_id),
-                rag._forget_live_queries(_collection_id);
-            DELETE FROM rag.collections AS c WHERE c.collection_id = _collection_id;
-            _removed := _removed + 1;
-        EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege THEN
-            NULL;  -- somebody is reading, or only the owner may: next time
-        END;
-    END LOOP;
-    PERFORM set_config('lock_timeout', _patience, true);
-    RETURN _removed;
-END
-$$;
-
-COMMENT ON FUNCTION rag.remove_dropped() IS
-$$Drop the empty partitions of at most 25 dropped collections and 25 spaces; returns how many
-collections are gone for good.
-
-Call it again, in a transaction of its own, while it returns 25. Waits at most 50 ms for each lock
-and leaves the rest for the next call, as does a role that may not drop them. Workers call it when
-idle.$$;
+Its tables with their texts and vectors are emptied and removed by rag.remove_dropped(), one in a
+transaction: by the next idle worker, at once by the Python client and "rag-pg drop", or by
+CALL rag.maintain_in_steps().$$;

@@ -46,7 +46,7 @@ DECLARE
     _document rag.documents;
 BEGIN
     -- An erasure sees what is copied, or this what is erased.
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_source));
+    PERFORM rag._await_erasures(_source);
     FOR _document IN
         SELECT d.* FROM rag.documents AS d
         WHERE d.collection_id = _source AND d.uri > after_uri

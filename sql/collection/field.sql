@@ -81,7 +81,7 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(index_field.collection)).collection_id;
     at_most CONSTANT integer := 50;
-    _tables CONSTANT text[] := ARRAY['chunks', 'documents'];
+    _tables CONSTANT text[] := ARRAY['documents', 'chunks'];  -- as writers lock them
     _statements text[] :=
         ARRAY(SELECT rag.field_index_statement(index_field.collection, index_field.field,
             index_field.type, t.name)
@@ -113,7 +113,7 @@ BEGIN
                    WHERE i.indexrelid = to_regclass(format('rag.%I', _index))
                        AND NOT i.indisvalid) THEN
             -- left behind by a CREATE INDEX CONCURRENTLY that failed
-            EXECUTE format('DROP INDEX rag.%I', _index);
+            PERFORM rag._discard_index(_index);
         END IF;
         IF to_regclass(format('rag.%I', _index)) IS NULL THEN
             EXECUTE regexp_replace(_statements[_position], '^CREATE INDEX CONCURRENTLY',
@@ -150,18 +150,18 @@ BEGIN
     IF NOT FOUND THEN
         RETURN false;
     END IF;
-    EXECUTE format('DROP INDEX IF EXISTS rag.%I, rag.%I',
-                   rag._field_index('chunks', _id, _name),
-                       rag._field_index('documents', _id, _name));
+    PERFORM rag._discard_index(rag._field_index(t.name, _id, _name))
+    FROM (VALUES ('documents'), ('chunks')) AS t (name);
     RETURN true;
 END
 $$;
 
 COMMENT ON FUNCTION rag.unindex_field(text, text) IS
-$$Take back the declaration of a metadata field and drop its indexes. False when it was not
+$$Take back the declaration of a metadata field and give up its indexes. False when it was not
 declared.
 
-It waits for the searches of this collection that run, and new ones wait for it.$$;
+It waits for nobody. The indexes are dropped by rag.remove_dropped(): by the next idle worker, or at
+once by the Python client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_fields(collection text)

@@ -123,6 +123,7 @@ DECLARE
     _space rag.spaces;
     _measured integer := 0;
 BEGIN
+    PERFORM rag._require_writable('rag.measure_spaces', 'keeps what it measures');
     FOR _space IN
         SELECT s.*
         FROM rag.spaces AS s

@@ -292,6 +292,7 @@ AS $$
 DECLARE
     _space rag.spaces := rag._require_space(drop_space.space_id);
 BEGIN
+    PERFORM rag._require_owner('drop an embedding space');
     PERFORM FROM rag.collections AS c WHERE c.collection_id = _space.collection_id FOR UPDATE;
     _space := rag._require_space(drop_space.space_id);
     IF _space.state = 'active' THEN
@@ -300,14 +301,12 @@ BEGIN
     END IF;
     UPDATE rag.spaces AS s SET state = 'retired', dropped_at = now()
         WHERE s.space_id = _space.space_id;
-    DELETE FROM rag.jobs AS j WHERE j.collection_id = _space.collection_id
-        AND j.space_id = _space.space_id;
     DELETE FROM rag.backlogs AS b WHERE b.collection_id = _space.collection_id
         AND b.space_id = _space.space_id;
-    EXECUTE format('TRUNCATE rag.%I', 'embeddings_' || _space.space_id);
+    PERFORM rag._forget_jobs(_space.collection_id, _space.space_id);
 END
 $$;
 
 COMMENT ON FUNCTION rag.drop_space(integer) IS
-$$Remove an embedding space that is not active, with its vectors and jobs, at once. Its empty
-partition is removed later by rag.remove_dropped().$$;
+$$Remove an embedding space that is not active, with its jobs. Its vectors are removed by
+rag.remove_dropped(): by the next idle worker, or at once by the Python client.$$;

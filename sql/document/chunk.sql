@@ -42,6 +42,7 @@ CREATE OR REPLACE FUNCTION rag._replace_chunks(
 RETURNS TABLE (chunk_id bigint, is_new boolean)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
@@ -266,6 +267,8 @@ BEGIN
     ) AS a,
     LATERAL rag._replace_chunks(_collection.collection_id, a.ids, a.ordinals, a.nulls, a.nulls,
                                a.headings, a.contents, a.extras, _vectors);
+    PERFORM rag._note_keys(
+        put_chunks.chunks, ARRAY['content', 'heading', 'metadata', 'embedding'], 'chunk');
     PERFORM rag._queue_missing_vectors(_collection.collection_id, ARRAY[_id]);
     PERFORM rag._queue_enrichment(_collection.collection_id, ARRAY[_id]);
     IF _saved THEN

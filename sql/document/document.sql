@@ -81,7 +81,8 @@ BEGIN
         given_metadata = CASE WHEN _before.enriched <> '{}' THEN new_metadata END,
         version = _version, indexed_version = CASE WHEN ready_made THEN _version
             ELSE d.indexed_version END,
-        text_since = _since
+        text_since = _since, text_commit = CASE WHEN text_changed
+            THEN rag._version_commit(into_collection) ELSE d.text_commit END
     WHERE d.collection_id = _collection_id AND d.document_id = of_document;
     IF _before.metadata <> _metadata AND NOT ready_made THEN
         UPDATE rag.chunks AS c
@@ -95,6 +96,24 @@ COMMENT ON FUNCTION rag._change_document(rag.collections, uuid, text, text, json
     bytea, boolean) IS
 $$Update a document's row where anything differs; NULLs where there is no such row. Arguments and
 results are those of rag._save_document, of which it is the part for documents that exist.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._sees_twice(of_collection integer, of_document uuid)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+SET row_security TO off
+AS $$
+BEGIN
+    RETURN (SELECT count(*) > 1 FROM rag.documents AS d
+        WHERE d.collection_id = of_collection AND d.document_id = of_document);
+END
+$$;
+
+COMMENT ON FUNCTION rag._sees_twice(integer, uuid) IS
+$$Whether the snapshot of a transaction that put a document anew still sees the one that another
+deleted meanwhile.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._save_document(into_collection rag.collections, document_uri text,
@@ -118,6 +137,7 @@ DECLARE
     _media_type text := coalesce(document_media_type, 'text/plain');
     _hash bytea;
     _version integer := 1;
+    _commit bigint;
 BEGIN
     IF coalesce(document_uri, '') = '' OR octet_length(document_uri) > 2000 THEN
         RAISE EXCEPTION 'a document needs a uri of 1 to 2000 bytes, this one has %',
@@ -155,17 +175,22 @@ BEGIN
     IF into_collection.keep_versions > interval '0' THEN
         _version := rag._first_version(_collection_id, saved_id);
     END IF;
+    _commit := rag._version_commit(into_collection);
     LOOP
         INSERT INTO rag.documents AS d
             (collection_id, document_id, uri, title, content, media_type, language, metadata,
-                                        content_hash, indexed_version, version)
+                                        content_hash, indexed_version, version, text_commit)
         VALUES (_collection_id, saved_id, document_uri, _title, document_content, _media_type,
             _language, _metadata,
-                _hash, CASE WHEN ready_made THEN _version ELSE 0 END, _version)
+                _hash, CASE WHEN ready_made THEN _version ELSE 0 END, _version, _commit)
         ON CONFLICT ON CONSTRAINT documents_pkey DO NOTHING;
         text_changed := FOUND;
         saved := FOUND;
-        IF saved THEN
+        IF saved AND current_setting('transaction_isolation') <> 'read committed'
+            AND rag._sees_twice(_collection_id, saved_id) THEN
+            RAISE EXCEPTION 'document ''%'' was deleted since this transaction began', document_uri
+            USING ERRCODE = '40001', HINT = 'begin it again: it still sees the old text and chunks';
+        ELSIF saved THEN
             RETURN;
         END IF;
         SELECT c.text_changed, c.saved INTO text_changed, saved
@@ -271,6 +296,8 @@ BEGIN
             coalesce(_item ->> 'media_type', 'text/plain'),
             rag._find_language(_item ->> 'language'));
     END LOOP;
+    PERFORM rag._note_keys(put_documents.documents,
+        ARRAY['uri', 'content', 'title', 'metadata', 'media_type', 'language'], 'document');
     RETURN QUERY SELECT u.id FROM unnest(_ids)
         WITH ORDINALITY AS u (id, position) ORDER BY u.position;
 END
@@ -278,8 +305,8 @@ $$;
 
 COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
 $$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
-language), all or none. Other keys are metadata, too; what stands in metadata goes first. Returns
-the ids in order.$$;
+language), all or none. Other keys are metadata, too; what stands in metadata goes first. A notice
+names those that look like one of these keys. Returns the ids in order.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.delete_documents(collection text, uris text[])

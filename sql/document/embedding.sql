@@ -5,6 +5,7 @@ CREATE OR REPLACE FUNCTION rag._store_vectors(into_space rag.spaces, chunk_ids b
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$
@@ -39,6 +40,7 @@ CREATE OR REPLACE FUNCTION rag._queue_missing_vectors(of_collection integer, doc
 RETURNS uuid[]
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 SET plan_cache_mode = force_custom_plan
 SET row_security TO off
 AS $$

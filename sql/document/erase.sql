@@ -9,6 +9,55 @@ $$The key of the advisory lock of a collection's erasures; who keeps what was ma
 shares it. 0: of the erasures of all collections, for what is of none.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._erased_since_snapshot()
+RETURNS boolean
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _last xid8;
+BEGIN
+    IF current_setting('transaction_isolation') = 'read committed' THEN
+        RETURN false;  -- the next statement sees it
+    END IF;
+    _last := (SELECT s.last_value::text::xid8 FROM rag.last_erasure AS s);
+    IF pg_visible_in_snapshot(_last, pg_current_snapshot()) THEN
+        RETURN false;
+    END IF;
+    BEGIN
+        PERFORM pg_xact_status(_last);
+    EXCEPTION WHEN invalid_parameter_value THEN
+        RETURN false;  -- of the server that this database was restored from
+    END;
+    RETURN true;
+END
+$$;
+
+COMMENT ON FUNCTION rag._erased_since_snapshot() IS
+$$Whether an erasure, of any collection, was begun that the snapshot of this transaction of level
+REPEATABLE READ or SERIALIZABLE does not see: what it read before may be what was erased.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._await_erasures(of_collection integer)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(of_collection));
+    IF rag._erased_since_snapshot() THEN
+        RAISE EXCEPTION 'a document was erased since this transaction began'
+        USING ERRCODE = '40001', HINT = 'begin it again, and read again what it keeps';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._await_erasures(integer) IS
+$$Wait for an erasure of a collection (0: of any) that is under way, and hold off others until the
+transaction ends: called by who keeps what was made of documents, so that what was erased is seen as
+gone. Error 40001 where the transaction's snapshot is too old to see it.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._settle_erasures()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -40,6 +89,9 @@ AS $$
 BEGIN
     IF NOT pg_try_advisory_xact_lock_shared(rag._erasure_lock(0)) THEN
         RETURN true;  -- one is under way
+    END IF;
+    IF rag._erased_since_snapshot() THEN
+        RETURN true;
     END IF;
     PERFORM rag._settle_erasures();
     RETURN EXISTS (
@@ -298,42 +350,52 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _table text;
-    _column text;
-    _inherited boolean;
+    _table record;
     _empty boolean;
 BEGIN
     FOR _table IN
-        SELECT r.relname
-        FROM pg_class AS r
+        SELECT r.relname AS name, x.relations
+        FROM pg_class AS r,
+            LATERAL (
+                SELECT array_agg(n.relname) AS relations
+                FROM (
+                    SELECT r.relname
+                    UNION ALL
+                    SELECT i.relname FROM pg_index AS d JOIN pg_class AS i ON i.oid = d.indexrelid
+                    WHERE d.indrelid = r.oid  -- those of expressions have statistics of their own
+                ) AS n
+                WHERE EXISTS (SELECT FROM pg_stats AS s
+                    WHERE s.schemaname = 'rag' AND s.tablename = n.relname)
+            ) AS x
         WHERE r.relnamespace = 'rag'::regnamespace AND r.relkind IN ('r', 'p')
-            AND pg_has_role(r.relowner, 'USAGE')
+            AND pg_has_role(r.relowner, 'USAGE') AND x.relations IS NOT NULL
             AND (NOT r.relispartition
-                OR r.relname = ANY (ARRAY(SELECT t.parent || '_' || of_collection
-                    FROM unnest(rag._collection_tables()) AS t (parent))))
-            AND EXISTS (SELECT FROM pg_stats AS s
-                WHERE s.schemaname = 'rag' AND s.tablename = r.relname)
+                OR r.relname = ANY (ARRAY(
+                    SELECT t.parent || '_' || of_collection
+                    FROM unnest(rag._collection_tables()) AS t (parent)
+                    UNION ALL
+                    SELECT 'embeddings_' || s.space_id FROM rag.spaces AS s
+                    WHERE s.collection_id = of_collection)))
+        -- documents first, as everybody locks them
+        ORDER BY NOT starts_with(r.relname, 'documents'), r.relname
     LOOP
-        EXECUTE format('SELECT NOT EXISTS (SELECT FROM rag.%I)', _table) INTO _empty;
+        EXECUTE format('SELECT NOT EXISTS (SELECT FROM rag.%I)', _table.name) INTO _empty;
         IF NOT _empty THEN
-            EXECUTE format('ANALYZE rag.%I', _table);
+            EXECUTE format('ANALYZE rag.%I', _table.name);
         ELSIF current_setting('server_version_num')::integer >= 180000 THEN
             -- ANALYZE leaves those of an empty table as they were.
-            FOR _column, _inherited IN
-                SELECT s.attname, s.inherited FROM pg_stats AS s
-                WHERE s.schemaname = 'rag' AND s.tablename = _table
-            LOOP
-                EXECUTE 'SELECT pg_clear_attribute_stats(''rag'', $1, $2, $3)'
-                USING _table, _column, _inherited;
-            END LOOP;
+            EXECUTE 'SELECT pg_clear_attribute_stats(''rag'', s.tablename, s.attname, s.inherited) '
+                'FROM pg_stats AS s WHERE s.schemaname = ''rag'' AND s.tablename = ANY ($1)'
+            USING _table.relations;
         END IF;
     END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag._erase_statistics(integer) IS
-$$Renew the planner's statistics of the tables that a collection's rows stood in: they hold values
-of columns. Before PostgreSQL 18 those of a table that is empty now stay until it has rows again.$$;
+$$Renew the planner's statistics of the tables that a collection's rows stood in, and of their
+indexes: they hold values of columns and of indexed fields. Before PostgreSQL 18 those of a table
+that is empty now stay until it has rows again.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.erase(collection text, uri text DEFAULT NULL,
@@ -374,6 +436,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock(rag._keyword_lock(_key));
     PERFORM pg_advisory_xact_lock(rag._erasure_lock(_key));
     PERFORM pg_advisory_xact_lock(rag._erasure_lock(0));
+    PERFORM setval('rag.last_erasure', pg_current_xact_id()::text::bigint);
     IF erase.uri IS NOT NULL THEN
         _uris := ARRAY[erase.uri];
     ELSE

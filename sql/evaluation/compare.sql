@@ -56,29 +56,95 @@ Exact where all signs are no more than the permutations, else of so many seeded 
 signs included. Source: Smucker, Allan, Carterette, CIKM 2007.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._bootstrap_interval(differences double precision[],
-    resamples integer, seed bigint, OUT low double precision, OUT high double precision)
+CREATE OR REPLACE FUNCTION rag._subset_means(differences double precision[],
+    permutations integer, seed bigint)
+RETURNS double precision[]
 LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _n integer := cardinality(differences);
+    _d double precision[] := ARRAY(SELECT x.d FROM unnest(differences) WITH ORDINALITY AS x (d, n)
+        WHERE x.d <> 0 ORDER BY x.n);
+    _n integer := cardinality(_d);
+    _bytes integer := (_n + 7) / 8;
+    _equal double precision := (cardinality(differences) - _n) / 2.0;  -- a half is drawn
+    _all boolean := _n <= 20 AND (1 << least(_n, 30)) <= permutations;
+    _rounding double precision;
+    _sums double precision[];  -- of each byte of a subset, the sum of its differences
 BEGIN
-    SELECT percentile_cont(0.025) WITHIN GROUP (ORDER BY t.mean),
-           percentile_cont(0.975) WITHIN GROUP (ORDER BY t.mean)
-    INTO low, high
-    FROM generate_series(1, resamples) AS p (draw),
-        LATERAL (
-            SELECT avg(differences[1 + (hashint8extended(-(p.draw::bigint * _n + i.n), seed)
-                & 9007199254740991) % _n]) AS mean
-            FROM generate_series(1, _n) AS i (n)
-        ) AS t;
+    IF _n = 0 THEN
+        RETURN '{}';
+    END IF;
+    SELECT 1e-9 * sum(abs(x.d)) INTO _rounding FROM unnest(_d) AS x (d);
+    SELECT array_agg(s.total ORDER BY s.byte, s.bits) INTO _sums
+    FROM (
+        SELECT b.byte, v.bits,
+               coalesce(sum(_d[8 * b.byte + i.bit + 1]) FILTER (WHERE (v.bits >> i.bit) & 1 = 1), 0)
+                   AS total
+        FROM generate_series(0, _bytes - 1) AS b (byte), generate_series(0, 255) AS v (bits),
+            generate_series(0, 7) AS i (bit)
+        GROUP BY b.byte, v.bits
+    ) AS s;
+    RETURN (
+        SELECT array_agg(t.mean ORDER BY t.mean)
+        FROM (
+            SELECT CASE WHEN abs(sum(_sums[256 * b.byte + x.bits + 1])) <= _rounding THEN 0
+                   ELSE sum(_sums[256 * b.byte + x.bits + 1])
+                       / (sum(bit_count(x.bits::bit(8))) + _equal) END AS mean
+            FROM generate_series(1, CASE WHEN _all THEN (1 << least(_n, 30)) - 1
+                    ELSE permutations END) AS p (draw),
+                generate_series(0, _bytes - 1) AS b (byte),
+                LATERAL (
+                    SELECT CASE WHEN _all THEN (p.draw >> (8 * b.byte)) & 255
+                           ELSE (hashint8extended(p.draw::bigint * _bytes + b.byte, seed)
+                               & CASE WHEN b.byte = _bytes - 1
+                                 THEN (1 << (_n - 8 * b.byte)) - 1 ELSE 255 END)::integer END
+                           AS bits
+                ) AS x
+            GROUP BY p.draw
+            HAVING sum(x.bits) > 0
+        ) AS t);
 END
 $$;
 
-COMMENT ON FUNCTION rag._bootstrap_interval(double precision[], integer, bigint) IS
-$$The 95 % percentile bootstrap interval of a mean, from seeded resamples.
-Source: Efron, Tibshirani, An Introduction to the Bootstrap, 1993.$$;
+COMMENT ON FUNCTION rag._subset_means(double precision[], integer, bigint) IS
+$$The means of random subsets of paired differences, sorted: of all subsets where they are no more
+than the permutations, else of so many seeded ones. Of differences of 0 every subset has a half.
+
+A value below so many of them that the rest is a share of q is excluded by a randomisation test of
+signs at level q (typical values: Hartigan, JASA 1969): a test and its interval are read from one
+array and cannot contradict each other.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._randomisation_p(means double precision[])
+RETURNS double precision
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN cardinality(means) = 0 THEN 1 ELSE (
+    SELECT least(1, 2.0 * (1 + least(count(*) FILTER (WHERE x.mean <= 0),
+        count(*) FILTER (WHERE x.mean >= 0))) / (1 + count(*)))
+    FROM unnest(means) AS x (mean)) END;
+
+COMMENT ON FUNCTION rag._randomisation_p(double precision[]) IS
+$$The two-sided p value of paired differences under random signs (Fisher's randomisation test), by
+rag._subset_means of them: the signs of the others are kept, and no difference turned is what was
+observed. Source: Smucker, Allan, Carterette, CIKM 2007.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._randomisation_interval(means double precision[],
+    significance double precision, OUT low double precision, OUT high double precision)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (
+    SELECT ROW(CASE WHEN c.n = 0 THEN 0 ELSE means[c.k] END,
+               CASE WHEN c.n = 0 THEN 0 ELSE means[c.n + 1 - c.k] END)
+    FROM (
+        -- no difference turned is below and above every value
+        SELECT cardinality(means) AS n,
+               (ceil(significance * (cardinality(means) + 1) / 2 - 1e-9) - 1)::integer AS k
+    ) AS c);
+
+COMMENT ON FUNCTION rag._randomisation_interval(double precision[], double precision) IS
+$$The differences that rag._randomisation_p does not exclude at a significance (0 to 1): it has 0 in
+it unless the p value is below the significance. NULL where so few questions exclude nothing.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.adjust_p_values(p_values double precision[],
@@ -134,10 +200,110 @@ COMMENT ON FUNCTION rag._require_same_set(bigint, bigint) IS
 $$Error RG004 when two runs are of different sets.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._is_answer_metric(metric text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN metric IN ('answer_contained', 'answer_f1', 'citation_recall', 'citation_precision',
+    'abstention');
+
+COMMENT ON FUNCTION rag._is_answer_metric(text) IS
+$$Whether a metric is one that runs of answers alone have, and that is larger when better.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_cost_metric(metric text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN metric IN ('seconds', 'tokens', 'cost');
+
+COMMENT ON FUNCTION rag._is_cost_metric(text) IS
+$$Whether a metric of a question is smaller when better: what a failure costs is no 0.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._counts_as_lost(of_run rag.eval_runs, metric text,
+    missing_result boolean)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN rag._is_cost_metric(metric) THEN false
+    WHEN starts_with(metric, 'judge:') THEN missing_result  -- else the judge failed, not the run
+    WHEN rag._is_answer_metric(metric) THEN of_run.kind = 'ask'
+    ELSE true END;
+
+COMMENT ON FUNCTION rag._counts_as_lost(rag.eval_runs, text, boolean) IS
+$$Whether a metric that another run has of a question counts as 0 for a run that has not.
+missing_result: that run has no result of the question, or an error.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_beyond(of_run rag.eval_runs, of_query text)
+RETURNS boolean
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN of_run.settings ? 'imported' AND EXISTS (
+        SELECT FROM rag.eval_judgements AS j
+        WHERE j.set_id = of_run.set_id AND j.query_id = of_query
+            AND (j.quote IS NOT NULL OR j.start_offset IS NOT NULL));
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_beyond(rag.eval_runs, text) IS
+$$Whether a run is an imported ranking of documents, and passages are judged for a question: it has
+no result of it, and loses nothing by that.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._paired_metrics(run_a bigint, run_b bigint, metrics text[],
+    k integer)
+RETURNS TABLE (query_id text, category text, metric text, of_a double precision,
+    of_b double precision, missing_a text, missing_b text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+#variable_conflict use_column
+DECLARE
+    _a rag.eval_runs := rag._require_eval_run(run_a);
+    _b rag.eval_runs := rag._require_eval_run(run_b);
+    _same_questions boolean := _a.set_fingerprint = _b.set_fingerprint;
+BEGIN
+    RETURN QUERY
+    SELECT p.query_id, p.category, p.metric,
+           coalesce(p.of_a, CASE WHEN rag._counts_as_lost(_a, p.metric,
+               a.run_id IS NULL OR a.error IS NOT NULL) THEN 0 END),
+           coalesce(p.of_b, CASE WHEN rag._counts_as_lost(_b, p.metric,
+               b.run_id IS NULL OR b.error IS NOT NULL) THEN 0 END),
+           CASE WHEN a.run_id IS NULL THEN 'not asked'
+                WHEN p.of_a IS NULL OR NOT rag._is_cost_metric(p.metric)
+                    THEN coalesce(a.error, CASE WHEN p.of_a IS NULL THEN 'not measured' END) END,
+           CASE WHEN b.run_id IS NULL THEN 'not asked'
+                WHEN p.of_b IS NULL OR NOT rag._is_cost_metric(p.metric)
+                    THEN coalesce(b.error, CASE WHEN p.of_b IS NULL THEN 'not measured' END) END
+    FROM (
+        SELECT query_id, metric, coalesce(x.category, y.category) AS category, x.value AS of_a,
+               y.value AS of_b
+        FROM rag.query_metrics(run_a, _paired_metrics.k) AS x
+        FULL JOIN rag.query_metrics(run_b, _paired_metrics.k) AS y USING (query_id, metric)
+        WHERE metric = ANY (_paired_metrics.metrics)
+    ) AS p
+    LEFT JOIN rag.eval_results AS a ON a.run_id = run_a AND a.query_id = p.query_id
+    LEFT JOIN rag.eval_results AS b ON b.run_id = run_b AND b.query_id = p.query_id
+    -- a question that the set had not yet, or no more, is no loss
+    WHERE (a.run_id IS NOT NULL OR _same_questions AND NOT rag._is_beyond(_a, p.query_id))
+        AND (b.run_id IS NOT NULL OR _same_questions AND NOT rag._is_beyond(_b, p.query_id));
+END
+$$;
+
+COMMENT ON FUNCTION rag._paired_metrics(bigint, bigint, text[], integer) IS
+$$Metrics of two runs question by question. What one of them lost, since it failed, was not asked or
+has nothing to measure, counts as 0 (NULL for seconds, tokens, cost, and judges that failed).
+
+missing_a, missing_b: why a run has not the metric, NULL where it has it. Questions that were put
+into the set, or taken out, between the runs are left out, and those that an imported ranking could
+not be judged by.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.compare_queries(run_a bigint, run_b bigint,
     metric text DEFAULT 'ndcg', k integer DEFAULT 10)
 RETURNS TABLE (query_id text, question text, category text, value_a double precision,
-    value_b double precision, difference double precision)
+    value_b double precision, difference double precision, missing_a text, missing_b text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -145,20 +311,23 @@ AS $$
 BEGIN
     PERFORM rag._require_same_set(run_a, run_b);
     RETURN QUERY
-    SELECT a.query_id, q.question, a.category, a.value, b.value, b.value - a.value
-    FROM rag.query_metrics(run_a, compare_queries.k) AS a
-    JOIN rag.query_metrics(run_b, compare_queries.k) AS b
-        ON b.query_id = a.query_id AND b.metric = compare_queries.metric
+    SELECT p.query_id, q.question, p.category, p.of_a, p.of_b, p.of_b - p.of_a, p.missing_a,
+           p.missing_b
+    FROM rag._paired_metrics(run_a, run_b, ARRAY[compare_queries.metric], compare_queries.k) AS p
     JOIN rag.eval_runs AS r ON r.run_id = run_a
-    LEFT JOIN rag.eval_queries AS q ON q.set_id = r.set_id AND q.query_id = a.query_id
-    WHERE a.metric = compare_queries.metric
-    ORDER BY b.value - a.value, a.query_id COLLATE "C";
+    LEFT JOIN rag.eval_queries AS q ON q.set_id = r.set_id AND q.query_id = p.query_id
+    WHERE p.of_a IS NOT NULL AND p.of_b IS NOT NULL
+    ORDER BY p.of_b - p.of_a, p.query_id COLLATE "C";
 END
 $$;
 
 COMMENT ON FUNCTION rag.compare_queries(bigint, bigint, text, integer) IS
-$$A metric of two runs for each question that both have, what lost most first. difference is b - a.
-metric: a name that rag.query_metrics gives.$$;
+$$A metric of two runs for each question, what lost most first. difference is b - a. metric: a name
+that rag.query_metrics gives.
+
+missing_a, missing_b: why that run has not the metric: its error, not asked, or not measured; NULL
+where it has it. What is missing counts as 0; for seconds, tokens and cost the question is left
+out.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.compare_runs(
@@ -168,69 +337,85 @@ CREATE OR REPLACE FUNCTION rag.compare_runs(
     k integer DEFAULT 10,
     permutations integer DEFAULT 10000,
     seed bigint DEFAULT 0,
-    correction text DEFAULT 'holm')
+    correction text DEFAULT 'holm',
+    significance double precision DEFAULT 0.05)
 RETURNS TABLE (category text, metric text, queries bigint, value_a double precision,
     value_b double precision, difference double precision, low double precision,
     high double precision, p_value double precision, adjusted_p_value double precision,
-    wins bigint, ties bigint, losses bigint, detectable double precision)
+    wins bigint, ties bigint, losses bigint, detectable double precision,
+    missing_a bigint, missing_b bigint)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
-DECLARE
-    resampled_values CONSTANT integer := 1000000;
 BEGIN
     IF compare_runs.permutations IS NULL OR compare_runs.permutations NOT BETWEEN 100 AND 1000000
         OR compare_runs.seed IS NULL THEN
         RAISE EXCEPTION 'permutations is %, seed %', coalesce(compare_runs.permutations::text,
             'NULL'), coalesce(compare_runs.seed::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 100 to 1000000 permutations, and any whole number';
+    ELSIF compare_runs.significance IS NULL OR compare_runs.significance NOT BETWEEN 0 AND 0.5 THEN
+        RAISE EXCEPTION 'significance is %', coalesce(compare_runs.significance::text, 'NULL')
+        USING ERRCODE = 'RG004', HINT = 'use 0 to 0.5';
     END IF;
     PERFORM rag.adjust_p_values('{}', compare_runs.correction);
     PERFORM rag._require_same_set(run_a, run_b);
     RETURN QUERY
     WITH paired AS MATERIALIZED (
-        SELECT a.query_id, a.category, a.metric, a.value AS of_a, b.value AS of_b
-        FROM rag.query_metrics(run_a, compare_runs.k) AS a
-        JOIN rag.query_metrics(run_b, compare_runs.k) AS b
-            ON b.query_id = a.query_id AND b.metric = a.metric
-        WHERE a.metric = ANY (compare_runs.metrics)
+        SELECT p.*, p.of_a IS NOT NULL AND p.of_b IS NOT NULL AS both
+        FROM rag._paired_metrics(run_a, run_b, compare_runs.metrics, compare_runs.k) AS p
     ), grouped AS MATERIALIZED (
         SELECT CASE WHEN grouping(p.category) = 0 THEN p.category END AS category, p.metric,
-               count(*) AS queries, avg(p.of_a) AS of_a, avg(p.of_b) AS of_b,
-               array_agg(p.of_b - p.of_a ORDER BY p.query_id COLLATE "C") AS differences,
+               count(*) FILTER (WHERE p.both) AS queries, avg(p.of_a) FILTER (WHERE p.both) AS of_a,
+               avg(p.of_b) FILTER (WHERE p.both) AS of_b,
+               array_agg(p.of_b - p.of_a ORDER BY p.query_id COLLATE "C") FILTER (WHERE p.both)
+                   AS differences,
                count(*) FILTER (WHERE p.of_b > p.of_a + 1e-12) AS wins,
                count(*) FILTER (WHERE abs(p.of_b - p.of_a) <= 1e-12) AS ties,
                count(*) FILTER (WHERE p.of_b < p.of_a - 1e-12) AS losses,
-               (1.959964 + 0.841621) * stddev_samp(p.of_b - p.of_a) / sqrt(count(*)) AS detectable
+               (1.959964 + 0.841621) * stddev_samp(p.of_b - p.of_a)
+                   / sqrt(count(*) FILTER (WHERE p.both)) AS detectable,
+               count(p.missing_a) AS missing_a, count(p.missing_b) AS missing_b
         FROM paired AS p
         GROUP BY GROUPING SETS ((p.metric), (p.metric, p.category))
-        HAVING grouping(p.category) = 1 OR p.category <> ''
+        HAVING count(*) FILTER (WHERE p.both) > 0
+            AND (grouping(p.category) = 1 OR p.category <> '')
     ), tested AS MATERIALIZED (
-        SELECT g.*, rag._permutation_test(g.differences, compare_runs.permutations,
-                   compare_runs.seed) AS p, i.low, i.high,
-               row_number() OVER (ORDER BY g.category COLLATE "C" NULLS FIRST,
+        SELECT g.*, m.means, rag._randomisation_p(m.means) AS p,
+               row_number() OVER (PARTITION BY g.category IS NULL ORDER BY g.category COLLATE "C",
                    array_position(compare_runs.metrics, g.metric)) AS n
         FROM grouped AS g,
-            LATERAL rag._bootstrap_interval(g.differences, greatest(200, least(2000,
-                resampled_values / g.queries::integer)), compare_runs.seed) AS i
-    ), adjusted AS (
-        SELECT rag.adjust_p_values(array_agg(t.p ORDER BY t.n), compare_runs.correction) AS p
+            LATERAL (SELECT rag._subset_means(g.differences, compare_runs.permutations,
+                compare_runs.seed) AS means) AS m
+    ), adjusted AS MATERIALIZED (
+        SELECT t.*, a.p[t.n] AS adjusted
         FROM tested AS t
+        JOIN (
+            SELECT x.category IS NULL AS whole,
+                   rag.adjust_p_values(array_agg(x.p ORDER BY x.n), compare_runs.correction) AS p
+            FROM tested AS x GROUP BY x.category IS NULL
+        ) AS a ON a.whole = (t.category IS NULL)
     )
-    SELECT t.category, t.metric, t.queries, t.of_a, t.of_b, t.of_b - t.of_a, t.low, t.high, t.p,
-           a.p[t.n], t.wins, t.ties, t.losses, t.detectable
-    FROM tested AS t, adjusted AS a
-    ORDER BY t.n;
+    SELECT t.category, t.metric, t.queries, t.of_a, t.of_b, t.of_b - t.of_a, i.low, i.high, t.p,
+           t.adjusted, t.wins, t.ties, t.losses, t.detectable, t.missing_a, t.missing_b
+    FROM adjusted AS t,
+        LATERAL rag._randomisation_interval(t.means,
+            compare_runs.significance * t.p / t.adjusted) AS i
+    ORDER BY t.category COLLATE "C" NULLS FIRST, t.n;
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_runs(bigint, bigint, text[], integer, integer, bigint, text) IS
-$$Two runs of one set compared on the questions that both have: all (category NULL), and by
-category.
+COMMENT ON FUNCTION rag.compare_runs(bigint, bigint, text[], integer, integer, bigint, text,
+    double precision) IS
+$$Two runs of one set compared question by question: over all (category NULL), and by category. What
+one of them lost (a question that failed, was not asked, or has not the metric) counts as 0, and for
+seconds, tokens and cost is left out; missing_a, missing_b: how many.
 
-difference: b - a, with its 95 % bootstrap interval (low, high). p_value: paired randomisation test;
-adjusted_p_value: corrected for the number of rows (holm, bonferroni or none). wins, ties, losses:
+difference: b - a. p_value: paired randomisation test. adjusted_p_value: corrected (holm, bonferroni
+or none) for the number of metrics asked for; the rows of categories among themselves, for how many
+they are. low, high: the differences that the same test does not exclude at the level that the
+correction leaves, so that 0 is outside just when adjusted_p_value is below the significance; NULL
+where so few questions show nothing. wins, ties, losses:
 questions on which b is better, equal, worse (for seconds, tokens and cost, more). detectable: the
 smallest difference that so many questions show with 80 % power at p < 0.05. metrics: names that
 rag.query_metrics gives. seed: the same one gives the same result.$$;

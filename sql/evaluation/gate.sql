@@ -1,15 +1,5 @@
 -- Gates: what a collection demands of a change, that a metric on a set does not fall.
 
-CREATE OR REPLACE FUNCTION rag._is_answer_metric(metric text)
-RETURNS boolean
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN metric IN ('answer_contained', 'answer_f1', 'citation_recall', 'citation_precision',
-    'abstention');
-
-COMMENT ON FUNCTION rag._is_answer_metric(text) IS
-$$Whether a metric is one that runs of answers alone have, and that is larger when better.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.set_gate(
     collection text,
     set_name text,

@@ -24,9 +24,9 @@ BEGIN
         RAISE EXCEPTION 'the scores are no JSON array of objects' USING ERRCODE = 'RG001',
         HINT = 'pass [{"query_id": "...", "score": 0.5, "reason": "..."}, ...], scores from 0 to 1';
     END IF;
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock((
+    PERFORM rag._await_erasures((
         SELECT c.collection_id FROM rag.collections AS c
-        WHERE c.name = _run.collection AND c.dropped_at IS NULL)));
+        WHERE c.name = _run.collection AND c.dropped_at IS NULL));
     INSERT INTO rag.eval_scores AS s (run_id, query_id, judge, judge_version, score, reason, error)
     SELECT DISTINCT ON (e.query_id) _run.run_id, e.query_id, put_eval_scores.judge,
         put_eval_scores.judge_version, (g.value ->> 'score')::double precision,
@@ -94,6 +94,7 @@ DECLARE
     _error text;
     _scores jsonb := '[]';
 BEGIN
+    PERFORM rag._require_writable('rag.score_answers', 'keeps the scores');
     BEGIN
         _function := to_regprocedure(judge_function || '(text, text, text[], text[])');
     EXCEPTION WHEN syntax_error OR invalid_name OR undefined_object THEN
@@ -163,6 +164,7 @@ DECLARE
     _chance double precision;
     _margin double precision;
 BEGIN
+    PERFORM rag._require_writable('rag.measure_judge', 'keeps what it measures');
     IF measure_judge.reference_judge = measure_judge.judge
         OR measure_judge.reference_judge !~ '^(human|labels)(:.+)?$' THEN
         RAISE EXCEPTION 'judge % is measured against labels of people, not against %',

@@ -14,7 +14,9 @@ BEGIN
         HINT = 'use 1 to 10000: of how many hits a metric is';
     END IF;
     RETURN QUERY
-    SELECT e.query_id, e.category, m.metric, m.value
+    SELECT e.query_id, e.category, m.metric,
+           CASE WHEN e.error IS NOT NULL AND NOT rag._is_cost_metric(m.metric) THEN 0
+               ELSE m.value END
     FROM rag.eval_results AS e,
         LATERAL (SELECT rag._relevant_count(e.judgement_grades) > 0 AS relevant) AS j,
         LATERAL (VALUES
@@ -38,8 +40,8 @@ BEGIN
                 / nullif(e.citations, 0)),
             ('answer_contained', e.answer_contained::integer),
             ('answer_f1', e.answer_f1),
-            ('abstention', CASE WHEN e.answered IS NOT NULL
-                THEN (e.answered <> e.unanswerable)::integer END),
+            ('abstention', CASE WHEN _run.kind = 'ask' AND e.error IS NOT NULL THEN 0
+                WHEN e.answered IS NOT NULL THEN (e.answered <> e.unanswerable)::integer END),
             ('seconds', e.seconds),
             ('tokens', e.prompt_tokens + e.answer_tokens),
             ('cost', e.cost)) AS m (metric, value)
@@ -69,7 +71,7 @@ together: Gao et al., ALCE, EMNLP 2023, with the check of statements and rag.che
 place of entailment),
 abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
 seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that scored the run
-last).$$;
+last). A question that failed has 0 of what it would have, but for seconds, tokens and cost.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._auroc(scores double precision[], positive boolean[])
@@ -201,7 +203,10 @@ BEGIN
                      sum(e.unresolved)::double precision AS unresolved, count(*) AS queries
               FROM rag.eval_results AS e WHERE e.run_id = _run.run_id) AS n,
             LATERAL (VALUES ('errors', n.errors, n.queries), ('unresolved', n.unresolved,
-                n.queries)) AS x (metric, value, queries)
+                n.queries), ('not_asked', CASE WHEN _run.finished_at IS NOT NULL
+                    AND _run.set_fingerprint = rag._set_fingerprint(_run.set_id)
+                    THEN cardinality(rag._missing_queries(_run)) END, n.queries))
+                AS x (metric, value, queries)
         WHERE x.value > 0
     )
     SELECT f.category, f.metric, f.value, f.low, f.high, f.queries,
@@ -224,7 +229,8 @@ $$The metrics of a run over all its questions (category NULL) and by category.
 Means of rag.query_metrics with their 95 % interval (normal) and how many questions have the metric;
 latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
 against unanswerable questions), aurc (mean risk over the curve of rag.risk_coverage, smaller is
-better); errors, and unresolved: judgements that no longer describe the corpus (rag.eval_drift).
+better); errors; not_asked: questions of the set without a result; and unresolved: judgements that
+no longer describe the corpus (rag.eval_drift).
 advisory: a judge whose agreement with people is not measured on 20 labels (rag.measure_judge).$$;
 
 

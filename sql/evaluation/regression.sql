@@ -31,6 +31,7 @@ BEGIN
                array_agg(p.difference + epsilon ORDER BY p.query_id COLLATE "C") AS shifted
         FROM rag.compare_queries(baseline_run, candidate_run, test_regression.metric,
             test_regression.k) AS p
+        WHERE p.missing_a IS NULL  -- what the baseline has not shows neither loss nor gain
         GROUP BY GROUPING SETS ((), (p.category))
         HAVING count(*) > 0 AND (grouping(p.category) = 1 OR p.category <> '')
     ), tested AS MATERIALIZED (
@@ -63,7 +64,8 @@ $$;
 COMMENT ON FUNCTION rag.test_regression(bigint, bigint, text, double precision, integer,
     double precision) IS
 $$Whether a metric of the candidate is shown to be lower than that of the baseline by more than
-epsilon: over all questions (category NULL), and in each category.
+epsilon: over all questions that the baseline has (category NULL), and in each category. What the
+candidate lost, since it failed, was not asked or has not the metric, counts as 0.
 
 p_value: one-sided paired randomisation test, corrected (Holm) for the number of categories, all
 questions taking one half of the significance. passed: it is not below significance, so that equal
@@ -115,15 +117,19 @@ BEGIN
         _describe_regression.epsilon, _describe_regression.k) AS t,
         LATERAL (
             SELECT jsonb_agg(jsonb_build_object('query_id', q.query_id, 'question', q.question,
-                       'difference', q.difference) ORDER BY q.n) AS questions,
-                   string_agg(format('%s (%s)', left(q.query_id, 60),
-                       round(q.difference::numeric, 3)), ', ' ORDER BY q.n) AS line
+                       'difference', q.difference) || CASE WHEN q.missing_b IS NULL THEN '{}'
+                       ELSE jsonb_build_object('missing', q.missing_b) END ORDER BY q.n)
+                       AS questions,
+                   string_agg(format('%s (%s%s)', left(q.query_id, 60),
+                       round(q.difference::numeric, 3), ': ' || left(q.missing_b, 60)), ', '
+                       ORDER BY q.n) AS line
             FROM (
-                SELECT c.query_id, c.question, c.difference,
+                SELECT c.query_id, c.question, c.difference, c.missing_b,
                     row_number() OVER (ORDER BY c.difference, c.query_id COLLATE "C") AS n
                 FROM rag.compare_queries(baseline_run, candidate_run,
                     _describe_regression.metric, _describe_regression.k) AS c
-                WHERE c.difference < 0 AND (t.category IS NULL OR c.category = t.category)
+                WHERE c.difference < 0 AND c.missing_a IS NULL
+                    AND (t.category IS NULL OR c.category = t.category)
             ) AS q
             WHERE q.n <= named_questions
         ) AS w;
@@ -249,7 +255,7 @@ BEGIN
             HINT = 'pass the change and the checks that the DETAIL of error RG010 has';
     END IF;
     -- what an erasure under way removes is seen as gone
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_id));
+    PERFORM rag._await_erasures(_id);
     SELECT coalesce(jsonb_agg(CASE WHEN x.is_gone THEN d.value - 'worst' ELSE d.value END
         ORDER BY d.n), '[]')
     INTO _details
@@ -403,6 +409,8 @@ DECLARE
     _unmeasured text[];
     _gates bigint;
 BEGIN
+    PERFORM rag._require_writable('rag.check_gates', 'keeps what it finds',
+        'rag.compare_runs only reads');
     IF check_gates.baseline_run IS NULL THEN
         SELECT r.* INTO _baseline FROM rag.eval_runs AS r
         WHERE r.set_id = _run.set_id AND r.collection = _run.collection AND r.kind = _run.kind
@@ -428,6 +436,7 @@ BEGIN
         USING ERRCODE = 'RG007', HINT = 'measure the baseline anew: run the set with its '
             'settings, then rag.set_eval_baseline';
     END IF;
+    PERFORM rag._require_whole_run(_run, false), rag._require_whole_run(_baseline, true);
     SELECT jsonb_agg(d.detail), count(*),
         array_agg(format('%s of set %L', g.metric, _set) ORDER BY g.metric)
             FILTER (WHERE d.failed IS NULL)
@@ -465,6 +474,7 @@ the metrics of), against a baseline (NULL: the one of rag.set_eval_baseline), an
 A row for all questions and for each category, see
 rag.test_regression; worst: the questions that lost most.
 
-Error RG007 where the two are of different documents or questions: the baseline has to be measured
-anew; and where no question of both has the metric of a gate. Error RG002 without a gate or a
-baseline.$$;
+A question that the run failed on counts as 0. Error RG007 where the two are of different documents
+or questions: the baseline has to be measured anew; where a question of the set was not asked, or
+the baseline failed on one; and where no question of both has the metric of a gate. Error RG002
+without a gate or a baseline.$$;

@@ -141,7 +141,7 @@ BEGIN
         USING ERRCODE = 'RG002', HINT = 'rag.list_eval_queries names those that there are';
     END IF;
     -- what an erasure under way removes is seen as gone
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(_collection));
+    PERFORM rag._await_erasures(_collection);
     INSERT INTO rag.eval_results AS e (run_id, query_id, category, unanswerable, hits, grades,
         judgement_grades, judgement_ranks, unresolved, confidence, answered, answer,
         answer_contained, answer_f1, statements, supported_statements, citations,
@@ -150,9 +150,10 @@ BEGIN
            j.judgement_grades, j.judgement_ranks, j.unresolved, x.confidence, x.answered,
            CASE WHEN jsonb_array_length(j.described_hits) = jsonb_array_length(
                coalesce(nullif(r.value -> 'hits', 'null'), '[]')) THEN x.answer END,
-           CASE WHEN x.answer IS NOT NULL AND q.answers <> '{}' THEN x.answered IS NOT FALSE
-               AND rag.contains_answer(x.answer, q.answers) END,
-           CASE WHEN x.answered IS FALSE AND q.answers <> '{}' THEN 0
+           CASE WHEN (x.answer IS NOT NULL OR f.failed) AND q.answers <> '{}'
+               THEN NOT f.failed AND x.answered IS NOT FALSE
+                   AND rag.contains_answer(x.answer, q.answers) END,
+           CASE WHEN (x.answered IS FALSE OR f.failed) AND q.answers <> '{}' THEN 0
                 WHEN x.answer IS NOT NULL THEN rag.token_f1(x.answer, q.answers) END,
            x.statements, x.supported_statements, x.citations, x.supporting_citations,
            rag._check_assertions(_collection, q, r.value), x.seconds, x.prompt_tokens,
@@ -162,6 +163,7 @@ BEGIN
         answered boolean, answer text, statements integer, supported_statements integer,
         citations integer, supporting_citations integer, seconds double precision,
         prompt_tokens bigint, answer_tokens bigint, cost double precision, error text)
+    CROSS JOIN LATERAL (SELECT _run.kind = 'ask' AND x.error IS NOT NULL AS failed) AS f
     JOIN rag.eval_queries AS q ON q.set_id = _run.set_id AND q.query_id = x.query_id
     JOIN rag._judge_hits(_collection, _run.set_id,
         ARRAY(SELECT g.value ->> 'query_id' FROM jsonb_array_elements(results) AS g),
@@ -186,13 +188,70 @@ $$;
 COMMENT ON FUNCTION rag.put_eval_results(bigint, jsonb) IS
 $$Record what a run found, judged by the documents as they are now; return how many questions. A
 question that was recorded before is replaced. An answer from a chunk that is gone meanwhile is
-measured, and its text not kept.
+measured, and its text not kept. In a run of answers a question with an error has a wrong one.
 
 results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best first, or {"uri": text,
 "score": n} of a ranking of documents], "confidence":
 number (larger is surer), "answered": boolean, "answer": text, "statements", "supported_statements",
 "citations", "supporting_citations": counts, "seconds": number, "prompt_tokens", "answer_tokens":
 counts, "cost": US dollars, "error": text}, …]; only query_id is needed.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._missing_queries(of_run rag.eval_runs)
+RETURNS text[]
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN ARRAY(
+        SELECT q.query_id FROM rag.eval_queries AS q
+        WHERE q.set_id = of_run.set_id AND NOT rag._is_beyond(of_run, q.query_id)
+            AND NOT EXISTS (
+                SELECT FROM rag.eval_results AS e
+                WHERE e.run_id = of_run.run_id AND e.query_id = q.query_id)
+        ORDER BY q.query_id COLLATE "C");
+END
+$$;
+
+COMMENT ON FUNCTION rag._missing_queries(rag.eval_runs) IS
+$$The questions of a run's set, as it is now, that the run has no result of, though it could have
+one (rag._is_beyond).$$;
+
+
+CREATE OR REPLACE FUNCTION rag._require_whole_run(of_run rag.eval_runs, without_errors boolean)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    named_questions CONSTANT integer := 5;
+    _missing text[] := rag._missing_queries(of_run);
+    _what text := 'has no result of';
+    _all bigint := (SELECT count(*) FROM rag.eval_queries AS q WHERE q.set_id = of_run.set_id);
+BEGIN
+    IF of_run.set_fingerprint <> rag._set_fingerprint(of_run.set_id) THEN
+        _missing := '{}';  -- the set had other questions then
+    END IF;
+    IF _missing = '{}' AND without_errors THEN
+        _what := 'failed on';
+        _missing := ARRAY(
+            SELECT e.query_id || ': ' || left(e.error, 60) FROM rag.eval_results AS e
+            WHERE e.run_id = of_run.run_id AND e.error IS NOT NULL
+            ORDER BY e.query_id COLLATE "C");
+    END IF;
+    IF _missing <> '{}' THEN
+        RAISE EXCEPTION 'run % % % of % questions: %', of_run.run_id, _what, cardinality(_missing),
+            _all, array_to_string(_missing[:named_questions], ', ')
+            || CASE WHEN cardinality(_missing) > named_questions THEN ', ...' ELSE '' END
+        USING ERRCODE = 'RG007', HINT = 'run the set again; a question that can never be asked is '
+            'taken out by rag.delete_eval_queries';
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._require_whole_run(rag.eval_runs, boolean) IS
+$$Error RG007 that names the questions of which a run has no result, and with without_errors those
+that it failed on. Where the set was changed since, nothing is known of the first.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.finish_eval_run(run_id bigint, notes text[] DEFAULT '{}')
@@ -202,15 +261,18 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(finish_eval_run.run_id);
+    _missing integer := cardinality(rag._missing_queries(_run));
 BEGIN
     UPDATE rag.eval_runs AS r
     SET finished_at = clock_timestamp(), notes = coalesce(finish_eval_run.notes, '{}')
+        || CASE WHEN _missing > 0
+           THEN ARRAY[format('%s questions of the set were not asked', _missing)] ELSE '{}' END
     WHERE r.run_id = _run.run_id;
 END
 $$;
 
 COMMENT ON FUNCTION rag.finish_eval_run(bigint, text[]) IS
-$$End a run. notes: what was degraded.$$;
+$$End a run. notes: what was degraded; how many questions of the set have no result is added.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.set_eval_baseline(run_id bigint, baseline boolean DEFAULT true)
@@ -225,6 +287,9 @@ BEGIN
         RAISE EXCEPTION 'run % is not finished', _run.run_id USING ERRCODE = 'RG007',
         HINT = 'wait for it, or run the set again';
     END IF;
+    IF set_eval_baseline.baseline THEN
+        PERFORM rag._require_whole_run(_run, true);
+    END IF;
     UPDATE rag.eval_runs AS r SET baseline = false
     WHERE r.set_id = _run.set_id AND r.collection = _run.collection AND r.kind = _run.kind
         AND r.baseline;
@@ -235,7 +300,8 @@ $$;
 
 COMMENT ON FUNCTION rag.set_eval_baseline(bigint, boolean) IS
 $$Make a run the one that others of its set, collection and kind are compared with, in place of the
-one before; with false there is none.$$;
+one before; with false there is none. Error RG007 names the questions of the set that the run has no
+result of, or failed on.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_eval_run(run_id bigint)

@@ -67,6 +67,7 @@ DECLARE
     _without integer := 0;
     _notes text[] := '{}';
 BEGIN
+    PERFORM rag._require_writable('rag.evaluate_search', 'keeps what it measures');
     PERFORM rag._check_search_options(evaluate_search.options);
     _vectors := (evaluate_search.options ->> 'vector_weight')::double precision
         IS DISTINCT FROM 0;

@@ -222,7 +222,7 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use human, synthetic, feedback or log';
     END IF;
     -- An erasure that is under way is waited for, and then known.
-    PERFORM pg_advisory_xact_lock_shared(rag._erasure_lock(0));
+    PERFORM rag._await_erasures(0);
     SELECT array_agg(ROW(of_set, _row.query_id, j.n, j.uri, j.quote, j.start_offset,
         j.stop_offset, j.grade)::rag.eval_judgements ORDER BY j.n)
     INTO _judgements
@@ -276,6 +276,7 @@ CREATE OR REPLACE FUNCTION rag.put_eval_queries(set_name text, queries jsonb,
 RETURNS TABLE (entry_number integer, query_id text, state text, reason text)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off  -- a set is filled in one call: its tables' statistics are of before
 AS $$
 #variable_conflict use_column
 DECLARE

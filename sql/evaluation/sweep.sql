@@ -24,15 +24,16 @@ BEGIN
         AND r.code_version = rag.version()
         AND NOT EXISTS (SELECT FROM rag.eval_results AS e
             WHERE e.run_id = r.run_id AND e.error IS NOT NULL)
+        AND rag._missing_queries(r) = '{}'
     ORDER BY r.run_id;
 END
 $$;
 
 COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
-$$The runs of a set that would find the same again: finished, without errors and notes (but on
-typing errors), of the collection as it is now, of the same documents, questions and release.
-Those of equal settings, model and chunking are equal. any_collection: also of others that have
-the same documents, such as copies, whatever changed there since.$$;
+$$The runs of a set that would find the same again: finished, of every question, without errors and
+notes (but on typing errors), of the collection as it is now, of the same documents, questions and
+release. Those of equal settings, model and chunking are equal. any_collection: also of others that
+have the same documents, such as copies, whatever changed there since.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._file_eval_run(of_run bigint, of_collection text,

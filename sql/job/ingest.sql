@@ -131,6 +131,9 @@ BEGIN
         USING ERRCODE = 'RG001',
             HINT = 'pass one vector per chunk, NULL for one that has its vector already';
     END IF;
+    -- Before its chunks, as every writer locks the two tables.
+    UPDATE rag.documents AS d SET indexed_version = _version
+    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     PERFORM count(*)
     FROM (
         SELECT coalesce(array_agg(_job.document_id), '{}') AS ids,
@@ -146,8 +149,6 @@ BEGIN
     LATERAL rag._replace_chunks(_job.collection_id, a.ids, a.ordinals, _offsets.starts,
                                _offsets.stops, a.headings, a.contents, a.extras, _vectors,
                                embedded_space);
-    UPDATE rag.documents AS d SET indexed_version = _version
-    WHERE d.collection_id = _job.collection_id AND d.document_id = _job.document_id;
     DELETE FROM rag.jobs AS j WHERE j.job_id = _job.job_id;
     PERFORM rag._queue_enrichment(_job.collection_id, ARRAY[_job.document_id]);
     IF _job.document_id <> ALL

@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION rag._queue_jobs(for_collection integer, for_documents
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
 BEGIN
     INSERT INTO rag.jobs AS j (collection_id, document_id, kind, space_id, priority, run_at)

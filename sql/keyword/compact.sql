@@ -213,7 +213,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._clear_keyword(integer) IS
-$$For drop_collection: removes a collection's rows from the keyword tables that are not partitioned.
-
-The partitions of keyword_changes, keyword_slots, keyword_postings and keyword_removed are truncated
-by the caller.$$;
+$$For remove_dropped: removes a collection's rows from the keyword tables that are not partitioned,
+when the partitions of the others are gone.$$;

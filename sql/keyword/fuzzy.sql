@@ -1,65 +1,4 @@
--- Typo tolerance: words of a query that no chunk has, and the words one edit away that some have.
-
-CREATE OR REPLACE FUNCTION rag._edit_variants(word text)
-RETURNS text[]
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_generic_plan
-AS $$
-BEGIN
-    RETURN ARRAY(
-        WITH letters AS MATERIALIZED (
-            SELECT chr(c.code) AS letter, c.code
-            FROM (VALUES (97, 122), (945, 969), (1072, 1103), (1377, 1414), (1488, 1514),
-                         (1569, 1594), (1601, 1610), (4304, 4336)) AS s (first, last)
-            CROSS JOIN LATERAL generate_series(s.first, s.last) AS c (code)
-            WHERE word ~ ('[' || chr(s.first) || '-' || chr(s.last) || ']')
-        ), accents AS MATERIALIZED (  -- letters that are typed for one another
-            SELECT string_to_table(g.letters, NULL) AS letter, g.letters AS others
-            FROM (VALUES ('aàáâãäåāăąæ'), ('cçćč'), ('dďđð'), ('eèéêëēėęě'), ('gğģ'), ('iìíîïīįı'),
-                         ('lłľļ'), ('nñńňņ'), ('oòóôõöőøœ'), ('rř'), ('sśšşșß'), ('tťţț'),
-                         ('uùúûüūůűų'), ('yýÿ'), ('zźżž'), ('αά'), ('εέ'), ('ηή'), ('ιίϊΐ'), ('οό'),
-                         ('σς'), ('υύϋΰ'), ('ωώ'), ('гґ'), ('еёє'), ('иіїй'), ('уў')) AS g (letters)
-        ), cuts AS MATERIALIZED (
-            SELECT p.position, left(word, p.position) AS head, substr(word, p.position + 1) AS tail
-            FROM generate_series(0, length(word)) AS p (position)
-        )
-        SELECT v.variant
-        FROM (
-            SELECT 1 AS kind, c.position, 0 AS code,
-                   c.head || substr(c.tail, 2, 1) || left(c.tail, 1) || substr(c.tail, 3) AS variant
-            FROM cuts AS c
-            WHERE length(c.tail) > 1
-            UNION ALL
-            SELECT 2, c.position, l.code, c.head || l.letter || c.tail
-            FROM cuts AS c CROSS JOIN letters AS l
-            UNION ALL
-            SELECT 3, c.position, l.code, c.head || l.letter || substr(c.tail, 2)
-            FROM cuts AS c CROSS JOIN letters AS l
-            WHERE c.tail <> ''
-            UNION ALL
-            SELECT 4, c.position, ascii(o.letter), c.head || o.letter || substr(c.tail, 2)
-            FROM cuts AS c
-            JOIN accents AS a ON a.letter = left(c.tail, 1)
-            CROSS JOIN LATERAL string_to_table(a.others, NULL) AS o (letter)
-            UNION ALL
-            SELECT 5, c.position, 0, c.head || substr(c.tail, 2)
-            FROM cuts AS c
-            WHERE c.tail <> ''
-        ) AS v
-        ORDER BY v.kind, v.position, v.code
-    );
-END
-$$;
-
-COMMENT ON FUNCTION rag._edit_variants(text) IS
-$$What a word in lower case may have been before one typing error: two neighbouring letters
-exchanged, a letter lost, typed for another, typed without its accent, or added; in this order, some
-more than once.
-
-Letters are those of the word's scripts: a to z, Greek, Cyrillic, Armenian, Hebrew, Arabic,
-Georgian. A letter with an accent is found in the place of the same letter with another or none.$$;
-
+-- Typo tolerance: words of a query that no chunk has, and what some chunks have that they may be.
 
 CREATE OR REPLACE FUNCTION rag._correctable_words(query_text text)
 RETURNS TABLE (word text, rank bigint)
@@ -106,53 +45,68 @@ a small letter; no word in capitals where the query has small letters, too; noth
 or behind a minus, nor such a word where it stands outside once more.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._known_lexemes(collection_key integer, words text[])
-RETURNS TABLE (word text, chunks bigint)
+CREATE OR REPLACE FUNCTION rag._lex_words(languages text[], words text[])
+RETURNS tsvector[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-SET enable_seqscan = off
 AS $$
-#variable_conflict use_column
-DECLARE
-    _segments integer[] := ARRAY(
-        SELECT s.segment FROM rag.keyword_segments AS s WHERE s.collection_id = collection_key);
 BEGIN
-    RETURN QUERY
-    SELECT k.lexeme, (k.chunks - coalesce(r.chunk_count, 0))::bigint
-    FROM (
-        SELECT u.lexeme, sum(u.chunks) AS chunks
-        FROM (
-            SELECT p.lexeme, rag._posting_count(p.posting_or_count) AS chunks
-            FROM rag.keyword_postings AS p
-            WHERE p.collection_id = collection_key AND p.segment = ANY (_segments)
-                AND p.lexeme = ANY (words)
-            UNION ALL
-            SELECT l.lexeme, f.change
-            FROM rag._read_changes(collection_key) AS f
-            CROSS JOIN LATERAL unnest(tsvector_to_array(f.lexemes)) AS l (lexeme)
-            WHERE l.lexeme = ANY (words)
-        ) AS u
-        GROUP BY u.lexeme
-    ) AS k
-    LEFT JOIN LATERAL (
-        SELECT x.chunk_count
-        FROM rag.keyword_removed AS x
-        WHERE x.collection_id = collection_key AND x.lexeme = k.lexeme COLLATE "C"
-        OFFSET 0
-    ) AS r ON true
-    WHERE k.chunks > coalesce(r.chunk_count, 0);
+    RETURN ARRAY(
+        SELECT to_tsvector(k.language::regconfig, array_to_string(words, ' '))
+        FROM unnest(languages) AS k (language));
 END
 $$;
 
-COMMENT ON FUNCTION rag._known_lexemes(integer, text[]) IS
-$$Those of many lexemes that chunks of the collection contain, and how many do.$$;
+COMMENT ON FUNCTION rag._lex_words(text[], text[]) IS
+$$The lexemes of single words in each language; a position is that of the word.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._words_one_edit_away(
+    collection_key integer, mistyped text, variants text[], languages text[], listed text[],
+    most integer
+)
+RETURNS TABLE (lexeme text, chunks bigint, word text)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $$
+DECLARE
+    long_enough CONSTANT integer := CASE WHEN cardinality(listed) > 0 THEN 5 ELSE 8 END;
+    _lexed tsvector[] := rag._lex_words(languages, variants);
+BEGIN
+    IF EXISTS (  -- a variant without a lexeme is a function word
+        SELECT FROM unnest(_lexed) AS v (lexemes)
+        WHERE rag._lexeme_count(v.lexemes) < cardinality(variants)
+    ) THEN
+        RETURN;
+    END IF;
+    RETURN QUERY
+    SELECT k.lexeme, k.chunks, k.word
+    FROM (
+        SELECT f.*, count(*) OVER () AS found
+        FROM rag._known_words(collection_key, _lexed, variants, listed, most) AS f
+    ) AS k
+    WHERE length(mistyped) >= long_enough OR k.found = 1;
+END
+$$;
+
+COMMENT ON FUNCTION rag._words_one_edit_away(
+    integer, text, text[], text[], text[], integer
+) IS
+$$The words that chunks contain and that a word may have been before one typing error, of the
+variants of it: none where it may have been a function word, nor several for a short word.
+
+Short is a word of less than five letters, and of less than eight where the ordinary words of no
+language are known.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._fuzzy_terms(
     collection_key integer, query_text text, unknown text[]
 )
-RETURNS TABLE (lexeme text, chunks bigint, spelling text, mistyped text, unknown_lexeme text)
+RETURNS TABLE (
+    lexeme text, chunks bigint, spelling text, mistyped text, unknown_lexeme text,
+    weight double precision
+)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
@@ -162,9 +116,10 @@ DECLARE
     most_words CONSTANT integer := 5;
     most_forms CONSTANT integer := 3;
     _languages text[] := ARRAY(SELECT rag._query_languages(collection_key));
+    _listed text[] := rag._listed_languages(collection_key, query_text);
     _word record;
     _variants text[];
-    _lexed tsvector[];  -- the variants in each language; a position is that of the variant
+    _respelled text[];
 BEGIN
     FOR _word IN
         SELECT c.word, min(u.lexeme) AS lexeme
@@ -176,36 +131,39 @@ BEGIN
         ORDER BY c.rank, c.word
         LIMIT most_words
     LOOP
-        _variants := rag._edit_variants(_word.word);
-        _lexed := ARRAY(
-            SELECT to_tsvector(k.language::regconfig, array_to_string(_variants, ' '))
-            FROM unnest(_languages) AS k (language));
+        IF 'english' = ANY (_listed) THEN
+            _respelled := rag._respelled(ARRAY[_word.word]);
+            IF _respelled <> '{}' THEN
+                _variants := _respelled || rag._respelled(_respelled);
+                RETURN QUERY
+                SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, 1.0::double precision
+                FROM rag._known_words(collection_key, rag._lex_words(_languages, _variants),
+                    _variants, _listed, most_forms) AS k;
+                CONTINUE WHEN FOUND;
+            END IF;
+        END IF;
+        CONTINUE WHEN (_listed = '{}' AND length(_word.word) < 6) OR cardinality(
+            rag._ordinary_words(array_remove(_listed, 'english'), ARRAY[_word.word])) > 0;
+        _variants := CASE WHEN rag._ordinary_words('{english}', ARRAY[_word.word]) = '{}'
+                OR 'english' <> ALL (_listed) THEN rag._edit_variants(_word.word)
+            ELSE rag._accent_variants(_word.word) END;
         RETURN QUERY
-        SELECT n.word, n.chunks, CASE WHEN n.word = ANY (_variants) THEN n.word ELSE (
-                SELECT _variants[min(l.positions[1])]
-                FROM unnest(_lexed) AS v (lexemes)
-                CROSS JOIN LATERAL unnest(v.lexemes) AS l
-                WHERE l.lexeme = n.word
-            ) END, _word.word, _word.lexeme
-        FROM (
-            SELECT s.word, s.chunks
-            FROM rag._known_lexemes(collection_key, ARRAY(
-                SELECT unnest(tsvector_to_array(v.lexemes)) FROM unnest(_lexed) AS v (lexemes)
-            )) AS s
-            ORDER BY s.chunks DESC, s.word COLLATE "C"
-            LIMIT most_forms
-        ) AS n;
+        SELECT k.lexeme, k.chunks, k.word, _word.word, _word.lexeme, rag._fuzzy_weight()
+        FROM rag._words_one_edit_away(collection_key, _word.word, _variants, _languages, _listed,
+            most_forms) AS k;
     END LOOP;
 END
 $$;
 
 COMMENT ON FUNCTION rag._fuzzy_terms(integer, text, text[]) IS
-$$What a query's words may have been that no chunk has: lexemes of words one edit away
-(rag._edit_variants), as every language of the collection makes them.
+$$What a query's words may have been that no chunk has, as lexemes that chunks contain.
 
 unknown: lexemes of the query that no chunk contains. Of each word (rag._correctable_words, the
-first 5) the 3 lexemes that most chunks contain. spelling: a word of that lexeme. mistyped: the word
-of the query, of which unknown_lexeme is a lexeme.$$;
+first 5): the same word in British or American spelling (rag._respelled), at weight 1; else, unless
+it is an ordinary word of the query's or the collection's languages, the words one edit away
+(rag._words_one_edit_away), at rag._fuzzy_weight. English is written without accents: what is
+ordinary there may still lack one. spelling: a word of that lexeme. mistyped: the
+word of the query, of which unknown_lexeme is a lexeme.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._match_fuzzy(query rag.keyword_query, condition tsquery)
@@ -253,13 +211,42 @@ COMMENT ON FUNCTION rag._sees_all_chunks() IS
 $$Whether no policy hides documents or chunks from this role.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._fuzzy_note(query rag.keyword_query)
+CREATE OR REPLACE FUNCTION rag._spelling_in(
+    written tsvector[], spelling text, term_query tsquery, collection_key integer
+)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
+AS $$
+BEGIN
+    RETURN (
+        SELECT w.word
+        FROM (SELECT DISTINCT unnest(tsvector_to_array(t.words)) FROM unnest(written) AS t (words))
+            AS w (word)
+        CROSS JOIN rag._query_languages(collection_key) AS k (language)
+        WHERE w.word = spelling
+            OR to_tsvector(k.language::regconfig, w.word) @@ term_query
+        ORDER BY w.word = spelling DESC, abs(length(w.word) - length(spelling)), w.word
+        LIMIT 1);
+END
+$$;
+
+COMMENT ON FUNCTION rag._spelling_in(tsvector[], text, tsquery, integer) IS
+$$The word of a lexeme as texts write it: the given spelling where it is there, else one of its
+length or nearly so.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._fuzzy_note(query rag.keyword_query, chunk_keys bigint[])
+RETURNS text
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
     _named CONSTANT boolean := rag._sees_all_chunks();
+    _lexemes tsvector[] := (rag._read_lexemes(query.collection_key, chunk_keys)).lexemes;
+    _written tsvector[] := ARRAY(SELECT rag._written_words(query.collection_key, chunk_keys));
 BEGIN
     RETURN (
         SELECT string_agg(format('no chunk has %s; %s searched for instead',
@@ -268,15 +255,43 @@ BEGIN
             '; ' ORDER BY m.position)
         FROM (
             SELECT u.mistyped, count(*) AS forms, min(u.position) AS position,
-                string_agg(to_json(u.spelling)::text, ', ' ORDER BY u.position) AS spellings
-            FROM unnest(query.mistyped, query.spellings) WITH ORDINALITY
-                AS u (mistyped, spelling, position)
-            WHERE u.mistyped IS NOT NULL
+                string_agg(to_json(w.spelling)::text, ', ' ORDER BY u.position) AS spellings
+            FROM unnest(query.mistyped, query.spellings, query.term_queries, query.weights)
+                WITH ORDINALITY AS u (mistyped, spelling, term_query, weight, position)
+            CROSS JOIN LATERAL rag._spelling_in(_written, u.spelling, u.term_query,
+                query.collection_key) AS w (spelling)
+            WHERE u.mistyped IS NOT NULL AND u.weight < 1
+                AND EXISTS (SELECT FROM unnest(_lexemes) AS l (lexemes)
+                            WHERE l.lexemes @@ u.term_query)
             GROUP BY u.mistyped
         ) AS m);
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuzzy_note(rag.keyword_query) IS
-$$What was searched for instead of words that no chunk has; NULL: nothing. For a role under a policy
-without the words, which only chunks that it may not see might have.$$;
+COMMENT ON FUNCTION rag._fuzzy_note(rag.keyword_query, bigint[]) IS
+$$What the given chunks, those of a result, have of what was searched for instead of words that no
+chunk has, as they write it; NULL: nothing. For a role under a policy without the words, which only
+chunks that it may not see might have.
+
+The same word in British or American spelling is not told of.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._note_fuzzy(query rag.keyword_query, chunk_keys bigint[])
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _note text;
+BEGIN
+    IF num_nonnulls(VARIADIC query.mistyped) > 0 THEN
+        _note := rag._fuzzy_note(query, chunk_keys);
+        IF _note IS NOT NULL THEN
+            PERFORM rag._add_note(_note);
+        END IF;
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._note_fuzzy(rag.keyword_query, bigint[]) IS
+$$Tell of what was searched for instead of mistyped words (rag._fuzzy_note) and is in a result.$$;

@@ -22,7 +22,7 @@ RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.7;
 
 COMMENT ON FUNCTION rag._fuzzy_weight() IS
-$$What a word counts for that is searched for instead of one that no chunk has.$$;
+$$What a word counts for that is searched for instead of a mistyped one that no chunk has.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._prepare_keyword(
@@ -99,12 +99,13 @@ BEGIN
         SELECT array_agg(f.lexeme) AS lexemes, array_agg(f.qtf) AS qtf,
                array_agg(f.form_of) AS form_of, array_agg(f.chunks) AS counts,
                array_agg(rag._term_query(f.lexeme)) AS term_queries,
-               array_agg(f.mistyped) AS mistyped, array_agg(f.spelling) AS spellings
+               array_agg(f.mistyped) AS mistyped, array_agg(f.spelling) AS spellings,
+               array_agg(f.weight) AS weights
         INTO _fuzzy
         FROM (
             SELECT DISTINCT ON (t.lexeme) t.*, u.qtf, u.form_of
             FROM rag._fuzzy_terms(collection_key, query_text, _unknown) WITH ORDINALITY
-                AS t (lexeme, chunks, spelling, mistyped, unknown_lexeme, rank)
+                AS t (lexeme, chunks, spelling, mistyped, unknown_lexeme, weight, rank)
             JOIN unnest(_words, _qtf, _form_of) AS u (word, qtf, form_of)
                 ON u.word = t.unknown_lexeme
             WHERE t.lexeme <> ALL (_words)
@@ -113,8 +114,7 @@ BEGIN
         IF _fuzzy.lexemes IS NOT NULL THEN
             _mistyped := array_fill(NULL::text, ARRAY[cardinality(_words)]) || _fuzzy.mistyped;
             _spellings := array_fill(NULL::text, ARRAY[cardinality(_words)]) || _fuzzy.spellings;
-            _weights := _weights
-                || array_fill(rag._fuzzy_weight(), ARRAY[cardinality(_fuzzy.lexemes)]);
+            _weights := _weights || _fuzzy.weights;
             _words := _words || _fuzzy.lexemes;
             _term_queries := _term_queries || _fuzzy.term_queries;
             _qtf := _qtf || _fuzzy.qtf;
@@ -154,7 +154,7 @@ Document frequencies are those of the merged chunks (rag._chunk_counts) correcte
 changes. What several languages make of a word has one idf, by the sum of its document frequencies:
 a form that only one odd chunk has is not rarer than the word.
 typo_tolerance: in the place of a word that no chunk has stand those that rag._fuzzy_terms finds, as
-forms of one word, at rag._fuzzy_weight.$$;
+forms of one word, at their weights.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._frequency_of_rank(rank real)

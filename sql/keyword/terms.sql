@@ -13,7 +13,7 @@ DECLARE
     _q rag.keyword_query;
 BEGIN
     PERFORM rag._check_query(match_terms.query_text, 1, '{}');
-    _q := rag._prepare_keyword(_id, match_terms.query_text, false);
+    _q := rag._prepare_keyword(_id, match_terms.query_text);
     RETURN QUERY
     WITH terms AS MATERIALIZED (
         SELECT l.lexeme, min(w.word) AS word, min(w.position) AS position
@@ -27,20 +27,35 @@ BEGIN
         GROUP BY l.lexeme
         ORDER BY min(w.position), l.lexeme
         LIMIT rag._keyword_term_limit()
+    ), forms AS MATERIALIZED (  -- each term, and in British or American spelling
+        SELECT m.lexeme, m.lexeme AS written
+        FROM terms AS m
+        UNION
+        SELECT l.lexeme, v.lexeme
+        FROM unnest(_q.lexemes, _q.mistyped, _q.weights) AS v (lexeme, mistyped, weight)
+        CROSS JOIN rag._query_languages(_id) AS k (language)
+        CROSS JOIN LATERAL unnest(tsvector_to_array(rag._words(k.language, v.mistyped))) AS l
+            (lexeme)
+        WHERE v.weight = 1
     ), found AS MATERIALIZED (
-        SELECT l.lexeme, array_agg(DISTINCT t.position::integer) AS positions
+        SELECT f.lexeme, array_agg(DISTINCT t.position::integer) AS positions
         FROM rag._query_languages(_id) AS k (language)
         CROSS JOIN unnest(match_terms.texts) WITH ORDINALITY AS t (searchable, position)
         CROSS JOIN LATERAL unnest(tsvector_to_array(rag._lexemes(k.language, t.searchable))) AS l
             (lexeme)
-        WHERE l.lexeme IN (SELECT m.lexeme FROM terms AS m)
-        GROUP BY l.lexeme
+        JOIN forms AS f ON f.written = l.lexeme
+        GROUP BY f.lexeme
     ), counted AS (
         SELECT m.*, coalesce(n.chunks, 0) AS chunks,
                max(n.chunks) OVER (PARTITION BY m.position) AS most
         FROM terms AS m
-        LEFT JOIN unnest(_q.lexemes, _q.chunk_counts) AS n (lexeme, chunks)
-            ON n.lexeme = m.lexeme COLLATE "C"
+        LEFT JOIN (
+            SELECT f.lexeme, sum(u.chunks)::bigint AS chunks
+            FROM forms AS f
+            JOIN unnest(_q.lexemes, _q.chunk_counts) AS u (lexeme, chunks)
+                ON u.lexeme = f.written COLLATE "C"
+            GROUP BY f.lexeme
+        ) AS n ON n.lexeme = m.lexeme
     )
     SELECT c.word, c.lexeme, c.chunks, coalesce(_q.chunk_count, 0), coalesce(f.positions, '{}')
     FROM counted AS c
@@ -57,7 +72,9 @@ A row per different lexeme, in the question's order. word: what stands in the qu
 of the collection that contain the term, of chunk_count; 0 says that the collection knows no such
 word. found_in: the numbers, from 1, of the texts that contain it. Texts and question are lexed as a
 query is: in every language of the collection, identifiers whole and in parts, pairs of characters
-in scripts without spaces; stop words are left out. In a collection of several languages a word has
+in scripts without spaces; stop words are left out. A word that stands in the collection in British
+or American spelling only is met so; other spellings (typo_tolerance of rag.search) are not. In a
+collection of several languages a word has
 the terms that the collection knows, or all that the languages make of it. At most 256 terms.
 E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
 'Lunch.'])$$;

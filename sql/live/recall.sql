@@ -119,6 +119,7 @@ DECLARE
     _tried double precision;
     _measure rag.recall_measures;
 BEGIN
+    PERFORM rag._require_writable('rag.measure_recall', 'keeps what it measures');
     IF sample IS NULL OR sample NOT BETWEEN 1 AND 10000 OR measure_recall.k IS NULL
         OR measure_recall.k NOT BETWEEN 1 AND 100 OR measure_recall.seconds IS NULL
         OR measure_recall.seconds NOT BETWEEN 0.01 AND 86400 THEN

@@ -1,13 +1,30 @@
 -- The candidates of both legs of a hybrid search, each with its score in the other leg.
 
+CREATE OR REPLACE FUNCTION rag._request_words(request rag.search_arguments)
+RETURNS rag.keyword_query
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    IF request.query_text IS NULL THEN
+        RETURN NULL;
+    END IF;
+    RETURN rag._prepare_keyword(request.collection_key, request.query_text,
+        request.typo_tolerance);
+END
+$$;
+
+COMMENT ON FUNCTION rag._request_words(rag.search_arguments) IS
+$$The lexed text of a search; NULL where it has none.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._collect_candidates(request rag.search_arguments,
-    candidate_count integer)
+    query rag.keyword_query, candidate_count integer)
 RETURNS SETOF rag.candidate
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _query rag.keyword_query;
     _vector_ids bigint[] := '{}';
     _distances double precision[] := '{}';
     _keyword_ids bigint[] := '{}';
@@ -27,16 +44,11 @@ BEGIN
         ) WITH ORDINALITY AS r (chunk_id, distance, rank);
     END IF;
     IF request.query_text IS NOT NULL THEN
-        _query := rag._prepare_keyword(request.collection_key, request.query_text,
-            request.typo_tolerance);
-        IF num_nonnulls(VARIADIC _query.mistyped) > 0 THEN
-            PERFORM rag._add_note(rag._fuzzy_note(_query));
-        END IF;
         SELECT coalesce(array_agg(r.chunk_id ORDER BY r.rank), '{}'),
             array_agg(r.score ORDER BY r.rank)
         INTO _keyword_ids, _scores
         FROM rag._rank_prepared(
-            _query, request.query_text, candidate_count, request.filter_sql, 'any',
+            query, request.query_text, candidate_count, request.filter_sql, 'any',
                 request.filter_indexed
         ) WITH ORDINALITY AS r (chunk_id, score, rank);
     END IF;
@@ -52,7 +64,7 @@ BEGIN
         SELECT array_agg(k.chunk_id), array_agg(k.score)
         INTO _more_keyword_ids, _more_scores
         FROM rag._score_chunks(
-            _query, ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
+            query, ARRAY(SELECT unnest(_vector_ids) EXCEPT SELECT unnest(_keyword_ids))
         ) AS k;
     END IF;
     RETURN QUERY
@@ -74,8 +86,11 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._collect_candidates(rag.search_arguments, integer) IS
-$$The candidates of a search, candidate_count from each leg, not yet scored.
+COMMENT ON FUNCTION rag._collect_candidates(
+    rag.search_arguments, rag.keyword_query, integer
+) IS
+$$The candidates of a search, candidate_count from each leg, not yet scored. query: of its text
+(rag._request_words).
 
 For weighted and auto fusion they are completed: each has its exact distance and its exact keyword
 score, whichever leg found it. A chunk without a vector has no distance, one without a word of the

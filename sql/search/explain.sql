@@ -31,7 +31,8 @@ BEGIN
     _key := _request.collection_key;
     _space := rag._require_active_space(_key);
     SELECT array_agg(g) INTO _candidates
-        FROM rag._collect_candidates(_request, _request.candidate_limit) AS g;
+        FROM rag._collect_candidates(_request, rag._request_words(_request),
+            _request.candidate_limit) AS g;
     SELECT array_agg(h) INTO _hits FROM rag._rank_hybrid(_request) AS h;
     IF _request.query_embedding IS NOT NULL THEN
         _plan := rag._plan_vector(_key, _space, _request.filter_sql, _request.filter_indexed, NULL,
@@ -60,7 +61,9 @@ BEGIN
                         'weight', t.weight, 'mistyped', t.mistyped) END)
                 FROM unnest(q.lexemes, q.query_frequencies, q.chunk_counts, q.factors, q.weights,
                     q.mistyped) AS t (word, qtf, df, factor, weight, mistyped)
-                WHERE t.mistyped IS NULL OR rag._sees_all_chunks())), rag._fuzzy_note(q)
+                WHERE t.mistyped IS NULL OR rag._sees_all_chunks())),
+            CASE WHEN num_nonnulls(VARIADIC q.mistyped) > 0 THEN
+                rag._fuzzy_note(q, ARRAY(SELECT h.chunk_id FROM unnest(_hits) AS h)) END
         INTO _keyword, _fuzzy
         FROM rag._prepare_keyword(_key, _request.query_text, _request.typo_tolerance) AS q;
     END IF;
@@ -247,7 +250,8 @@ BEGIN
     WHERE h.chunk_id = why_not.chunk_id;
     SELECT r.* INTO _candidate
     FROM (SELECT array_agg(g) AS all_of
-        FROM rag._collect_candidates(_request, _request.candidate_limit) AS g) AS a,
+        FROM rag._collect_candidates(_request, rag._request_words(_request),
+            _request.candidate_limit) AS g) AS a,
     LATERAL rag._fuse(_request, a.all_of) AS r
     WHERE r.chunk_id = why_not.chunk_id;
     RETURN QUERY SELECT 'result', _hit_rank IS NOT NULL, CASE

@@ -7,6 +7,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _last integer := request.result_offset + request.result_limit;
+    _query rag.keyword_query := rag._request_words(request);
     _count integer := request.candidate_limit;
     _enough boolean := false;       -- for the first page
     _candidates rag.candidate[];
@@ -17,7 +18,8 @@ DECLARE
     _kept bigint[] := '{}';
 BEGIN
     LOOP
-        SELECT array_agg(g) INTO _candidates FROM rag._collect_candidates(request, _count) AS g;
+        SELECT array_agg(g) INTO _candidates
+            FROM rag._collect_candidates(request, _query, _count) AS g;
         IF _candidates IS NULL THEN
             RETURN;
         END IF;
@@ -68,6 +70,7 @@ BEGIN
         EXIT WHEN cardinality(_kept) >= _last OR cardinality(_ids) < _count OR _count >= 10000;
         _count := least(10000, 4 * _count);
     END LOOP;
+    PERFORM rag._note_fuzzy(_query, _kept[request.result_offset + 1:_last]);
     RETURN QUERY
     SELECT f.*
     FROM unnest(_kept[request.result_offset + 1:_last]) WITH ORDINALITY AS k (chunk_id, rank)

@@ -139,6 +139,7 @@ DECLARE
     _id integer := (rag._require_collection(search_keyword.collection)).collection_id;
     _filter record;
     _query rag.keyword_query;
+    _found record;
 BEGIN
     PERFORM rag._clear_notes();
     PERFORM rag._check_query(query_text, result_limit, metadata_filter);
@@ -146,20 +147,18 @@ BEGIN
     SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
     _query := rag._prepare_keyword(_id, query_text,
         typo_tolerance IS NOT false AND match IS DISTINCT FROM 'phrase');
-    PERFORM rag._add_note(rag._fuzzy_note(_query))
-    WHERE num_nonnulls(VARIADIC _query.mistyped) > 0;
+    SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
+           array_agg(r.score ORDER BY r.rank) AS scores, array_agg(r.rank ORDER BY r.rank) AS ranks
+    INTO _found
+    FROM rag._rank_prepared(_query, query_text, result_limit + coalesce(result_offset, 0),
+        _filter.condition, match, _filter.indexed)
+        WITH ORDINALITY AS r (chunk_id, score, rank)
+    WHERE r.rank > coalesce(result_offset, 0);
+    PERFORM rag._note_fuzzy(_query, _found.ids);
     RETURN QUERY
     SELECT h.*
-    FROM (
-        SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
-            array_agg(r.score ORDER BY r.rank) AS scores,
-               array_agg(r.rank ORDER BY r.rank) AS ranks
-        FROM rag._rank_prepared(_query, query_text, result_limit + coalesce(result_offset, 0),
-            _filter.condition, match, _filter.indexed)
-            WITH ORDINALITY AS r (chunk_id, score, rank)
-        WHERE r.rank > coalesce(result_offset, 0)
-    ) AS a,
-    LATERAL rag._make_hits(_id, a.ids, a.scores, NULL, NULL, a.ranks, a.scores) AS h;
+    FROM rag._make_hits(_id, _found.ids, _found.scores, NULL, NULL, _found.ranks, _found.scores)
+        AS h;
 END
 $$;
 
@@ -264,9 +263,11 @@ result_offset: so many hits are left out, as the pages before had; result_limit 
 at most 10,000. Pages of the same search never share a chunk nor leave one out while nothing is
 written. They are cut from one list as long as it reaches: that of the candidates. After it, four
 times as many are taken, and the new ones follow by their scores.
-typo_tolerance: a word of the query that no chunk of the collection has is searched for as the words
-that one typing error makes of it, up to three of them, at 0.7 of the weight. So are words of four
-letters or more; numbers, identifiers, words in capitals and what stands in double quotes are not.
-rag.explain_search tells which, and so does, within the transaction, current_setting('rag.notes').
+typo_tolerance: a word of the query that no chunk of the collection has is searched for in British
+or American spelling or, unless it is an ordinary word of its language (rag.ordinary_words), as the
+words that one typing error makes of it, up to three of them, at 0.7 of the weight. So are words of
+four letters or more; numbers, identifiers, words in capitals and what stands in double quotes are
+not. rag.explain_search tells which of those the hits have, and so does, within the transaction,
+current_setting('rag.notes').
 expected_space: the space whose model made query_embedding; error RG008 when another is active by
 now.$$;

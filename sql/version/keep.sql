@@ -1,5 +1,55 @@
 -- Earlier versions of documents: kept when a text is replaced or deleted, for as long as is said.
 
+CREATE OR REPLACE FUNCTION rag._date_commit()
+RETURNS trigger
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    -- Who commits may be another role than who wrote: the moment of writing is all there is then.
+    IF has_table_privilege('rag.version_commits', 'UPDATE') THEN
+        -- A clock that was set back makes no version that ends before it begins.
+        UPDATE rag.version_commits AS c SET committed_at = greatest(clock_timestamp(),
+            (SELECT max(x.committed_at) FROM rag.version_commits AS x))
+        WHERE c.commit_id = NEW.commit_id;
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+COMMENT ON FUNCTION rag._date_commit() IS
+$$A deferred trigger: notes when a transaction that wrote versions is committed. Of a prepared one,
+when it was prepared.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._version_commit(of_collection rag.collections)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _commit bigint := substring(current_setting('rag.version_commit', true) FROM '^[0-9]{1,18}$');
+BEGIN
+    IF of_collection.keep_versions <= interval '0' AND of_collection.keep_answers <= interval '0'
+        OR NOT has_table_privilege('rag.version_commits', 'INSERT') THEN
+        RETURN NULL;
+    END IF;
+    IF _commit IS NOT NULL AND EXISTS (SELECT FROM rag.version_commits AS c
+        WHERE c.commit_id = _commit AND c.written_by = pg_current_xact_id()) THEN
+        RETURN _commit;
+    END IF;
+    INSERT INTO rag.version_commits AS c DEFAULT VALUES RETURNING c.commit_id INTO _commit;
+    PERFORM set_config('rag.version_commit', _commit::text, true);
+    RETURN _commit;
+END
+$$;
+
+COMMENT ON FUNCTION rag._version_commit(rag.collections) IS
+$$What stands for the moment at which this transaction will be committed, where the collection keeps
+history; else NULL. One row of rag.version_commits for a transaction. NULL also for a role that may
+write none: its versions count from when they were written.$$;
+
+
 CREATE OR REPLACE FUNCTION rag._keep_version(document rag.documents, by_deletion boolean)
 RETURNS timestamptz
 LANGUAGE plpgsql VOLATILE
@@ -9,14 +59,18 @@ AS $$
 DECLARE
     -- A clock that was set back makes no version that ends before it begins.
     _moment CONSTANT timestamptz := greatest(clock_timestamp(), document.text_since);
+    _collection rag.collections;
 BEGIN
+    SELECT c.* INTO _collection FROM rag.collections AS c
+    WHERE c.collection_id = document.collection_id;
     INSERT INTO rag.document_versions (collection_id, document_id, version, uri, title, content,
         media_type, language, metadata, tenant, created_at, updated_at, valid_from, valid_until,
-        deleted)
+        deleted, from_commit, until_commit)
     VALUES (document.collection_id, document.document_id, document.version, document.uri,
         document.title, document.content, document.media_type, document.language,
         document.metadata, document.tenant, document.created_at, document.updated_at,
-        document.text_since, _moment, by_deletion)
+        document.text_since, _moment, by_deletion, document.text_commit,
+        rag._version_commit(_collection))
     ON CONFLICT ON CONSTRAINT document_versions_pkey DO NOTHING;
     RETURN _moment;
 END
@@ -60,6 +114,11 @@ BEGIN
     WHERE v.collection_id = of_collection
         AND v.valid_until < clock_timestamp() - _collection.keep_versions;
     GET DIAGNOSTICS _removed = ROW_COUNT;
+    IF has_table_privilege('rag.version_commits', 'DELETE') THEN
+        DELETE FROM rag.version_commits AS c  -- no version that is kept ended before
+        WHERE c.committed_at < clock_timestamp() - (
+            SELECT max(greatest(x.keep_versions, x.keep_answers)) FROM rag.collections AS x);
+    END IF;
     WITH gone AS (
         DELETE FROM rag.answer_log AS a
         WHERE a.collection_id = of_collection

@@ -13,21 +13,27 @@ DECLARE
     _id uuid := rag.document_id(_collection.name, _all_versions.uri);
 BEGIN
     RETURN QUERY
-    SELECT d.version, d.text_since, NULL::timestamptz, d.title, d.content, d.media_type,
+    SELECT d.version, coalesce(b.committed_at, d.text_since), NULL::timestamptz, d.title, d.content,
+        d.media_type,
         coalesce(d.language, _collection.language), d.metadata, 'current'
     FROM rag.documents AS d
+    LEFT JOIN rag.version_commits AS b ON b.commit_id = d.text_commit
     WHERE d.collection_id = _collection.collection_id AND d.document_id = _id
     UNION ALL
-    SELECT v.version, v.valid_from, v.valid_until, v.title, v.content, v.media_type,
+    SELECT v.version, coalesce(b.committed_at, v.valid_from),
+        coalesce(e.committed_at, v.valid_until), v.title, v.content, v.media_type,
         coalesce(v.language, _collection.language), v.metadata,
         CASE WHEN v.deleted THEN 'deleted' ELSE 'replaced' END
     FROM rag.document_versions AS v
+    LEFT JOIN rag.version_commits AS b ON b.commit_id = v.from_commit
+    LEFT JOIN rag.version_commits AS e ON e.commit_id = v.until_commit
     WHERE v.collection_id = _collection.collection_id AND v.document_id = _id;
 END
 $$;
 
 COMMENT ON FUNCTION rag._all_versions(text, text) IS
-$$The current text of a document and the earlier ones that are kept.$$;
+$$The current text of a document and the earlier ones that are kept, each from the commit of the
+transaction that wrote it on: others read what was there before until then.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_versions(collection text, uri text)

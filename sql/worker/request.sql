@@ -34,13 +34,15 @@ $$Leave a request for a worker and wake one when the transaction commits. It exp
 wait_seconds.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL)
+CREATE OR REPLACE FUNCTION rag.take_request(worker_name text, collections text[] DEFAULT NULL,
+    kinds text[] DEFAULT NULL)
 RETURNS TABLE (request_id bigint, kind text, collection_name text, arguments jsonb)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
+    PERFORM rag._require_writable('rag.take_request', 'marks a request as taken');
     RETURN QUERY
     UPDATE rag.worker_calls AS r
     SET worker = worker_name
@@ -50,6 +52,7 @@ BEGIN
         JOIN rag.collections AS c ON c.collection_id = x.collection_id AND c.dropped_at IS NULL
         WHERE x.worker IS NULL AND x.expires_at > clock_timestamp()
             AND (collections IS NULL OR c.name = ANY (collections))
+            AND (kinds IS NULL OR x.kind = ANY (kinds))
         ORDER BY x.request_id
         LIMIT 1
         FOR UPDATE OF x SKIP LOCKED
@@ -59,12 +62,14 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_request(text, text[]) IS
+COMMENT ON FUNCTION rag.take_request(text, text[], text[]) IS
 $$The oldest request that no worker has, or no row. A request is taken once: whoever asked waits no
 longer than its time.
 
-kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the question
-from the documents, with arguments.limit, arguments.filter and arguments.options; see rag.ask.$$;
+kinds: only these, NULL: any; so that questions which are embedded in a moment do not stand behind
+answers. kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the
+question from the documents, with arguments.limit, arguments.filter and arguments.options; see
+rag.ask.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb,
@@ -74,6 +79,7 @@ LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
+    PERFORM rag._require_writable('rag.answer_request', 'keeps the answer');
     UPDATE rag.worker_calls AS r
     SET result = answer_request.result, error = answer_request.error
     WHERE r.request_id = answer_request.request_id;
@@ -169,6 +175,9 @@ DECLARE
     _pause double precision := 0.002;
 BEGIN
     CALL rag._require_no_transaction(pg_catalog.concat('rag.', request_kind));
+    PERFORM rag._require_writable(pg_catalog.concat('rag.', request_kind),
+        'leaves its question for a worker',
+        'rag.search, with query_embedding, and rag.search_keyword only read');
     _id := rag._add_request(collection, request_kind, request_arguments, wait_seconds);
     COMMIT;
     LOOP
@@ -226,6 +235,8 @@ DECLARE
     _answer pg_catalog.jsonb;
 BEGIN
     CALL rag._require_no_transaction('rag.search_text');
+    PERFORM rag._require_writable('rag.search_text', 'leaves its question for a worker',
+        'rag.search, with query_embedding, and rag.search_keyword only read');
     PERFORM rag._check_search_options(options);
     CALL rag._call_worker(
         collection, 'embed_query', pg_catalog.jsonb_build_object('question', question), timeout,

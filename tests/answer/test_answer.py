@@ -133,7 +133,7 @@ def ask(llm: LLM, *passages: str, max_tokens: int = 100) -> Answer:
         ("Yes [06-07].", "Yes.", [], ["06-07"]),
         ("Yes [0bcdf0], [1].", "Yes, [1].", [1], ["0bcdf0"]),
         ("Use `a[7]` and\n```\nb[8]\n```\n[1]", "Use `a[7]` and\n```\nb[8]\n```\n[1]", [1], []),
-        ("See [the docs](x) [1].", "See [the docs](x) [1].", [1], []),
+        ("See [the docs](x) [1].", "See the docs [1].", [1], []),
         ("Yes [123456789].", "Yes [123456789].", [], []),
     ],
 )

@@ -87,10 +87,38 @@ def test_zones_say_whether_an_answer_is_sufficient_and_what_is_missing(strategy:
     assert sure.support == pytest.approx(0.5, abs=0.01)
     hedged, _ = run(strategy, HEDGED)
     assert (hedged.found, hedged.sufficient) == (True, False)
-    assert hedged.reason == "the sources only touch on what is asked"
+    assert hedged.reason == "answers with such evidence were not measured to be right often enough"
     lost, llm = run(strategy, CALIBRATED, question="Why is tax paid?", min_support=0.46)
     assert (lost.found, lost.sufficient, llm.calls) == (False, False, [])
     assert "no source has “tax”, “paid”; its support is 0.00, needed is 0.40" in lost.reason
+
+
+@pytest.mark.parametrize(
+    ("usual", "told"),
+    [
+        (
+            {"words": 1.0, "negation": 0.2},
+            "the answering sentence has fewer of the question's words",
+        ),
+        ({"words": 0.1, "negation": -0.2}, "the question says “not”, or the like, and"),
+        ({"words": 0.1, "negation": 0.2}, ""),
+    ],
+)
+def test_what_is_unsure_names_what_lowered_it(usual: dict[str, float], told: str) -> None:
+    """The answering sentence has some of the question's words, and no negation is missed."""
+    calibration = replace(
+        HEDGED,
+        features=["words", "negation"],
+        answerable_weights=[-1.0, 2.0, -1.0],
+        right_weights=[9.0, 0.0, 0.0],
+        refuse_below=0.0,
+        figures={"usual": usual},
+    )
+    answer, _ = run("extractive", calibration, question="Where does the red fish rest?")
+    assert (answer.found, answer.sufficient) == (True, False)
+    assert "no source has “rest”" in answer.reason
+    assert told in answer.reason and "only touch" not in answer.reason
+    assert ("compared with right answers" in answer.reason) == bool(told)
 
 
 def test_iterative_searches_once_more_in_the_hedge_zone_alone() -> None:

@@ -14,6 +14,7 @@ from fakes import Call, ScriptedLLM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from passages import hit
+from patience import BOUND
 
 from rag_pg.answer import AnswerContext, answer_question
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderTimeout, ProviderUnavailable
@@ -218,7 +219,7 @@ def test_calls_side_by_side_reserve_what_they_may_use() -> None:
 
     def reply(call: Call) -> Completion:
         begun.release()
-        going.wait(10)
+        going.wait(BOUND)
         return Completion(text="So.", usage=Usage(prompt_tokens=0, answer_tokens=10))
 
     account = Account(Bounds(max_tokens=1200), price=price)
@@ -250,7 +251,7 @@ class SlowLLM(ScriptedLLM):
         self.going = threading.Event()
 
     def complete(self, *args: Any, **options: Any) -> Completion:
-        self.going.wait(10)
+        self.going.wait(BOUND)
         return super().complete(*args, **options)
 
 
@@ -268,7 +269,7 @@ def test_a_whole_answer_ends_in_time(strategy: str, listener: Any) -> None:
 def test_an_answer_in_time_is_the_models() -> None:
     tokens: list[str] = []
     answer = ask(
-        "single", Bounds(timeout=60), ScriptedLLM("So [1].", name="main"),
+        "single", Bounds(timeout=BOUND), ScriptedLLM("So [1].", name="main"),
         listener=lambda event: tokens.append(event.text) if event.kind == "token" else None,
     )  # fmt: skip
     assert (answer.text, "".join(tokens), answer.reason) == ("So [1].", "So [1].", "")

@@ -86,17 +86,17 @@ def test_without_an_embedder_other_words_are_left_open() -> None:
 
 
 def test_planted_pairs_are_told_apart() -> None:
-    random = Random(5)
+    chance = Random(5)
     nouns = ["pump", "fan", "boiler", "valve", "filter", "sensor", "motor", "belt", "tank", "hose"]
     verbs = ["was replaced by the fitter in", "is stored near the gate of", "was painted green in",
              "leaked twice during the test of", "is checked by the caretaker of"]  # fmt: skip
     places = ["hall north", "cellar west", "yard east", "tower south", "garage centre"]
     for _ in range(100):
         (noun, other_noun), (verb, other_verb), (place, other_place) = (
-            random.sample(some, 2) for some in (nouns, verbs, places)
+            chance.sample(some, 2) for some in (nouns, verbs, places)
         )
         right, wrong = f"The {noun} {verb} the {place}", f"The {other_noun} {other_verb} the yard."
-        first = random.random() < 0.5
+        first = chance.random() < 0.5
         sources = [Cited(number=2 - first, text=f"In {other_place} it rains. {right}."),
                    Cited(number=1 + first, text=wrong)]  # fmt: skip
         (statement,) = read_statements(f"{right} [1][2].")

@@ -16,6 +16,7 @@ from chaos.faults import Faults, Workers
 from chaos.provider import CLIENT_TIMEOUT, MoodyGemini
 from chaos.verdict import violations
 from chaos.writers import Writer
+from patience import wait_until
 from psycopg.types.json import Jsonb
 from rich.console import Console
 from rich.table import Table
@@ -85,6 +86,7 @@ def storm(folder: Path, *, documents: int, seconds: float, pause: float, seed: i
             for thread in threads:
                 thread.start()
             stop.wait(seconds)
+            wait_until(lambda: faults.done.total() >= 3 and provider.outcomes["answered"])
             stop.set()
             for thread in threads:
                 thread.join()

@@ -1,6 +1,7 @@
 """Nothing is lost, doubled or stuck, whatever happens to workers, database and provider meanwhile.
 
-`make chaos` is the long form: RAG_PG_TEST_CHAOS seconds, over 2,000 documents of RAG_PG_EVAL_DATA.
+`make chaos` runs it: RAG_PG_TEST_CHAOS seconds over 2,000 documents of RAG_PG_EVAL_DATA, or with
+RAG_PG_TEST_CHAOS=0 15 seconds over 60 documents. `.ci/run` runs the short form for some commits.
 """
 
 import os
@@ -27,6 +28,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made, ignore_errors=True)
 
 
+@pytest.mark.minutes
 def test_a_storm_leaves_every_document_searchable_in_its_last_version(folder: Path) -> None:
     if LONG:
         if not os.environ.get("RAG_PG_EVAL_DATA"):

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 from fake_gemini import GOOD_KEY, FakeGemini
 from paths import RECORDINGS, ROOT
+from patience import BOUND
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -176,7 +177,7 @@ def test_status_is_watched_until_interrupted(cli: Run, handbook: Path, dsn: str)
         seen = [json.loads(watching.stdout.readline()) for _ in range(3)]
         assert {row["pending"] for row in seen} == {2}
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(60) == 0
+        assert watching.wait(BOUND) == 0
     finally:
         watching.kill()
         watching.wait()
@@ -199,7 +200,7 @@ def test_a_worker_serves_its_health(cli: Run, dsn: str, home: Path) -> None:
         with urllib.request.urlopen(url) as reply:
             assert json.load(reply)["ok"] is True
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(60) == 0
+        assert worker.wait(BOUND) == 0
     finally:
         worker.kill()
         worker.wait()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
+from patience import BOUND
 
 from rag_pg import Answer, AsyncRag, InvalidInput, InvalidQuery, ProviderUnavailable, Rag, Settings
 from rag_pg.client.collection import Collection
@@ -76,7 +77,7 @@ def test_options_are_checked(docs: Collection) -> None:
 def test_events_end_with_the_answer_and_errors_reach_the_reader(docs: Collection) -> None:
     events = list(docs.stream(QUESTION, llm=ScriptedLLM(cite)))
     assert [event.kind for event in events if event.kind != "token"] == [
-        "step", "search", "step", "citation", "step", "answer",
+        "step", "search", "step", "step", "citation", "answer",
     ]  # fmt: skip
     answer = events[-1].answer
     assert answer is not None and "".join(event.text for event in events) == answer.text
@@ -89,28 +90,29 @@ def test_a_reader_who_leaves_ends_the_work(docs: Collection) -> None:
 
     def wait(call: Call) -> str:
         asked.set()
-        left.wait(20)
+        left.wait(BOUND)
         return json.dumps({"answer": "?", "follow_up": "And why?"})
 
     llm = ScriptedLLM(wait)
     events = docs.stream(QUESTION, strategy="self_ask", helper_llm=llm, llm=ScriptedLLM(cite))
     assert next(events).kind == "search"
-    assert asked.wait(20)
+    assert asked.wait(BOUND)
     (thread,) = [t for t in threading.enumerate() if t.name == "rag-pg-ask"]
     events.close()
     left.set()
-    thread.join(20)
+    thread.join(BOUND)
     assert not thread.is_alive() and len(llm.calls) == 1
 
 
 def test_an_answer_changed_after_its_tokens_is_told_whole(docs: Collection) -> None:
     class Breaks(ScriptedLLM):
         def stream(self, messages: Any, **options: Any) -> Any:
-            yield "In the "
+            yield "They swim in the sea. "
+            yield "And so on. "
             raise ProviderUnavailable("the connection was lost")
 
     events = list(docs.stream(QUESTION, llm=Breaks("")))
-    assert "".join(event.text for event in events) == "In the"
+    assert "".join(event.text for event in events) == "They swim in the sea."
     answer = events[-1].answer
     assert answer is not None and answer.strategy == "extractive" and answer.found
     assert any("the connection was lost" in note for note in answer.notes)

@@ -10,13 +10,10 @@ from rag_pg import (
     AsyncRag,
     Collection,
     InvalidInput,
-    NotFound,
     Rag,
-    RagError,
     Settings,
 )
-from rag_pg.client.aio import Threaded
-from rag_pg.errors import SQLSTATES
+from rag_pg.client.threaded import Threaded
 
 INNER = {"database"}  # what modules of the client share
 
@@ -43,14 +40,6 @@ def parameters(call: Any) -> list[tuple[str, Any, Any]]:
     """Each with its kind and default, of a method."""
     found = inspect.signature(call).parameters.values()
     return [(one.name, one.kind, one.default) for one in found]
-
-
-def test_a_code_of_the_database_becomes_the_error_it_stands_for() -> None:
-    for code, kind in SQLSTATES.items():
-        assert type(RagError.from_sqlstate(code, "m")) is kind
-    found = RagError.from_sqlstate("RG002", "there is no collection 'x'")
-    assert isinstance(found, NotFound) and str(found) == "there is no collection 'x'"
-    assert RagError.from_sqlstate("23505", "m") is RagError.from_sqlstate(None, "m") is None
 
 
 def test_the_size_of_the_pool_is_a_setting() -> None:

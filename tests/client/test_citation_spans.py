@@ -95,14 +95,14 @@ def letters(text: str) -> str:
 
 def replies(seed: int) -> tuple[str, list[tuple[str, str, str]]]:
     """A text of statements in random order, as paragraphs, items of a list, with code between."""
-    random = Random(seed)
-    chosen = random.sample(TOLD, 5)
+    chance = Random(seed)
+    chosen = chance.sample(TOLD, 5)
     parts = ["# The pump runs at 50 bar\n"]
     for claim, words, _ in chosen:
         markers = "".join(f"{{{word}}}" for word in words.split())
-        parts.append(random.choice(["{} {}.", "\n\n{} {}.", "\n- {} {}", "{} {}?"]).format(
+        parts.append(chance.choice(["{} {}.", "\n\n{} {}.", "\n- {} {}", "{} {}?"]).format(
             claim, markers))  # fmt: skip
-        if random.random() < 0.3:
+        if chance.random() < 0.3:
             parts.append("\n\n```\nif a[0]  >  b:   # x\n1.\n```\n\n")
     return " ".join(parts), chosen
 

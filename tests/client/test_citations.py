@@ -60,7 +60,7 @@ def test_a_false_quotation_is_told_and_a_true_one_is_proven(docs: Collection) ->
     )
     assert [c.status for c in answer.citations] == ["exact", "fabricated", "misattributed"]
     assert len(answer.unsupported) == 2
-    assert any("2 of 3 statements may be unsupported" in note for note in answer.notes)
+    assert any("2 of 3 statements are marked" in note for note in answer.notes)
 
 
 WRONG = "The pump runs at 50 bar {manual}. It stops above 95 degrees {manual}."

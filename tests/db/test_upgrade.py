@@ -1,5 +1,7 @@
 """Installing and upgrading: any database, any search_path, many at once, nothing by half."""
 
+import importlib.util
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +15,11 @@ from rag_pg import DatabaseUnavailable, SchemaMismatch
 from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.schema import requirements
-from rag_pg.db.schema.revisions import newest_revision
+from rag_pg.db.schema.functions import apply_functions
+from rag_pg.db.schema.packaged import share
+from rag_pg.db.schema.requirements import ensure_vector
+from rag_pg.db.schema.revisions import newest_revision, run_revisions
+from rag_pg.db.schema.transaction import transaction
 
 
 def run(dsn: str, *statements: str) -> list[Any]:
@@ -231,6 +237,87 @@ def test_functions_whose_bodies_name_each_other_are_replaced_and_removed(dsn: st
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
+SCALARS = ("integer", "text", "boolean")
+
+
+def install_old_functions(dsn: str) -> int:
+    """A database at revision 0002, with a function or a procedure of each name that revision 0003
+    gives up, of arguments that nothing has today: one upgrade meets them under their new names."""
+    with transaction(dsn) as connection:
+        vector_schema = ensure_vector(connection)
+        connection.exec_driver_sql("CREATE SCHEMA rag")
+        run_revisions(connection, vector_schema, "0002")
+    revision = importlib.util.spec_from_file_location(
+        "names", share("alembic") / "versions" / "0003_names.py"
+    )
+    assert revision and revision.loader
+    names = importlib.util.module_from_spec(revision)
+    revision.loader.exec_module(names)
+    old = [line.split()[0] for line in names.RENAMED.strip().splitlines()]
+    run(
+        dsn,
+        *(
+            f"CREATE FUNCTION rag.{name}(point, {kind}) RETURNS {kind} LANGUAGE sql RETURN $2"
+            if number % 3
+            else f"CREATE PROCEDURE rag.{name}(point, {kind}) LANGUAGE sql AS 'SELECT'"
+            for number, (name, kind) in enumerate(zip(old, itertools.cycle(SCALARS), strict=False))
+        ),
+    )
+    return len(old)
+
+
+def test_functions_that_a_revision_renames_leave_with_their_upgrade(
+    new_database: Callable[..., str], template: str
+) -> None:
+    dsn = new_database()
+    assert install_old_functions(dsn) > 150
+    schema.upgrade(dsn)
+    routines = """SELECT p.oid::regprocedure::text FROM pg_proc AS p
+                  WHERE p.pronamespace = 'rag'::regnamespace ORDER BY 1"""
+    assert run(dsn, routines) == run(new_database(template), routines)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "CREATE FUNCTION rag.search_vector(text, text, text) RETURNS text LANGUAGE sql RETURN $1",
+        "CREATE FUNCTION rag.helper_of_a_revision() RETURNS text LANGUAGE sql RETURN 'a'",
+        "CREATE PROCEDURE rag.version(text) LANGUAGE sql AS 'SELECT'",
+        "CREATE AGGREGATE rag.version(int) (SFUNC = int4pl, STYPE = int)",
+        "CREATE AGGREGATE rag.stranger(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = 0)",
+        "DROP FUNCTION rag.version(); CREATE PROCEDURE rag.version() LANGUAGE sql AS 'SELECT'",
+        "DROP PROCEDURE rag.maintain_in_steps();"
+        " CREATE FUNCTION rag.maintain_in_steps() RETURNS int LANGUAGE sql RETURN 1",
+        "ALTER FUNCTION rag.doctor() RENAME TO search",
+        "CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)"
+        " RETURNS double precision LANGUAGE sql IMMUTABLE RETURN 1",
+        # It makes a call in a parsed body of the files ambiguous; the next fits one better.
+        "CREATE FUNCTION rag._field_value(text, text[], text DEFAULT '') RETURNS text"
+        " LANGUAGE sql RETURN $1",
+        "CREATE FUNCTION rag._rrf(integer, integer DEFAULT 60) RETURNS double precision"
+        " LANGUAGE sql RETURN 2; CREATE FUNCTION rag._rrf(bigint, bigint) RETURNS double precision"
+        " LANGUAGE sql RETURN 2",
+    ],
+)
+def test_an_upgrade_leaves_what_the_files_make_whatever_its_transaction_made(
+    new_database: Callable[..., str], template: str, made: str
+) -> None:
+    dsn = new_database(template)
+    with transaction(dsn) as connection:  # as a revision does, in the transaction of the files
+        vector_schema = ensure_vector(connection)
+        for statement in made.split("; "):
+            connection.exec_driver_sql(statement)
+        apply_functions(connection, vector_schema)
+    assert schema.check(dsn) == []
+    run(dsn, *made.split("; "))  # and when a user made it before
+    assert len(schema.check(dsn)) > 0
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
+
+
 def test_what_of_others_depends_on_an_old_function_is_named(dsn: str) -> None:
     run(
         dsn,
@@ -260,9 +347,53 @@ def test_check_finds_hand_patched_missing_and_foreign_functions(dsn: str) -> Non
     assert "rag.stranger() is not rag_pg's" in problems
     assert "rag._rrf(rank_in_list bigint, k integer) is missing" in problems
     assert "sql/search/search.sql differs" in problems
+    assert len(problems.splitlines()) == 4
     schema.upgrade(dsn)
     assert schema.check(dsn) == []
     assert run(dsn, "SELECT count(*) FROM pg_proc WHERE proname = 'stranger'") == [(0,)]
+
+
+def test_check_names_what_is_doubled_though_an_upgrade_wrote_it_down(dsn: str) -> None:
+    run(
+        dsn,
+        "CREATE FUNCTION rag.version(text) RETURNS text LANGUAGE sql RETURN $1",
+        "INSERT INTO rag.installed (kind, name, digest)"
+        " VALUES ('function', 'rag.version(text)', '')",
+    )
+    assert (
+        "rag.version is there 2 times, so calls of it may fail or find the wrong one:"
+        ' rag.version(); rag.version(text): run "rag-pg db upgrade"' in schema.check(dsn)
+    )
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+
+
+def test_a_database_of_another_revision_of_that_number_is_told_what_it_lacks(
+    new_database: Callable[..., str], template: str
+) -> None:
+    dsn = new_database(template)
+    run(
+        dsn,  # as a program installed it whose revision did not make these
+        "ALTER TABLE rag.erasures DROP COLUMN settled_at",
+        "ALTER TYPE rag.keyword_query DROP ATTRIBUTE spellings",
+        "DELETE FROM rag.installed WHERE kind = 'table' AND (name LIKE '%.settled_at'"
+        " OR name LIKE '%keyword_query.spellings')",
+    )
+    state = "SELECT count(*), max(xmin::text::bigint) FROM pg_proc"
+    before = run(dsn, state)
+    with pytest.raises(SchemaMismatch, match="one of 2.*state of development.*upgrade") as caught:
+        schema.upgrade(dsn)
+    assert "\n" not in str(caught.value)
+    assert str(caught.value).startswith("column rag.erasures.settled_at is missing")
+    assert run(dsn, state) == before
+    run(
+        dsn,
+        "ALTER TABLE rag.erasures ADD COLUMN settled_at timestamptz",
+        "ALTER TYPE rag.keyword_query ADD ATTRIBUTE spellings text[]",
+    )
+    schema.upgrade(dsn)
+    assert schema.check(dsn) == []
+    assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
 def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:

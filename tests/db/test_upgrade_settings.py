@@ -69,7 +69,7 @@ def test_timeouts_of_the_role_do_not_cut_an_upgrade_off(dsn: str) -> None:
         waiting.start()
         holder.execute(
             """DO $$ BEGIN
-                   FOR i IN 1..500 LOOP
+                   FOR i IN 1..60000 LOOP
                        EXIT WHEN EXISTS (SELECT FROM pg_stat_activity
                            WHERE datname = current_database()
                            AND wait_event = 'advisory'

@@ -41,9 +41,8 @@ def answering(rag: Rag) -> Iterator[None]:
     requests, stop = rag.worker().requests, threading.Event()
 
     def answer() -> None:
-        while not stop.is_set():
+        while not stop.wait(0.01):
             requests.answer()
-            stop.wait(0.01)
 
     thread = threading.Thread(target=answer)
     thread.start()

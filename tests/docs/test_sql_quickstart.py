@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from paths import ROOT, SUPPORT
+from patience import BOUND, wait_until
 
 from rag_pg.db.embedded import EmbeddedServer
 
@@ -23,17 +23,18 @@ Psql = Callable[[str], "subprocess.CompletedProcess[str]"]
 
 PAGE = ROOT / "docs" / "guides" / "sql-quickstart.md"
 
-# A worker whose embedder needs no model, slow with documents and quick with questions.
+# A worker whose embedder needs no model, held at documents and quick with questions.
 PROGRAM = """
-import sys, time, signal
+import sys, signal
 sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
+from patience import wait_until
 from rag_pg import Rag, Settings
 
 class Embedder(HashEmbedder):
     def embed_documents(self, texts):
-        time.sleep({pause} * len(texts))
+        wait_until(Path({go!r}).exists)
         return super().embed_documents(texts)
 
 def opened(name):
@@ -69,8 +70,12 @@ def psql(dsn: str, server_dsn: str, tmp_path: Path) -> Psql:
 def start_worker(dsn: str, tmp_path: Path) -> Iterator[Callable[..., None]]:
     processes = []
 
-    def start(pause: float = 0.0) -> None:
-        program = PROGRAM.format(support=str(SUPPORT), dsn=dsn, home=str(tmp_path), pause=pause)
+    go = tmp_path / "go"
+
+    def start(held: bool = False) -> None:
+        if not held:
+            go.touch()
+        program = PROGRAM.format(support=str(SUPPORT), dsn=dsn, home=str(tmp_path), go=str(go))
         process = subprocess.Popen(
             [sys.executable, "-c", program],
             stdout=subprocess.PIPE,
@@ -82,11 +87,12 @@ def start_worker(dsn: str, tmp_path: Path) -> Iterator[Callable[..., None]]:
         assert process.stdout.readline() == "ready\n"
 
     yield start
+    go.touch()
     for process in processes:
         process.send_signal(signal.SIGTERM)
     for process in processes:
         try:
-            assert process.wait(timeout=60) == 0
+            assert process.wait(timeout=BOUND) == 0
         finally:
             process.kill()
             process.wait()
@@ -95,14 +101,10 @@ def start_worker(dsn: str, tmp_path: Path) -> Iterator[Callable[..., None]]:
 
 
 def wait_until_searchable(connection: Connection) -> None:
-    deadline = time.monotonic() + 120
-    while connection.execute(
-        """SELECT EXISTS (SELECT FROM rag.jobs)
-               OR EXISTS (SELECT FROM rag.list_sources() AS s WHERE s.state <> 'following'
-                   OR s.changes_waiting > 0)"""
-    ).fetchone() != (False,):
-        assert time.monotonic() < deadline, "the worker did not do it in time"
-        time.sleep(0.05)
+    pending = """SELECT EXISTS (SELECT FROM rag.jobs)
+                     OR EXISTS (SELECT FROM rag.list_sources() AS s WHERE s.state <> 'following'
+                         OR s.changes_waiting > 0)"""
+    wait_until(lambda: connection.execute(pending).fetchone() == (False,), "the worker's end")
 
 
 def segments() -> list[str]:
@@ -190,7 +192,7 @@ def test_a_question_is_answered_while_documents_are_embedded(
         "SELECT count(rag.put_document('c', 'd' || g, 'text ' || g)) FROM generate_series(1, 32)"
         " AS g"
     )
-    start_worker(pause=0.25)  # a batch takes eight seconds
+    start_worker(held=True)  # its batch does not end
     row = connection.execute("CALL rag.embed_query('c', 'hello', timeout => 60)").fetchone()
     assert row is not None and len(str(row[0]).split(",")) == 32
     waiting = connection.execute("SELECT count(*) FROM rag.jobs").fetchone()
@@ -223,18 +225,18 @@ def test_no_transaction_is_open_while_an_answer_is_waited_for(
 
     asking = threading.Thread(target=ask)
     asking.start()
-    deadline = time.monotonic() + 60
-    row = None
-    while row is None:
-        assert time.monotonic() < deadline
-        row = connection.execute("SELECT request_id FROM rag.take_request('me')").fetchone()
+    asked = "SELECT FROM rag.worker_calls"
+    wait_until(lambda: connection.execute(asked).rowcount > 0, "the request")
+    row = connection.execute("SELECT request_id FROM rag.take_request('me')").fetchone()
+    assert row is not None
     began = connection.execute("SELECT clock_timestamp()").fetchone()
     assert began is not None
     open_since = """SELECT xact_start FROM pg_stat_activity
                     WHERE query LIKE 'CALL rag.embed%%' AND xact_start <= %s"""
-    while connection.execute(open_since, began).fetchone():
-        assert time.monotonic() < deadline, "its transaction stays open"
-        time.sleep(0.05)
+    wait_until(
+        lambda: connection.execute(open_since, began).fetchone() is None,
+        "the end of its transaction",
+    )
     connection.execute(
         "SELECT rag.answer_request(%s, %s::jsonb)",
         [row[0], '{"embedding": ' + str([0.5] * 32) + "}"],

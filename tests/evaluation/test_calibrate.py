@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fakes import Call, ScriptedLLM
+from paths import ROOT
 
 from rag_pg import Rag
 from rag_pg.answer import FEATURES, JUDGEMENT
@@ -17,12 +18,20 @@ from rag_pg.client.calibration import STORED, observe_questions
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
-from rag_pg.evaluation.calibrate import auroc
+from rag_pg.evaluation.calibrate import LEAST, auroc, measure_context
 from rag_pg.types import EvalQuery
 
 WORDS = """amber basalt cedar delta ember falcon garnet harbor indigo jasper kelp lagoon maple
     nectar onyx pepper quartz raven saffron tundra umber velvet walnut xenon yarrow zephyr
 """.split()  # noqa: SIM905
+
+
+WHERE = (
+    "Where does the {} stand?",
+    "In which room does the {} stand?",
+    "The {} stands in what room?",
+    "Where is the room of the {}?",
+)
 
 
 def observation(chance: random.Random, answerable: bool) -> Observation:
@@ -107,11 +116,6 @@ def test_auroc_is_the_share_of_pairs_in_order() -> None:
     assert auroc(np.array([]), np.array([1.0])) is None
 
 
-def test_too_few_questions_are_refused(observations: list[Observation]) -> None:
-    with pytest.raises(InvalidInput, match="too few to calibrate on"):
-        calibrate(observations[:30], set_name="s", settings={})
-
-
 def judged(items: list[Observation], share: float) -> list[Observation]:
     """With a judgement that is right of about `share` of them."""
     chance = random.Random(7)
@@ -147,35 +151,48 @@ def test_equal_questions_count_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answerable", "right", "told"),
+    ("answerable", "right", "without", "told"),
     [
-        (1, 1, "1 answerable questions, 1 of them answered right"),
-        (0, 0, "0 answerable questions, 0 of them"),
-        (300, 0, "300 answerable questions, 0 of them"),
+        (1, 1, 100, "1 questions with an answer.* add about 99 more that the documents answer$"),
+        (0, 0, 100, "0 questions with an answer, 0 .* add about 100 more that the documents"),
+        (300, 0, 100, "300 questions with an answer, 0 .* add about 100 more that the documents"),
+        (80, 40, 100, "80 questions with an answer, 40 .* add about 120 more that the documents"),
+        (300, 99, 100, "99 of them answered right, .* add about 4 more that the documents answer$"),
+        (300, 100, 99, "and 99 without .* add 1 more that come near and that they do not answer$"),
+        (40, 40, 10, "add about 60 more that the documents answer and 90 more that come near"),
+        (300, 100, 100, ""),
     ],
 )
-def test_what_shows_nothing_is_refused(
-    observations: list[Observation], answerable: int, right: int, told: str
+def test_too_few_questions_are_refused_with_how_many_more_are_needed(
+    observations: list[Observation], answerable: int, right: int, without: int, told: str
 ) -> None:
     items = [
         replace(o, answerable=n < answerable, right=n < right)
-        for n, o in enumerate(observations[: max(answerable, 50)])
+        for n, o in enumerate(observations[: answerable + without])
     ]
-    if answerable == 1:
-        items = items[:1]
-    with pytest.raises(InvalidInput, match=told):
-        calibrate(items, set_name="s", settings={})
+    if told:
+        with pytest.raises(InvalidInput, match=told):
+            calibrate(items, set_name="s", settings={})
+    else:
+        assert calibrate(items, set_name="s", settings={}).question_count == 400
 
 
-def test_all_answerable_and_all_right_refuses_none_of_them(
+def test_all_that_are_answered_right_refuse_no_more_than_their_share(
     observations: list[Observation],
 ) -> None:
-    items = [replace(o, answerable=True, right=True) for o in observations[:100]]
+    items = [
+        replace(o, answerable=n < 100, right=n < 100) for n, o in enumerate(observations[:200])
+    ]
     found = calibrate(items, set_name="s", settings={})
-    assert found.figures["auroc_near_misses"] is found.figures["auroc_right"] is None
-    answerable, _ = fit(items).probabilities(items)
+    assert found.figures["auroc_right"] is None
+    answerable, _ = fit(items).probabilities(items[:100])
     refused = (answerable < found.refuse_below).mean()
-    assert refused <= 0.05 and found.answered[0] == found.correct[0] == 100
+    assert refused <= 0.1 and found.correct[0] == 100
+
+
+def test_the_database_has_the_same_least_number_of_questions() -> None:
+    source = (ROOT / "sql" / "calibration" / "calibration.sql").read_text(encoding="utf-8")
+    assert f"unanswerable) < {LEAST} THEN" in source
 
 
 # --- with a database ------------------------------------------------------------------------------
@@ -183,7 +200,7 @@ def test_all_answerable_and_all_right_refuses_none_of_them(
 
 @pytest.fixture
 def docs(rag: Rag) -> Collection:
-    """Twenty-six documents, a question to each, and as many that none answers."""
+    """Twenty-six documents, four questions to each, and as many that none answers."""
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks(
         {
@@ -193,11 +210,13 @@ def docs(rag: Rag) -> Collection:
         for n, word in enumerate(WORDS)
     )
     queries: list[dict[str, Any]] = [
-        {"question": f"Where does the {word} stand?", "answers": [f"room {n}"], "relevant": [word]}
+        {"question": asked.format(word), "answers": [f"room {n}"], "relevant": [word]}
+        for asked in WHERE
         for n, word in enumerate(WORDS)
     ]
     queries += [
-        {"question": f"Who never painted the {word[::-1]}x?", "unanswerable": True}
+        {"question": f"Who never painted the {word[::-1]}{end}?", "unanswerable": True}
+        for end in "xyzq"
         for word in WORDS
     ]
     rag.put_eval_queries("faq", queries)
@@ -208,7 +227,7 @@ def test_a_calibrated_collection_tells_how_sure_its_answers_are(rag: Rag, docs: 
     assert docs.ask("Where does the kelp stand?").support is None
     rag.put_eval_queries("others", [{"question": "How is tax paid?", "unanswerable": True}])
     found = docs.calibrate("faq", off_corpus="others", accuracy=0.8)
-    assert (found.set_name, found.question_count, found.answerable_count) == ("faq", 52, 26)
+    assert (found.set_name, found.question_count, found.answerable_count) == ("faq", 208, 104)
     assert found.stale is None and found.figures["auroc_near_misses"] > 0.95
     assert found.figures["off_corpus_questions"] == 1
 
@@ -245,7 +264,7 @@ def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
     rag.database.put_calibration("docs", {name: values[name] for name in STORED})
     answer = docs.ask("Where does the kelp stand?")
     assert answer.found and answer.support is None
-    told = "the calibration holds no more, as this release does not measure moon_phase"
+    told = "the calibration is not applied, as this release does not measure moon_phase"
     assert told in answer.notes
 
 
@@ -266,23 +285,23 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
 ) -> None:
     judge = judge_of()
     estimate = docs.estimate_calibration("faq", llm=judge)
-    assert (estimate.calls, judge.calls) == (52, [])
+    assert (estimate.calls, judge.calls) == (208, [])
     found = docs.calibrate("faq", llm=judge)
-    assert len(judge.calls) == 52
+    assert len(judge.calls) == 208
     (line,) = rag.usage_report(by=["kind", "model"])
-    assert (line.kind, line.model, line.calls) == ("judge", "judge", 52)
-    assert estimate.usage.prompt_tokens > 52 * 100
+    assert (line.kind, line.model, line.calls) == ("judge", "judge", 208)
+    assert estimate.usage.prompt_tokens > 208 * 100
     assert found.judge_model is None and JUDGEMENT not in found.features
     assert found.judged is not None and found.judged.features[-1] == JUDGEMENT
     assert found.judged.judge_model == "judge"
     assert found.judged.figures["auroc_near_misses"] > found.figures["auroc_near_misses"] - 0.01
-    assert found.question_count == found.judged.question_count == 52
+    assert found.question_count == found.judged.question_count == 208
     docs.calibrate("faq", llm=judge)
-    assert len(judge.calls) == 52  # what was judged is kept
+    assert len(judge.calls) == 208  # what was judged is kept
 
     question = "Where does the kelp stand?"
     answer = docs.ask(question, strategy="extractive", llm=judge)
-    assert (len(judge.calls), answer.notes) == (53, ())
+    assert (len(judge.calls), answer.notes) == (209, ())
     plain = docs.ask(question, strategy="extractive")
     assert any("is of judge, not of no model" in note for note in plain.notes)
     assert answer.support is not None and plain.support is not None
@@ -297,20 +316,20 @@ def test_a_judge_that_fails_often_stores_nothing_and_seldom_leaves_questions_out
     knows = judge_of()
 
     def reply(call: Call) -> Any:
-        failing = len(judge.calls) <= 52 * share
+        failing = len(judge.calls) <= 208 * share
         return ProviderUnavailable("is down") if failing else knows.complete(call.messages).text
 
     judge = ScriptedLLM(reply, name="judge")
     if share > 0.05:
-        with pytest.raises(InvalidInput, match="judged 2[56] of 52 questions, too few.*is down"):
+        with pytest.raises(InvalidInput, match="judged 10[45] of 208 questions, too few.*is down"):
             docs.calibrate("faq", llm=judge)
         assert docs.calibration() is None
         assert docs.calibrate("faq", llm=knows).judged is not None
-        assert len(knows.calls) == 52  # 26 for the first model, 26 that it had not judged
+        assert len(knows.calls) == 208  # 104 for the first model, 104 that it had not judged
         return
     found = docs.calibrate("faq", llm=judge).judged
-    assert found is not None and found.figures["unjudged_questions"] == 1
-    assert found.question_count == 51
+    assert found is not None and found.figures["unjudged_questions"] == 4
+    assert found.question_count == 204
 
 
 def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Collection) -> None:
@@ -318,7 +337,7 @@ def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Coll
     rag.put_eval_queries("few", [{"question": "Where does the kelp stand?", "relevant": ["kelp"]}])
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("few", {"llm": judge}, "too few to calibrate on"),
-        ("faq", {"llm": judge, "max_tokens": 10}, "judged 0 of 52.*max_tokens"),
+        ("faq", {"llm": judge, "max_tokens": 10}, "judged 0 of 208.*max_tokens"),
         ("faq", {"judge": True}, "judged by a language model: name one"),
     ]
     for set_name, options, told in cases:
@@ -348,7 +367,7 @@ def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> 
         found = [o for o in observe_questions(docs, name, asked) if o is not None]
         kept = {len(o.relevant) for o in found}
         assert max(kept) == (1 if name == "quotes" else 2)
-        figures = calibrate(found, set_name=name, settings={}).figures
+        _, figures = measure_context(found)
         told = (figures["context_questions_by_passage"], figures["context_questions_by_document"])
         assert told == ((26, 0) if name == "quotes" else (0, 26))
 

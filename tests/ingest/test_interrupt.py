@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import psycopg
 import pytest
 from fakes import HashEmbedder
 from paths import SUPPORT
+from patience import BOUND, wait_until
 
 from rag_pg import Rag
 
@@ -21,16 +21,17 @@ Connection = psycopg.Connection[Any]
 
 # The command line with an embedder that needs no model and takes its time.
 PROGRAM = """
-import sys, time
+import sys
 sys.path.insert(0, {support!r})
 from pathlib import Path
 from fakes import HashEmbedder
+from patience import take_time
 from rag_pg import Rag, Settings
 from rag_pg.cli import options as command
 from rag_pg.cli.app import main
 
 embedder = HashEmbedder("hash:32")
-embedder.fail = lambda texts: time.sleep({pause} * len(texts))
+embedder.fail = take_time({pause})
 command.make_client = lambda dsn: Rag(
     dsn, settings=Settings(home=Path({home!r})), embedders={{"hash": lambda name: embedder}}
 )
@@ -69,11 +70,8 @@ def add(dsn: str, tmp_path: Path, folder: Path) -> Callable[[float], "subprocess
 
 
 def wait_until_held(connection: Connection) -> None:
-    deadline = time.monotonic() + 60
     held = "SELECT count(*) FROM rag.jobs WHERE lease_expires_at > clock_timestamp()"
-    while connection.execute(held.encode()).fetchone() == (0,):
-        assert time.monotonic() < deadline, "no job was taken"
-        time.sleep(0.05)
+    wait_until(lambda: connection.execute(held.encode()).fetchone() != (0,), "a lease")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -86,7 +84,7 @@ def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
     process = add(1.0)
     wait_until_held(connection)
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=BOUND)
     assert process.returncode == 130
     jobs = connection.execute("SELECT lease, attempts, errors FROM rag.jobs").fetchall()
     assert len(jobs) > 0
@@ -109,7 +107,7 @@ def test_an_add_that_was_killed_twice_is_done_by_the_third(
         process.communicate()
         connection.execute("UPDATE rag.jobs SET lease_expires_at = now() WHERE lease IS NOT NULL")
     process = add(0)
-    _, said = process.communicate(timeout=120)
+    _, said = process.communicate(timeout=BOUND)
     assert process.returncode == 0, said
     assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
 

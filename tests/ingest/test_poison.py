@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import BOUND
 
 from rag_pg import Rag
 from rag_pg.load import find_files, load_documents
@@ -50,7 +51,7 @@ def in_time(work: Callable[[], Any]) -> Any:
     done: list[Any] = []
     thread = threading.Thread(target=lambda: done.append(work()), daemon=True)
     thread.start()
-    thread.join(120)
+    thread.join(BOUND)
     assert done, "it hangs"
     return done[0]
 

@@ -2,7 +2,6 @@
 it writes, it searches, workers run."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from patience import take_time, wait_until
 
 from rag_pg import Rag, Settings
 
@@ -28,7 +28,7 @@ def document(number: int, version: int) -> dict[str, Any]:
 def rag(dsn: str, tmp_path: Path) -> Iterator[Rag]:
     def open_slow(name: str) -> HashEmbedder:
         embedder = HashEmbedder(name)
-        embedder.fail = lambda texts: time.sleep(0.001 * len(texts))
+        embedder.fail = take_time(0.001)
         return embedder
 
     with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": open_slow}) as opened:
@@ -58,13 +58,6 @@ def running(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
             thread.join()
     if errors:
         raise errors[0]
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 240) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.1)
 
 
 def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Connection) -> None:

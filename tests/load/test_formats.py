@@ -101,6 +101,7 @@ def test_a_pdf_that_cannot_be_read_says_why() -> None:
     assert "has no text on its 1 pages, only images: run OCR" in refused("scan.pdf", pdf(""))
     assert "is encrypted: remove its password" in refused("secret.pdf", pdf("x", password="key"))
     assert read("open.pdf", pdf("text")).title == "open"
+    assert read("open.pdf", pdf("text", title="(anonymous)")).title == "open"
 
 
 # --- Office --------------------------------------------------------------------------------------

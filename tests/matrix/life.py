@@ -89,9 +89,8 @@ def live(dsn: str, home: Path, *, name: str = "life", keep: bool = False) -> int
         compared += compare(db, name, HashEmbedder("hash:32"))
         _reembed(docs)
         compared += compare(db, name, HashEmbedder("hash:16"))
-        assert (
-            db.execute("SELECT d.* FROM rag.doctor() AS d WHERE status = 'fail'").fetchall() == []
-        )
+        failed = db.execute("SELECT d.* FROM rag.doctor() AS d WHERE status = 'fail'").fetchall()
+        assert failed == [], failed
         if not keep:
             rag.drop_collection(name)
             db.execute("SELECT rag.remove_dropped()")

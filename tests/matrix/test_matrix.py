@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 from fakes import HashEmbedder
 from matrix.life import compare, live
 from paths import server_folder
+from patience import wait_until
 from pooler import left_over, transaction_pooler
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -150,9 +150,7 @@ def _work_for_a_while(pooled: str, home: Path) -> None:
             docs.add({"uri": "a", "content": "red fish"}, wait=False)
             with connect(pooled, autocommit=True) as db:
                 db.execute("SELECT rag.put_document('worked', 'b', 'blue bird')")
-                deadline = time.monotonic() + 60
-                while docs.stats().embedded < 2 and time.monotonic() < deadline:
-                    time.sleep(0.05)
+                wait_until(lambda: docs.stats().embedded >= 2)
                 db.execute("CALL rag.search_text('worked', 'bird', 1)")
         finally:
             worker.stop.set()
@@ -216,6 +214,7 @@ def test_a_publication_for_all_tables(dsn: str, tmp_path: Path) -> None:
     assert live(dsn, tmp_path) > COMPARED
 
 
+@slow_half
 def test_beside_a_hundred_collections(dsn: str, tmp_path: Path) -> None:
     with connect(dsn, autocommit=True) as db:
         for i in range(100 if WHOLE else 30):
@@ -241,7 +240,8 @@ def program(dsn: str, name: str, *arguments: str | Path) -> None:
     assert done.returncode == 0, done.stderr[:2000]
 
 
-@pytest.mark.parametrize("form", ["custom", "plain"] if WHOLE else ["custom"])
+@slow_half  # tests/db/test_restore.py tells of each form in `make test`
+@pytest.mark.parametrize("form", ["custom", "plain"])
 def test_restored(lived: str, new_database: NewDatabase, tmp_path: Path, form: str) -> None:
     dsn = new_database()
     dump = tmp_path / "dump"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,13 +12,13 @@ import pytest
 from fakes import HashEmbedder
 from mcp_client import call, data, text_of, with_client
 from paths import ROOT
+from patience import BOUND
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
+from waiting import Door
 
-from rag_pg import Rag, RagError, Settings
+from rag_pg import Rag, Settings
 from rag_pg.mcp import make_server
-from rag_pg.mcp.reading import ReadingTools
-from rag_pg.mcp.tool import ABANDONED
 
 GUIDE = ROOT / "docs" / "guides" / "operations.md"
 READER, SHUT_OUT = "mcp_reader", "mcp_shut_out"
@@ -61,7 +60,7 @@ def owner(new_database: Callable[..., str], template: str) -> Iterator[str]:
                    $$ INSERT INTO public.log VALUES ('written') RETURNING note $$;
                CREATE VIEW public.eager AS SELECT public.write_log() AS note;
                CREATE VIEW public.calm AS SELECT 1 AS n;
-               CREATE VIEW public.slow AS SELECT pg_sleep(30)::text AS note;
+               CREATE VIEW public.slow AS SELECT pg_sleep(600)::text AS note;
                GRANT SELECT ON public.calm, public.slow TO mcp_reader"""
         )
     with open_as(dsn) as rag:
@@ -175,15 +174,22 @@ def test_a_call_that_takes_too_long_ends_and_the_next_is_answered(owner: str) ->
         server = make_server(rag, timeout=1)
 
         async def ask(client: Any) -> Any:
-            began = time.monotonic()
-            slow = await client.call_tool("query_view", {"name": "slow"})
-            assert time.monotonic() - began < 20
-            return slow, await client.call_tool("count", {})
+            return await client.call_tool("query_view", {"name": "slow"}), await answered(client)
 
         slow, counted = with_client(server, ask)
         assert slow.is_error
         assert "too long" in text_of(slow) or "no answer within 1 seconds" in text_of(slow)
         assert data(counted) == {"documents": 1}
+
+
+async def answered(client: Any) -> Any:
+    """Count again and again: where a server gives up after a second, a machine may need more."""
+    for _ in range(BOUND):
+        counted = await client.call_tool("count", {})
+        if not counted.is_error:
+            break
+        assert "too long" in text_of(counted) or "no answer within" in text_of(counted)
+    return counted
 
 
 def test_a_server_whose_connections_were_closed_answers_the_next_call(owner: str) -> None:
@@ -214,7 +220,7 @@ def test_a_database_that_is_away_is_told_without_its_address(owner: str) -> None
 
 
 def test_calls_run_side_by_side(owner: str) -> None:
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=BOUND)
 
     class Waiting(HashEmbedder):
         def embed_query(self, text: str) -> Any:
@@ -240,15 +246,32 @@ def test_calls_run_side_by_side(owner: str) -> None:
         assert [result.is_error for result in with_client(server, ask)] == [False, False]
 
 
-def test_an_answer_that_nobody_waits_for_ends_at_its_next_step(owner: str) -> None:
-    abandoned = threading.Event()
-    abandoned.set()
-    token = ABANDONED.set(abandoned)
-    try:
-        with open_as(owner) as rag, pytest.raises(RagError, match="nobody waits"):
-            ReadingTools._answer(rag.get_collection("docs"), "What does the red fish do?", None)
-    finally:
-        ABANDONED.reset(token)
+def test_a_search_ends_while_more_answers_wait_than_may_run(owner: str) -> None:
+    door = Door()
+
+    class Slow(HashEmbedder):
+        def embed_query(self, text: str) -> Any:
+            if "slow" in text:
+                door.wait()
+            return super().embed_query(text)
+
+    with Rag(owner, embedders={"hash": lambda name: Slow()}) as rag:
+        server = make_server(rag, timeout=3600)
+
+        async def ask(client: Any) -> Any:
+            import anyio
+
+            async with anyio.create_task_group() as group:
+                for number in range(rag.settings.pool_size + 2):
+                    group.start_soon(client.call_tool, "ask", {"question": f"a slow fish {number}"})
+                await anyio.to_thread.run_sync(door.wait_for_arrivals, rag.settings.pool_size + 1)
+                found = await client.call_tool("search", {"query": "red"})
+                waited = not door.is_open
+                door.open()
+            return found, waited
+
+        found, waited = with_client(server, ask)
+    assert waited and not found.is_error
 
 
 def test_an_answer_ends_at_its_time_out_though_its_model_goes_on(owner: str) -> None:
@@ -256,7 +279,7 @@ def test_an_answer_ends_at_its_time_out_though_its_model_goes_on(owner: str) -> 
 
     class Slow(HashEmbedder):
         def embed_query(self, text: str) -> Any:
-            going_on.wait(20)
+            going_on.wait(BOUND)
             return super().embed_query(text)
 
     with Rag(owner, embedders={"hash": lambda name: Slow()}) as rag:
@@ -265,7 +288,7 @@ def test_an_answer_ends_at_its_time_out_though_its_model_goes_on(owner: str) -> 
         async def ask(client: Any) -> Any:
             slow = await client.call_tool("search", {"query": "red"})
             going_on.set()
-            return slow, await client.call_tool("count", {})
+            return slow, await answered(client)
 
         slow, counted = with_client(server, ask)
     assert slow.is_error and "no answer within 1 seconds; ask for less" in text_of(slow)

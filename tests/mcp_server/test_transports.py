@@ -21,6 +21,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_client import data, text_of, with_client
 from mcp_types import TextResourceContents
+from patience import BOUND
 
 from rag_pg import Rag, Settings
 from rag_pg.mcp import make_server
@@ -77,7 +78,7 @@ def http_server(rag: Rag, *options: str) -> Iterator[str]:
         yield f"http://127.0.0.1:{found[1]}/mcp"
     finally:
         process.terminate()
-        out, errors = process.communicate(timeout=20)
+        out, errors = process.communicate(timeout=BOUND)
     assert out == "" and "Traceback" not in errors
 
 
@@ -143,13 +144,13 @@ def initialize(url: str, **headers: str) -> httpx2.Response:
         },
     }
     accept = {"accept": "application/json, text/event-stream"}
-    return httpx2.post(url, json=message, headers=accept | headers, timeout=20)
+    return httpx2.post(url, json=message, headers=accept | headers, timeout=BOUND)
 
 
 async def with_key(url: str, mode: str) -> dict[str, Any]:
     """Return what a client with the key sees."""
     async with (
-        httpx2.AsyncClient(headers={"authorization": f"Bearer {KEY}"}, timeout=20) as http,
+        httpx2.AsyncClient(headers={"authorization": f"Bearer {KEY}"}, timeout=BOUND) as http,
         Client(streamable_http_client(url, http_client=http), mode=mode) as client,
     ):
         return await everything(client)
@@ -222,7 +223,7 @@ def test_nothing_but_the_protocol_is_on_stdout(notes: Rag) -> None:
     answers: list[dict[str, Any]] = []
     while not answers or answers[-1].get("id") != 2:
         answers.append(json.loads(process.stdout.readline()))
-    rest, errors = process.communicate(timeout=20)
+    rest, errors = process.communicate(timeout=BOUND)
     assert process.returncode == 0 and rest == "" and "Traceback" not in errors
     assert "valve" in json.dumps(answers[-1])
 
@@ -248,7 +249,7 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path, notes: Rag) -> N
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=BOUND,
     )
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert done.stderr.endswith('pip install "rag-pg[mcp]"\n')

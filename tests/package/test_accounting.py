@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from paths import SUPPORT
+from run import main
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,26 @@ def test_a_skip_is_for_a_missing_engine_or_data_alone(
         text=True,
     )
     assert done.returncode == status, done.stdout + done.stderr
+
+
+def test_a_half_that_fails_does_not_hide_the_other(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """import os
+def test_good(): pass
+def test_bad(): assert os.environ["RAG_PG_TEST_POSTGRES"] != "18"
+"""
+    (tmp_path / "test_it.py").write_text(body)
+    monkeypatch.setenv("PYTHONPATH", str(SUPPORT))
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    options = ["-p", "accounting", "-p", "no:cacheprovider", "-c", os.devnull]
+    for halves in (("18", "16"), ("16", "18"), ("16",)):
+        failed = main(
+            [*options, "--rootdir", str(tmp_path)], dict.fromkeys(halves, (str(tmp_path),))
+        )
+        assert failed == ("18" in halves)
+        summary = capfd.readouterr().out.split("--- summary")[1]
+        assert "PostgreSQL 16 passed: 2 passed" in summary
+        if failed:
+            assert "PostgreSQL 18 FAILED with status 1: 1 passed, 1 failed" in summary
+            assert "    test_it.py::test_bad" in summary

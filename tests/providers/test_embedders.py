@@ -360,7 +360,7 @@ TINY = {
 
 def write_tiny_bert(folder: Path, **changes: Any) -> dict[str, NDArray[np.float32]]:
     """Save a random BERT (16 wide, 2 layers, 50 words) and return its tensors."""
-    random = np.random.default_rng(7)
+    chance = np.random.default_rng(7)
     shapes: dict[str, tuple[int, ...]] = {
         "embeddings.word_embeddings.weight": (50, 16),
         "embeddings.position_embeddings.weight": (12, 16),
@@ -384,7 +384,7 @@ def write_tiny_bert(folder: Path, **changes: Any) -> dict[str, NDArray[np.float3
         for name in ("attention.output.LayerNorm", "output.LayerNorm"):
             shapes[f"{layer}{name}.weight"] = shapes[f"{layer}{name}.bias"] = (16,)
     tensors = {
-        name: random.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()
+        name: chance.normal(0, 0.5, shape).astype(np.float32) for name, shape in shapes.items()
     }
     save_file(tensors, folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps({**TINY, **changes}))

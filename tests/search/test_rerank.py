@@ -19,6 +19,7 @@ from fake_gemini import GOOD_KEY, FakeGemini
 from fakes import ScriptedLLM, WordReranker
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import BOUND
 
 from rag_pg.errors import (
     InvalidInput,
@@ -332,7 +333,7 @@ print(before, "google.genai" in loaded, late)
 def test_gemini_that_is_late_or_off_the_point_is_an_error(fake_gemini: FakeGemini) -> None:
     with pytest.raises(ProviderError, match="gemini:gemini-2.5-flash answered with no list"):
         score_texts(gemini(fake_gemini), "q", TEXTS, timeout=60)
-    fake_gemini.delay(30)
+    fake_gemini.delay(BOUND)
     with pytest.raises(ProviderTimeout, match="did not answer within 0.1 s"):
         score_texts(gemini(fake_gemini, timeout=60), "q", TEXTS, timeout=0.1)
 

@@ -1,17 +1,21 @@
-"""Among a hundred collections, work on one locks and plans no partition of another.
+"""Among a hundred collections, work on one locks and plans no partition of another; and all calls
+lock the tables of one in orders that fit together.
 
 A statement locks every partition that its plan reaches: at planning, or, a cached plan, whenever it
 runs. So what a transaction holds in pg_locks is what its statements planned.
 """
 
+import contextlib
 import importlib.util
 import re
+import threading
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import psycopg
 import pytest
 from paths import ROOT
+from patience import wait_until
 
 Connection = psycopg.Connection[Any]
 OTHERS = 99
@@ -165,6 +169,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "_language_name": ("rag._language_name('english'::regconfig)",),
     "detect_language": ("rag.detect_language('the alpha of the beta')",),
     "match_terms": ("rag.match_terms('own', 'alpha w7', ARRAY['alpha'])",),
+    "_mistaken_keys": ("rag._mistaken_keys('{titel}', '{title}')",),
     "_find_language": ("rag._find_language('english')",),
     "score_keyword": (f"rag.score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
     "boost": (
@@ -235,7 +240,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "feedback": ("rag.feedback((SELECT answer_id FROM rag.answer_log), 1)",),
     "replay_answer": ("rag.replay_answer((SELECT answer_id FROM rag.answer_log))",),
     "add_logged_queries": ("rag.add_logged_queries('asked', 'own')",),
-    "erase": ("rag.erase('own', 'queued')",),
+    "erase": ("rag.erase('own', 'queued')", "rag.erase('own', 'd1')", "rag.erase('own', 'never')"),
     "index_field": (
         "rag.index_field('own', 'half', 'numeric')",
         "rag.index_field('own', 'number', 'numeric')",
@@ -579,6 +584,161 @@ def test_nor_do_its_cached_plans(many: Many, name: str, call: str) -> None:
         connection.rollback()
 
 
+OWN = """
+    SELECT l.relation, l.mode FROM pg_locks AS l
+    WHERE l.pid = %s AND l.granted AND l.locktype = 'relation' AND l.relation = ANY (%s)
+"""
+
+
+def tables_of(connection: Connection) -> dict[str, int]:
+    """The partitioned tables and the partitions of collection `own`, by name."""
+    rows = connection.execute(
+        """SELECT t.oid::regclass::text, t.oid FROM pg_class AS t
+           WHERE t.relnamespace = 'rag'::regnamespace AND (t.relkind = 'p'
+               OR t.relispartition AND t.relkind = 'r' AND t.relname IN (
+                   SELECT format('%s_%s', n, c.collection_id)
+                   FROM rag.collections AS c, unnest(rag._collection_tables()) AS n
+                   WHERE c.name = 'own'
+                   UNION ALL
+                   SELECT 'embeddings_' || s.space_id
+                   FROM rag.collections AS c JOIN rag.spaces AS s USING (collection_id)
+                   WHERE c.name = 'own'))"""
+    ).fetchall()
+    return dict(rows)
+
+
+def locks_of(connection: Connection, pid: int, tables: dict[str, int]) -> set[tuple[str, str]]:
+    names = {oid: name for name, oid in tables.items()}
+    rows = connection.execute(OWN, [pid, list(tables.values())]).fetchall()
+    return {(names[oid], mode) for oid, mode in rows}
+
+
+@pytest.mark.parametrize(("name", "call"), ALL_CALLS)
+def test_no_call_locks_two_tables_against_their_readers(many: Many, name: str, call: str) -> None:
+    """Searches reach the tables in several orders, and a standby replays such locks as they were
+    taken: with two in a transaction no order is free of deadlocks."""
+    with psycopg.connect(many.dsn) as connection:
+        tables = tables_of(connection)
+        strong = set()
+        run(connection, many, call)
+        for table, mode in locks_of(connection, connection.info.backend_pid, tables):
+            if mode == "AccessExclusiveLock":
+                strong.add(re.sub(r"_\d+$", "", table))  # a parent goes with its partition
+        assert len(strong) <= 1
+        connection.rollback()
+
+
+class Wait(NamedTuple):
+    """A call that waits for a table, with what it holds meanwhile."""
+
+    call: str
+    table: str
+    mode: str
+    held: frozenset[tuple[str, str]]
+
+
+# The table of conflicts in PostgreSQL's manual, "Explicit Locking", weakest first.
+MODES = (
+    "AccessShare", "RowShare", "RowExclusive", "ShareUpdateExclusive", "Share",
+    "ShareRowExclusive", "Exclusive", "AccessExclusive",
+)  # fmt: skip
+CONFLICTS = {
+    "AccessShare": MODES[7:],
+    "RowShare": MODES[6:],
+    "RowExclusive": MODES[4:],
+    "ShareUpdateExclusive": MODES[3:],
+    "Share": (MODES[2], MODES[3], *MODES[5:]),
+    "ShareRowExclusive": MODES[2:],
+    "Exclusive": MODES[1:],
+    "AccessExclusive": MODES,
+}
+
+
+# The mode that makes the first wait, and nobody who asks for a weaker one. A row share waits for
+# none that is taken here.
+HOLDS_BACK = {
+    "RowExclusiveLock": "SHARE",
+    "ShareUpdateExclusiveLock": "SHARE UPDATE EXCLUSIVE",
+    "ShareLock": "ROW EXCLUSIVE",
+    "ShareRowExclusiveLock": "ROW EXCLUSIVE",
+    "AccessExclusiveLock": "ACCESS SHARE",
+}
+
+
+def conflict(one: str, other: str) -> bool:
+    return other.removesuffix("Lock") in CONFLICTS[one.removesuffix("Lock")]
+
+
+def asks(observer: Connection, thread: threading.Thread, pid: int, table: int) -> str | None:
+    """The mode in which a session waits for a table; None where its call ends without."""
+    query = "SELECT mode FROM pg_locks WHERE pid = %s AND NOT granted AND relation = %s"
+    found: list[Any] = []
+
+    def comes_to_ask() -> bool:
+        found[:] = observer.execute(query, [pid, table]).fetchall()
+        return found != [] or not thread.is_alive()
+
+    wait_until(comes_to_ask, "a lock, or the end of a call", pause=0.002)
+    return found[0][0] if found else None
+
+
+def waits_of(many: Many, blocker: Connection, tables: dict[str, int], call: str) -> list[Wait]:
+    """Run a call once for each lock that it takes, while another session holds one that lets only
+    weaker ones pass, and see what it holds when it comes to ask."""
+    found = []
+    with psycopg.connect(many.dsn) as connection:
+        pid = connection.info.backend_pid
+        run(connection, many, call)
+        modes = locks_of(connection, pid, tables)
+        connection.rollback()
+    for table, mode in sorted(modes):
+        if mode not in HOLDS_BACK:
+            continue
+        blocker.execute(f"LOCK TABLE ONLY {table} IN {HOLDS_BACK[mode]} MODE".encode())
+        with (
+            psycopg.connect(many.dsn) as connection,
+            psycopg.connect(many.dsn, autocommit=True) as observer,
+        ):
+            pid = connection.info.backend_pid
+
+            def go(waiting: Connection = connection) -> None:
+                with contextlib.suppress(psycopg.Error):
+                    run(waiting, many, call)
+
+            thread = threading.Thread(target=go)
+            thread.start()
+            asked = asks(observer, thread, pid, tables[table])
+            if asked is not None:
+                held = locks_of(observer, pid, tables)
+                found.append(Wait(call, table, asked, frozenset(held)))
+            observer.execute("SELECT pg_cancel_backend(%s)", [pid])
+            thread.join()
+            connection.rollback()
+        blocker.rollback()
+    return found
+
+
+def test_no_two_calls_wait_for_each_other(many: Many) -> None:
+    """The order of docs/internals/architecture.md: no call waits for a table while it holds what
+    another, which holds that table, waits for."""
+    with psycopg.connect(many.dsn) as blocker:
+        tables = tables_of(blocker)
+        blocker.rollback()
+        waits = [wait for _, call in ALL_CALLS for wait in waits_of(many, blocker, tables, call)]
+    assert {w.table for w in waits} >= {"rag.documents_1", "rag.chunks_1", "rag.embeddings_1"}
+    assert len({w.call for w in waits}) > 30
+    found = {
+        (one.call, one.table, other.call, other.table)
+        for one in waits
+        for other in waits
+        if one.table < other.table
+        and not any(t == u and conflict(m, n) for t, m in one.held for u, n in other.held)
+        and any(t == other.table and conflict(m, other.mode) for t, m in one.held)
+        and any(t == one.table and conflict(m, one.mode) for t, m in other.held)
+    }
+    assert found == set()
+
+
 def test_a_session_that_has_searched_and_written_for_long_locks_its_own(many: Many) -> None:
     calls = [
         c
@@ -641,20 +801,25 @@ def _statements(body: str) -> str:
     )
 
 
-def test_dropped_collections_are_removed_some_at_a_time(connection: Connection) -> None:
+def test_dropped_collections_are_removed_a_table_at_a_time(connection: Connection) -> None:
     connection.execute(
         "SELECT rag.create_collection('c' || g, 'none', 3) FROM generate_series(1, 30) AS g"
     )
-    for (name,) in connection.execute("SELECT name FROM rag.list_collections()").fetchall():
-        connection.execute("SELECT rag.drop_collection(%s)", [name])
+    connection.execute("SELECT rag.drop_collection('c' || g) FROM generate_series(1, 30) AS g")
+    parts = "SELECT count(*) FROM pg_class WHERE relispartition AND relkind = 'r'"
+    (before,) = connection.execute(parts).fetchone() or (0,)
+    assert before == 7 * 30
     with connection.transaction():
-        assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (25,)
-        held = (
-            "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'"
-        )
-        assert connection.execute(held).fetchone()[0] < 2000  # type: ignore[index]
-    assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (5,)
-    assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (0,)
+        assert connection.execute("SELECT rag.remove_dropped()").fetchone() == (1,)
+        strong = """SELECT count(DISTINCT l.relation) FROM pg_locks AS l
+                    JOIN pg_class AS p ON p.oid = l.relation AND p.relkind = 'p'
+                    WHERE l.pid = pg_backend_pid() AND l.mode = 'AccessExclusiveLock'"""
+        assert connection.execute(strong).fetchone() == (1,)
+        assert connection.execute(parts).fetchone() == (before - 1,)
+    while connection.execute("SELECT rag.remove_dropped()").fetchone() == (1,):
+        pass
+    assert connection.execute(parts).fetchone() == (0,)
+    assert connection.execute("SELECT count(*) FROM rag.collections").fetchone() == (0,)
     connection.execute("DROP SCHEMA rag CASCADE")
 
 
@@ -666,7 +831,7 @@ def test_a_merge_in_an_open_transaction_is_passed_by(dsn: str, connection: Conne
          FROM generate_series(1, 300) AS g))"""
     connection.execute(many_chunks, ["first"])
     connection.execute("SELECT rag._merge_keyword(1)")
-    connection.execute("SET lock_timeout = '2s'")
+    connection.execute("SET lock_timeout = '60s'")
     with psycopg.connect(dsn) as merging:
         merging.execute("SELECT rag.put_chunks('busy', 'own', %s)", [CHUNKS])
         assert merging.execute("SELECT rag._merge_keyword(1)").fetchone() == (2,)

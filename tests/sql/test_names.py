@@ -113,7 +113,7 @@ def test_what_is_bound_at_creation_is_ours_or_pgvectors(connection: Connection) 
         LATERAL pg_identify_object(d.refclassid, d.refobjid, 0) AS i
         WHERE d.refclassid NOT IN ('pg_namespace'::regclass, 'pg_extension'::regclass,
             'pg_language'::regclass,
-                                   'pg_am'::regclass)
+                                   'pg_am'::regclass, 'pg_trigger'::regclass)
             AND i.schema IS DISTINCT FROM 'rag' AND i.schema IS DISTINCT FROM 'pg_catalog'
             -- PostgreSQL 16 does not count the array of a type to the type's extension.
             AND NOT EXISTS (SELECT FROM pg_depend AS x WHERE x.classid = d.refclassid

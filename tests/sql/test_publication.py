@@ -113,5 +113,7 @@ def test_the_whole_life_of_a_collection_is_published(logical_dsn: str) -> None:
                FROM pg_logical_slot_peek_binary_changes('reader', NULL, NULL, 'proto_version', '1',
                                                         'publication_names', 'everything')"""
         ).fetchone()
-        assert decoded is not None and min(decoded) > 100
+        assert decoded is not None  # merges come by chance, and with them more of either
+        deleted, updated = decoded
+        assert deleted > 100 and updated > 0
         connection.execute("SELECT pg_drop_replication_slot('reader')")

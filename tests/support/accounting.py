@@ -2,10 +2,13 @@
 a skip is for a missing engine or missing data alone.
 
 What needs a package or a user is installed or run as one, so that no proof goes missing unseen.
+RAG_PG_TEST_REPORT names a file for the counts and what failed: tests/run.py sums them up.
 """
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +18,8 @@ REASONS = (
     "no data: ",
     "no root: ",
 )  # nobody becomes root for a test; root becomes nobody
+
+KINDS = ("passed", "failed", "error", "skipped", "deselected")
 
 _collected: set[str] = set()
 _outcomes: dict[str, str] = {}
@@ -61,3 +66,11 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         print(f"\nskipped for another reason than {' or '.join(REASONS)}")
         print("\n".join(_refused))
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if path := os.environ.get("RAG_PG_TEST_REPORT"):
+        stats = terminalreporter.stats
+        counted = [f"{len(stats[key])} {key}" for key in KINDS if stats.get(key)]
+        failed = [report.nodeid for key in KINDS[1:3] for report in stats.get(key, ())]
+        Path(path).write_text("\n".join([", ".join(counted) or "no tests", *failed]) + "\n")

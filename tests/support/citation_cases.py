@@ -12,6 +12,8 @@ import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from citation_cuts import SAID
+
 LIGATURES = (("ffi", "ﬃ"), ("ffl", "ﬄ"), ("ff", "ﬀ"), ("fi", "ﬁ"), ("fl", "ﬂ"))
 LOOK_ALIKE = dict(zip("aceopxyiABCEHKMOPTX", "асеорхуіАВСЕНКМОРТХ", strict=True))
 LOOK_ALIKE |= {there: here for here, there in LOOK_ALIKE.items()} | {"ο": "o", "ν": "v", "۱": "١"}
@@ -260,7 +262,7 @@ def make_cases(texts: Sequence[tuple[str, str]], count: int, *, seed: int = 0) -
             case = _OTHER[kind](
                 text, quote, [t for _, t, _ in rng.sample(good, min(8, len(good)))], rng
             )
-        known = kind in ("short", "fabricated")
+        known = kind in ("short", "fabricated") or kind.startswith("cut")
         if case is None or (
             not case.honest and not known and folded(case.quote) in folded(case.source)
         ):
@@ -347,6 +349,29 @@ def _short(text: str, quote: str, others: Sequence[str], rng: random.Random) -> 
     return Case(kind="short", source=text, quote=quote[:11], honest=False)
 
 
+def _cut(text: str, quote: str, others: Sequence[str], rng: random.Random) -> Case:
+    kind = rng.choice(sorted(SAID))
+    told = SAID[kind].format(
+        n=rng.randrange(1, 99),
+        m=rng.randrange(1, 9),
+        a=rng.choice("'’´`‘′ʼ＇"),
+        d=rng.choice("-‐‑–—"),
+    )
+    before, place, after = re.split(r"([\[\]|])", told, maxsplit=1)
+    stops = place == "]" or (place == "|" and rng.random() < 0.5)
+    part = f"{quote} {before}" if stops else f"{after} {quote}"
+    source = f"{quote} {before}{after} {quote}"
+    return Case(kind=f"cut: {kind}", source=source, quote=part, honest=False)
+
+
+def _in_context(text: str, quote: str, others: Sequence[str], rng: random.Random) -> Case:
+    """Marks of a list, of a quotation or an ellipsis around a true one."""
+    marks = ["...{}...", "[...] {}", "## {}", '"{}",', "「{}」", "({})", "{}!"]
+    signs = [] if quote[0].isnumeric() else ["> {}", "- {}"]  # > 5 and - 5 say more than 5
+    around = rng.choice([*marks, *signs])
+    return Case(kind="in_context", source=text, quote=around.format(quote), honest=True)
+
+
 _OTHER: dict[str, Callable[[str, str, Sequence[str], random.Random], Case | None]] = {
     "exact": _exact,
     "marked": _marked,
@@ -357,6 +382,8 @@ _OTHER: dict[str, Callable[[str, str, Sequence[str], random.Random], Case | None
     "stitched": _stitched,
     "superseded": _superseded,
     "short": _short,
+    "in_context": _in_context,
+    **{f"cut {number}": _cut for number in range(15)},
 }
 
 

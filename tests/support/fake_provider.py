@@ -83,6 +83,7 @@ class FakeProvider:
         self.answers: deque[str | Reply] = deque()
         self._faults: deque[Fault] = deque()
         self._closing = threading.Event()
+        self.stalling = threading.Event()  # while an answer waits in its middle
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.fake = self
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -237,7 +238,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
                 return
             if number == answer.head and answer.stall:
+                self.server.fake.stalling.set()
                 self.server.fake._closing.wait(answer.stall)
+                self.server.fake.stalling.clear()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             self.wfile.flush()
         self.wfile.write(b"0\r\n\r\n")

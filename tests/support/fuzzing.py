@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-FUZZERS = 8  # that share the time
+FUZZERS = 9  # that share the time
 SECONDS = float(os.environ.get("RAG_PG_FUZZ_SECONDS", "0")) / FUZZERS
 SEED = os.environ.get("RAG_PG_FUZZ_SEED")
 

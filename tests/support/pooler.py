@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import BOUND, wait_until
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from rag_pg.db.connect import connect
@@ -57,20 +57,21 @@ max_client_conn = 200
         host=str(folder), port=6543, user=given.get("user"), dbname=given["dbname"]
     )
     try:
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                connect(pooled, seconds=2).close()
-                break
-            except psycopg.OperationalError:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.02)
+        wait_until(lambda: process.poll() is not None or is_up(pooled))
+        assert process.poll() is None, process.stderr and process.stderr.read()
         yield pooled
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=BOUND)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_up(pooled: str) -> bool:
+    try:
+        connect(pooled, seconds=60).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def left_over(pooled: str) -> list[Any]:

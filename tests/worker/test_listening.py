@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import BOUND, wait_until
 
 from rag_pg import Rag
 from rag_pg.worker import requests, sources, worker
@@ -23,18 +24,13 @@ def waiting(rag: Rag, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     thread.start()
     yield
     running.stop.set()
-    thread.join(60)
+    thread.join(BOUND)
     assert not thread.is_alive()
 
 
 def until(connection: Connection, statement: str) -> None:
-    """Ask until it is true; a worker that was not woken fails it after a minute."""
-    pause = threading.Event()
-    for _ in range(1200):
-        if connection.execute(statement.encode()).fetchone() == (True,):
-            return
-        pause.wait(0.05)
-    pytest.fail(f"not within a minute: {statement}")
+    """Ask until it is true; a worker that was not woken never makes it so."""
+    wait_until(lambda: connection.execute(statement.encode()).fetchone() == (True,), statement)
 
 
 LISTENERS = """SELECT count(*) = 1 FROM pg_stat_activity

@@ -12,9 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from waiting import Door
 
 from rag_pg import Answer, Rag
-from rag_pg.worker.requests import RequestAnswerer
+from rag_pg.worker.requests import ANSWERS_AT_ONCE, RequestAnswerer
 
 Connection = psycopg.Connection[Any]
 QUESTION = "Where does the red fish swim?"
@@ -37,9 +38,8 @@ def answering(rag: Rag) -> Iterator[None]:
     stop = threading.Event()
 
     def answer() -> None:
-        while not stop.is_set():
+        while not stop.wait(0.01):
             requests.answer()
-            stop.wait(0.01)
 
     thread = threading.Thread(target=answer)
     thread.start()
@@ -102,8 +102,9 @@ def test_options_of_sql_reach_the_strategy(filled: Rag, connection: Connection) 
 def test_sql_refuses_what_is_not_right_often_enough(filled: Rag, connection: Connection) -> None:
     weak = {
         "features": ["words"], "answerable_weights": [0, 0], "right_weights": [-3, 1],
-        "evidence_floor": -9, "thresholds": [0.0, 0.5], "answered": [20, 10], "correct": [10, 10],
-        "question_count": 20, "answerable_count": 10, "refuse_below": 0.1, "answer_from": 0.5,
+        "evidence_floor": -9, "thresholds": [0.0, 0.5], "answered": [200, 100],
+        "correct": [100, 100], "question_count": 200, "answerable_count": 100,
+        "refuse_below": 0.1, "answer_from": 0.5,
     }  # fmt: skip
     with answering(filled):
         plain = ask(connection, min_support=0.6)
@@ -185,3 +186,36 @@ def test_a_worker_keeps_a_collection_until_its_settings_change(
         filled.drop_collection("docs")
         filled.collection("docs", model="hash:32").add({"uri": "ant", "content": "Ants dig."})
         assert ask(connection, "What do ants dig?")["citations"][0]["uri"] == "ant"
+
+
+def test_questions_are_embedded_while_answers_wait(filled: Rag, connection: Connection) -> None:
+    door = Door()
+
+    def answer(collection: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        door.wait()
+        return {}
+
+    def embed(collection: str, asked: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"embedding": [1.0]}
+
+    requests = RequestAnswerer(
+        filled.database, {"ask": answer, "embed_query": embed}, name="w", collections=None
+    )
+    kinds = ["ask"] * (ANSWERS_AT_ONCE + 1) + ["embed_query"]
+    ids = [
+        connection.execute(
+            "SELECT rag._add_request('docs', %s, %s::jsonb, 3600)", [kind, json.dumps(MINIMAL)]
+        ).fetchone()
+        for kind in kinds
+    ]
+    requests.start()
+    try:
+        door.wait_for_arrivals(ANSWERS_AT_ONCE)
+        requests.wake()
+        row: Any = (None,)
+        while row == (None,):
+            row = connection.execute("SELECT rag._read_answer(%s)", ids[-1]).fetchone() or row
+        assert row == ({"embedding": [1.0]},) and not door.is_open
+    finally:
+        door.open()
+        requests.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.prompt import SYSTEM
 from rag_pg.answer.tools import (
     MARK,
@@ -12,7 +13,6 @@ from rag_pg.answer.tools import (
     ToolBox,
     describe_tools,
     parse_calls,
-    unfounded_figures,
 )
 from rag_pg.answer.write import read_answer
 from rag_pg.errors import BudgetExceeded, InvalidInput, UnusableReply

@@ -6,12 +6,12 @@ Source: PaperQA2's ranking and contextual summarisation (Skarlinski et al., 2024
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.write import not_found, prompt_for, write_answer
+from rag_pg.threads import Threads
 from rag_pg.types import Answer, Hit
 
 AT_ONCE = 4
@@ -39,7 +39,7 @@ def evidence(question: str, context: AnswerContext) -> Answer:
     hits = found[:MOST_PASSAGES]
     if len(found) > len(hits):
         context.note(f"the first {len(hits)} of {len(found)} passages were judged")
-    with ThreadPoolExecutor(AT_ONCE, "rag-pg-evidence") as threads:
+    with Threads(AT_ONCE, "rag-pg-evidence") as threads:
         judged = list(threads.map(lambda hit: _judge(question, hit, context), hits))
     scored = [(hit, value) for hit, value in zip(hits, judged, strict=True) if value is not None]
     if not scored:

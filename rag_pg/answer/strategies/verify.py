@@ -46,6 +46,7 @@ def verify(question: str, context: AnswerContext) -> Answer:
     parts = got.parsed
     unsupported = [show_numbers(text, prompt.keys) for text in parts["unsupported"]]
     context.step("check", unsupported=unsupported)
+    context.denied += unsupported
     if unsupported:
         context.note(
             f"{len(unsupported)} statements of the draft were taken out: no source supports them"

@@ -2,7 +2,6 @@
 
 from rag_pg.answer.tools.calculate import calculate
 from rag_pg.answer.tools.dates import date_facts, dates_tool
-from rag_pg.answer.tools.figures import unfounded_figures
 from rag_pg.answer.tools.function import function_tool
 from rag_pg.answer.tools.given import GivenTool, GivenTools
 from rag_pg.answer.tools.mcp import McpTools
@@ -36,6 +35,5 @@ __all__ = [
     "parse_calls",
     "render",
     "structured_tools",
-    "unfounded_figures",
     "view_tools",
 ]

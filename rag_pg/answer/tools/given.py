@@ -8,10 +8,13 @@ from typing import Any
 
 from rag_pg.answer.tools.function import function_tool
 from rag_pg.answer.tools.mcp import McpTools, mcp_tools
+from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS
 from rag_pg.answer.tools.schema import check_tool
 from rag_pg.answer.tools.sql_function import SqlFunction, sql_function_tool
 from rag_pg.db import Database
+from rag_pg.deadline import seconds_left
 from rag_pg.errors import InvalidInput
+from rag_pg.threads import start_thread
 from rag_pg.types import AgentTool
 
 GivenTool = AgentTool | SqlFunction | McpTools | Callable[..., Any] | str
@@ -94,4 +97,5 @@ class GivenTools:
         trace: TracebackType | None,
     ) -> None:
         for server in self._to_close:
-            server.close()
+            closing = start_thread(server.close, "rag-pg-mcp-close")
+            closing.join(seconds_left(CONNECT_SECONDS))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from typing import Any
+
+from rag_pg.threads import start_thread
 
 CONNECT_SECONDS = 20.0
 
@@ -20,10 +21,7 @@ class Connection:
         self._client = client
         self._ready: Future[asyncio.AbstractEventLoop] = Future()
         self._stop: asyncio.Event | None = None
-        self._thread = threading.Thread(
-            target=asyncio.run, args=(self._run(),), name="rag-pg-mcp", daemon=True
-        )
-        self._thread.start()
+        self._thread = start_thread(lambda: asyncio.run(self._run()), "rag-pg-mcp")
         self._loop = self._ready.result()
 
     async def _run(self) -> None:

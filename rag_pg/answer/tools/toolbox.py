@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextvars
 import json
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from rag_pg.answer.context import AnswerContext
@@ -15,8 +15,10 @@ from rag_pg.answer.tools.numbered import Numbered
 from rag_pg.answer.tools.passages import Shown, passage_tools
 from rag_pg.answer.tools.render import RESULT_TOKENS, render
 from rag_pg.answer.tools.schema import check_arguments, make_tool
+from rag_pg.deadline import call_within, current_scope, seconds_left
 from rag_pg.errors import InvalidInput, RagError, StatementCanceled
 from rag_pg.text import neutralise
+from rag_pg.threads import start_thread
 from rag_pg.tracing import span
 from rag_pg.types import AgentTool, Tool, ToolCall
 
@@ -43,7 +45,7 @@ class ToolBox:
         self.texts: list[str] = []
         self.result_tokens = RESULT_TOKENS
         self._count = context.counter().count
-        toolset = context.tools()
+        toolset = call_within(current_scope(), context.tools, "the tools")
         self.rules = toolset.rules
         self.fields = toolset.fields
         for note in toolset.notes:
@@ -184,11 +186,7 @@ class _Running:
         self._arguments = arguments
         self._ended = threading.Event()
         self._started = time.monotonic()
-        # Spans of the thread belong to that of the question.
-        inherited = contextvars.copy_context()
-        threading.Thread(
-            target=inherited.run, args=(self._run,), name=f"rag-pg-{tool.name}", daemon=True
-        ).start()
+        start_thread(self._run, f"rag-pg-{tool.name}")
 
     def _run(self) -> None:
         name = self.tool.name
@@ -201,9 +199,13 @@ class _Running:
         self._ended.set()
 
     def wait(self) -> bool:
-        """Wait until it ends. False: it did not in its time."""
-        left = self._started + self.tool.timeout - time.monotonic()
-        ended = self._ended.wait(max(0.0, left))
+        """Wait until it ends. False: it did not in its time. Raises: as `Scope.check`."""
+        left = seconds_left(max(0.0, self._started + self.tool.timeout - time.monotonic()))
+        scope = current_scope()
+        with nullcontext() if scope is None else scope.interrupting(self._ended.set):
+            ended = self._ended.wait(left)
+        if scope is not None:
+            scope.check(f"tool {self.tool.name}")
         self.seconds = time.monotonic() - self._started
         return ended
 

@@ -17,6 +17,12 @@ def figure(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
 
 
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of a difference; an end that is not known is a question mark."""
+    ends = ["?" if end is None else f"{end:+.3f}" for end in (low, high)]
+    return " ".join(ends)
+
+
 def printable(text: str) -> str:
     """Without the control characters that XML cannot hold."""
     return "".join(

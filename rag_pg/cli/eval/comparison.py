@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import K, RunId, figure
+from rag_pg.cli.eval.arguments import K, RunId, figure, interval
 from rag_pg.cli.options import Dsn, Json, open_client, print_json
 from rag_pg.cli.terminal import (
     Column,
@@ -68,7 +68,9 @@ def compare(
         if json_:
             print_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
         else:
-            line = f"{one.difference:+.3f}  {one.query_id}  {one.question or ''}"
+            missing = one.missing_b or one.missing_a
+            told = f"  ({missing})" if missing else ""
+            line = f"{one.difference:+.3f}  {one.query_id}{told}  {one.question or ''}"
             seen = is_terminal(sys.stdout) and len(line) > width()
             write(line[: width() - 1] + "…" if seen else line)
 
@@ -92,11 +94,16 @@ def _print_comparison(rows: Sequence[RunComparison]) -> None:
         columns,
         [
             (r.category or "", r.metric, r.value_a, r.value_b, r.difference,
-             f"{r.low:+.3f} {r.high:+.3f}", r.adjusted_p_value, f"{r.wins}/{r.ties}/{r.losses}",
+             interval(r.low, r.high), r.adjusted_p_value, f"{r.wins}/{r.ties}/{r.losses}",
              r.detectable)
             for r in rows
         ],
     )  # fmt: skip
+    for row in rows:
+        for run, missing in (("a", row.missing_a), ("b", row.missing_b)):
+            if missing and row.category is None:
+                note(f"run {run} has no {row.metric} of {count_of(missing, 'question')}: 0, but"
+                     " left out of seconds, tokens and cost")  # fmt: skip
     largest = max(rows, key=lambda r: r.queries)
     if largest.detectable:
         write_message(

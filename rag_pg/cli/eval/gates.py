@@ -154,11 +154,16 @@ def _print_results(rows: Sequence[tuple[int, GateResult]]) -> None:
     )  # fmt: skip
     for _, one in rows:
         if not one.passed:
-            worst = ", ".join(f"{q['query_id']} ({q['difference']:+.2f})" for q in one.worst)
+            worst = ", ".join(_lost(q) for q in one.worst)
             failed(f"{one.metric} of {one.category or 'all'} against run {one.against}: {worst}")
     few = [f"{one.category or 'all'} ({one.queries})" for _, one in rows if one.queries < 6]
     if few:
         note(f"too few questions to fail a gate: {', '.join(few)}")
+
+
+def _lost(question: Mapping[str, Any]) -> str:
+    why = f": {question['missing']}" if question.get("missing") else ""
+    return f"{question['query_id']} ({question['difference']:+.2f}{why})"
 
 
 def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResult]]) -> None:
@@ -176,7 +181,9 @@ def write_junit(path: Path, collection: str, rows: Sequence[tuple[int, GateResul
         if not one.passed:
             told = f"{one.value_a:.4f} to {one.value_b:.4f}, p = {one.p_value:.4f}"
             lost = "\n".join(
-                f"{q['difference']:+.3f} {q['query_id']} {q['question'] or ''}" for q in one.worst
+                f"{q['difference']:+.3f} {q['query_id']} {q['question'] or ''}"
+                + (f": {q['missing']}" if q.get("missing") else "")
+                for q in one.worst
             )
             ElementTree.SubElement(case, "failure", message=told).text = printable(lost)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)

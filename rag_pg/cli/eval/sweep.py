@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import Chosen, K, SetName
+from rag_pg.cli.eval.arguments import Chosen, K, SetName, interval
 from rag_pg.cli.eval.runs import show_progress
 from rag_pg.cli.options import (
     Dsn,
@@ -204,7 +204,6 @@ def _print_kind(rows: list[SweepRow], k: int) -> None:
     columns += [Column("$", figure)] if asks else []
     table = []
     for row in rows:
-        interval = "" if row.low is None or row.high is None else f"{row.low:+.3f} {row.high:+.3f}"
         times = (
             ""
             if row.latency_p50 is None or row.latency_p95 is None
@@ -212,7 +211,8 @@ def _print_kind(rows: list[SweepRow], k: int) -> None:
         )
         name = row.name.removeprefix("answers: ")
         cells: list[Any] = [
-            name, row.run_id, row.value, "baseline" if row.baseline else row.difference, interval,
+            name, row.run_id, row.value, "baseline" if row.baseline else row.difference,
+            "" if row.p_value is None else interval(row.low, row.high),
             row.adjusted_p_value, times,
         ]  # fmt: skip
         table.append(cells + ([row.tokens, row.cost] if asks else []))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 
 def damage(differences: int) -> str:
@@ -36,13 +36,40 @@ def _gone(installed: Mapping[str, str], present: Mapping[str, str]) -> set[str]:
     }
 
 
-def function_differences(installed: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
-    problems = []
-    for name in sorted(installed.keys() | present.keys()):
-        if name not in installed:
-            problems.append(f"{name} is not rag_pg's: drop it or move it to another schema")
-        elif name not in present:
-            problems.append(f'{name} is missing: run "rag-pg db upgrade"')
-        elif present[name] != installed[name]:
-            problems.append(f'{name} was changed by hand: run "rag-pg db upgrade" to restore it')
+def function_differences(
+    installed: Mapping[str, str], present: Mapping[str, str], packaged: Collection[str]
+) -> list[str]:
+    """Compare the routines that are there, by signature, with those that the last upgrade wrote
+    down and with the names that the files make, each once."""
+    signatures: dict[str, list[str]] = {name: [] for name in packaged}
+    for signature in present:
+        signatures.setdefault(_short(signature), []).append(signature)
+    problems = [
+        f'rag.{name} is missing: run "rag-pg db upgrade"'
+        for name, found in signatures.items()
+        if not found and not any(_short(signature) == name for signature in installed)
+    ]
+    problems += [
+        f"rag.{name} is there {len(found)} times, so calls of it may fail or find the wrong one:"
+        f' {"; ".join(sorted(found))}: run "rag-pg db upgrade"'
+        for name, found in signatures.items()
+        if name in packaged and len(found) > 1
+    ]
+    for signature in sorted(installed.keys() | present.keys()):
+        name = _short(signature)
+        if name not in packaged:
+            if signature in present:
+                problems.append(
+                    f"{signature} is not rag_pg's: drop it or move it to another schema"
+                )
+        elif signature not in present:
+            problems.append(f'{signature} is missing: run "rag-pg db upgrade"')
+        elif signature in installed and present[signature] != installed[signature]:
+            problems.append(
+                f'{signature} was changed by hand: run "rag-pg db upgrade" to restore it'
+            )
     return problems
+
+
+def _short(signature: str) -> str:
+    return signature.partition("(")[0].removeprefix("rag.")

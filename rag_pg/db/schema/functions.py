@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
 from rag_pg.db.schema import inventory
-from rag_pg.db.schema.packaged import file_name, packaged_files, read_sql, sql_files
+from rag_pg.db.schema.packaged import (
+    file_name,
+    packaged_files,
+    packaged_routines,
+    read_sql,
+    routines_of,
+    sql_files,
+)
 from rag_pg.db.schema.transaction import psycopg_connection
 from rag_pg.errors import SchemaMismatch
 
@@ -19,20 +25,31 @@ if TYPE_CHECKING:
 
 
 def apply_functions(connection: Connection, vector_schema: str) -> None:
+    """Leave in schema rag the routines that the files of sql/ make, and no other.
+
+    A routine of the same name is set aside as soon as the files' own is there, so that no body that
+    follows finds it, and removed when nothing of the files can depend on it any more.
+    """
     connection.exec_driver_sql("SET LOCAL check_function_bodies TO off")
     raw = psycopg_connection(connection)
+    before = {oid: row for oid, _, row in _routines(raw)}
     for path in sql_files():
-        _apply_file(raw, path, vector_schema)
-    stale = raw.execute(
+        _apply_file(raw, path, vector_schema, before)
+    _drop_others(raw)
+    raw.execute("REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC")
+
+
+def _routines(connection: psycopg.Connection[Any]) -> list[tuple[int, str, str]]:
+    """Return oid, name and the place of the row of each: whoever replaces, renames or makes one
+    writes its row to another place."""
+    return connection.execute(
         """
-        SELECT p.oid FROM pg_proc AS p
-        WHERE p.pronamespace = 'rag'::regnamespace
-            AND age(p.xmin) > age(pg_current_xact_id()::xid)  -- not of this transaction
-            AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.objid = p.oid AND d.deptype = 'e')
+        SELECT p.oid, p.proname, p.ctid::text FROM pg_proc AS p
+        WHERE p.pronamespace = 'rag'::regnamespace AND NOT EXISTS (
+            SELECT FROM pg_depend AS d
+            WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
         """
     ).fetchall()
-    _drop(raw, [oid for (oid,) in stale])
-    raw.execute("REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM PUBLIC")
 
 
 def record_installed(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
@@ -57,21 +74,22 @@ def record_installed(connection: Connection, vector_schema: str, tables: Mapping
     )
 
 
-def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: str) -> None:
-    """Apply a file; a function that is there with another result is dropped first,
-    as the server asks."""
+def _apply_file(
+    connection: psycopg.Connection[Any], path: Path, vector_schema: str, before: Mapping[int, str]
+) -> None:
+    """Apply a file, routine by routine; one that is there with another result, or of another kind,
+    is set aside first: the server replaces neither."""
+    name = ""
     while True:
         try:
             with connection.transaction():
-                connection.execute(read_sql(path, vector_schema).encode())
+                for name, statements in routines_of(read_sql(path, vector_schema)):
+                    connection.execute(statements.encode())
+                    _set_aside(connection, name, before)
             return
-        except psycopg.errors.InvalidFunctionDefinition as exc:
-            outdated = re.search(r"\S+\(.*\)", exc.diag.message_hint or "")
-            if outdated is None:
+        except (psycopg.errors.InvalidFunctionDefinition, psycopg.errors.WrongObjectType) as exc:
+            if not _set_aside(connection, name, before):
                 raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
-            row = connection.execute("SELECT %s::regprocedure::oid", [outdated[0]]).fetchone()
-            assert row is not None
-            _drop(connection, row)
         except (  # not of what the file says
             psycopg.OperationalError,
             psycopg.errors.ReadOnlySqlTransaction,
@@ -82,23 +100,30 @@ def _apply_file(connection: psycopg.Connection[Any], path: Path, vector_schema: 
             raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
 
 
-def _drop(connection: psycopg.Connection[Any], functions: Sequence[int]) -> None:
-    """Drop functions, by their oids, with those of schema rag whose bodies name them: a body that
-    the server has parsed depends on what it names. The files that follow make them again."""
-    (names,) = connection.execute(
+def _set_aside(connection: psycopg.Connection[Any], name: str, before: Mapping[int, str]) -> bool:
+    """Give another name to the routines of this one that are still as they were."""
+    rows = connection.execute(
         """
-        WITH RECURSIVE dropped (oid) AS (
-            SELECT unnest(%s::oid[])
-            UNION
-            SELECT p.oid
-            FROM dropped AS x
-            JOIN pg_depend AS d ON d.refclassid = 'pg_proc'::regclass AND d.refobjid = x.oid
-                AND d.classid = 'pg_proc'::regclass
-            JOIN pg_proc AS p ON p.oid = d.objid AND p.pronamespace = 'rag'::regnamespace
-        )
-        SELECT string_agg(x.oid::regprocedure::text, ', ') FROM dropped AS x
+        SELECT p.oid, p.ctid::text, format('rag.%%I(%%s)', p.proname,
+            (SELECT string_agg(format_type(a.type, NULL), ', ' ORDER BY a.position)
+             FROM unnest(p.proargtypes) WITH ORDINALITY AS a (type, position)))
+        FROM pg_proc AS p WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = %s
         """,
-        [list(functions)],
+        [name],
+    ).fetchall()
+    stale = [(oid, signature) for oid, row, signature in rows if before.get(oid) == row]
+    for oid, signature in stale:
+        connection.execute(f"ALTER ROUTINE {signature} RENAME TO stale_{oid}".encode())
+    return stale != []
+
+
+def _drop_others(connection: psycopg.Connection[Any]) -> None:
+    """Drop the routines whose names the files do not make."""
+    packaged = packaged_routines()
+    others = [oid for oid, name, _ in _routines(connection) if name not in packaged]
+    (names,) = connection.execute(
+        "SELECT string_agg(o.oid::regprocedure::text, ', ') FROM unnest(%s::oid[]) AS o (oid)",
+        [others],
     ).fetchone() or (None,)
     if names is None:
         return

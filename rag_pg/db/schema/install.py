@@ -1,7 +1,7 @@
 """Install, upgrade and check schema `rag`: Alembic revisions for tables, sql/ for functions.
 
 An upgrade is one transaction: an advisory lock, the schema, the revisions, every file of sql/ in
-name order, and the removal of each function that this transaction did not create again.
+name order, and the removal of each function that the files did not make.
 
 Names are looked up in pg_catalog and rag alone, now and whenever a function runs, for in other
 schemas other roles may create: a function that fits better than PostgreSQL's own would be called
@@ -19,7 +19,7 @@ from rag_pg.db.schema import inventory
 from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
-from rag_pg.db.schema.packaged import packaged_files
+from rag_pg.db.schema.packaged import packaged_files, packaged_routines
 from rag_pg.db.schema.requirements import check_schema, check_server, ensure_vector, moved_vector
 from rag_pg.db.schema.revisions import (
     check_revision,
@@ -36,6 +36,7 @@ from rag_pg.db.schema.transaction import (
     scalar,
     transaction,
 )
+from rag_pg.db.schema.words import store_words
 from rag_pg.errors import DatabaseUnavailable
 
 
@@ -57,11 +58,12 @@ def upgrade(dsn: str) -> str:
             if is_copy(connection):
                 adopt_copy(connection, vector_schema)
             tables = recorded_tables(connection)
-            check_tables(connection, tables)
+            known = check_tables(connection, tables, vector_schema)
             revision = run_revisions(connection, vector_schema)
-            if tables.get("revision") != revision:
+            if not known or tables.get("revision") != revision:
                 tables = fresh_tables(connection, vector_schema, revision)
             apply_functions(connection, vector_schema)
+            store_words(connection)
             record_installed(connection, vector_schema, {**tables, "revision": revision})
             return revision
     except psycopg.Error as exc:
@@ -129,7 +131,7 @@ def check(dsn: str) -> list[str]:
             problems.append(damage(len(table_problems)))
         problems += table_problems
         function_problems = function_differences(
-            installed.get("function", {}), inventory.functions(raw)
+            installed.get("function", {}), inventory.functions(raw), packaged_routines()
         )
         if not problems and not function_problems:  # they are found by functions
             problems += inventory.missing_parts(raw)

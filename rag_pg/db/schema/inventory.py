@@ -133,6 +133,7 @@ UNION ALL
 SELECT format('index rag.%I is invalid: REINDEX INDEX CONCURRENTLY rag.%I', c.relname, c.relname)
 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
 WHERE c.relnamespace = 'rag'::regnamespace AND NOT i.indisvalid AND c.relkind = 'i'
+    AND NOT starts_with(c.relname, 'discarded_')
     AND NOT EXISTS (SELECT FROM pg_stat_progress_create_index AS p
         WHERE p.index_relid = i.indexrelid)
     AND NOT EXISTS (SELECT FROM pg_locks AS l WHERE l.relation = i.indrelid

@@ -21,6 +21,11 @@ def sql_files() -> list[Path]:
     return sorted(share("sql").rglob("*.sql"))
 
 
+def word_filters() -> list[Path]:
+    """Return the files of ordinary words, one a language (rag_pg.db.schema.words)."""
+    return sorted(share("sql").rglob("*.bloom"))
+
+
 def file_name(path: Path) -> str:
     """A file of sql/ as it is named in rag.installed and in messages: its path below sql/."""
     return path.relative_to(share("sql")).as_posix()
@@ -28,11 +33,23 @@ def file_name(path: Path) -> str:
 
 def packaged_files() -> dict[str, str]:
     """Return the digest of each file of sql/ by its name in rag.installed."""
-    root = share("sql")
-    return {
-        path.relative_to(root).as_posix(): digest(path.read_text(encoding="utf-8"))
-        for path in root.rglob("*.sql")
-    }
+    files = {file_name(p): p.read_text(encoding="utf-8").encode() for p in sql_files()}
+    files |= {file_name(p): p.read_bytes() for p in word_filters()}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+
+
+def packaged_routines() -> set[str]:
+    """Return the names of the routines that the files make. No name has two."""
+    texts = (path.read_text(encoding="utf-8") for path in sql_files())
+    return {name for text in texts for name, _ in routines_of(text) if name}
+
+
+def routines_of(text: str) -> list[tuple[str, str]]:
+    """Cut a file of sql/ before each routine: (name, statements), of what stands before the first
+    one ("", statements)."""
+    begin = r"^CREATE OR REPLACE (?:FUNCTION|PROCEDURE) rag\.(\w+)"
+    first, *parts = re.split(f"(?=({begin}))", text, flags=re.M)
+    return [("", first), *((parts[i + 1], parts[i + 2]) for i in range(0, len(parts), 3))]
 
 
 def quoted(name: str) -> str:
@@ -46,7 +63,3 @@ def quoted(name: str) -> str:
 
 def read_sql(path: Path, vector_schema: str) -> str:
     return path.read_text(encoding="utf-8").replace("{vector}", quoted(vector_schema))
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

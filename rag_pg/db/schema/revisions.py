@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_pg.db.schema import inventory
@@ -58,20 +59,42 @@ def recorded_tables(connection: Connection) -> dict[str, str]:
     return dict(rows.fetchall())
 
 
-def check_tables(connection: Connection, recorded: Mapping[str, str]) -> None:
-    """Raise SchemaMismatch where tables, types or columns are missing that were installed: no
-    revision makes them again."""
-    raw = psycopg_connection(connection)
-    present = inventory.tables(raw)
+def check_tables(connection: Connection, recorded: Mapping[str, str], vector_schema: str) -> bool:
+    """Raise SchemaMismatch where tables, types or columns are missing that were installed, or that
+    this program's revision of the same number makes: no revision makes them again. Returns whether
+    all that it makes was written down."""
+    from alembic.script import ScriptDirectory
+
+    present = inventory.tables(psycopg_connection(connection))
     wanted = {name: what for name, what in recorded.items() if name != "revision"}
-    differences = table_differences(wanted, present)
-    missing = [
+    if missing := _missing(wanted, present):
+        differences = table_differences(wanted, present)
+        raise SchemaMismatch(f"{missing[0]}: {damage(len(differences))}; nothing was changed")
+    if not recorded:
+        return False
+    revision = scalar(connection, "SELECT version_num FROM rag.alembic_version")
+    scripts = ScriptDirectory.from_config(alembic_config()).walk_revisions()
+    path = next((Path(script.path).name for script in scripts if script.revision == revision), None)
+    if path is None:
+        return False  # a newer one: run_revisions says so
+    fresh = fresh_tables(connection, vector_schema, revision)
+    if missing := _missing(fresh, present):
+        raise SchemaMismatch(
+            f"{missing[0]} (one of {len(missing)}), though the database is at revision {revision}:"
+            f" a state of development made it, in which that did less; nothing was changed; run the"
+            f" statements of alembic/versions/{path} that it lacks and upgrade again, or put the"
+            " documents into a new database"
+        )
+    return fresh.keys() <= recorded.keys()
+
+
+def _missing(wanted: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    """The lines about tables, types and columns that are missing."""
+    return [
         line
-        for line in differences
+        for line in table_differences(wanted, present)
         if line.endswith(" is missing") and line.startswith(("table ", "column ", "type "))
     ]
-    if missing:
-        raise SchemaMismatch(f"{missing[0]}: {damage(len(differences))}; nothing was changed")
 
 
 def fresh_tables(connection: Connection, vector_schema: str, revision: str) -> dict[str, str]:

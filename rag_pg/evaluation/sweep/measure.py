@@ -19,6 +19,7 @@ PREFERRED: Mapping[str, Sequence[str]] = {
     "search": ("ndcg", "assertion_pass_rate"),
     "ask": ("answer_f1", "assertion_pass_rate", "abstention", "ndcg"),
 }
+SIGNIFICANCE = 0.05
 Measure = Callable[[Candidate], EvalRun]
 
 
@@ -146,7 +147,7 @@ def compare_measured(
     for kind in dict.fromkeys(one.candidate.kind for one in measured):
         of_kind = [one for one in measured if one.candidate.kind == kind]
         rows += _compare_kind(database, of_kind, how)
-    rows = _correct(database, rows, how.correction)
+    rows = _correct(database, rows, how)
     return Sweep(eval_set=eval_set, collection=collection, k=how.k, rows=tuple(_order(rows)))
 
 
@@ -182,11 +183,16 @@ def _first_metric(kind: str, found: Mapping[str, EvalMetric]) -> str:
 
 
 def _compare(
-    database: Database, base: int, run: int, metric: str, how: Comparing
+    database: Database,
+    base: int,
+    run: int,
+    metric: str,
+    how: Comparing,
+    significance: float = SIGNIFICANCE,
 ) -> RunComparison | None:
     compared = database.compare_runs(
         base, run, metrics=[metric], k=how.k, permutations=how.permutations, seed=how.seed,
-        correction="none",
+        correction="none", significance=significance,
     )  # fmt: skip
     return next((one for one in compared if one.category is None), None)
 
@@ -218,8 +224,13 @@ def _row(
     )
     if compared is None:
         return row
+    if compared.missing_b:
+        notes.append(f"{compared.missing_b} questions without {metric} count as 0")
     return replace(
         row,
+        notes=tuple(notes),
+        queries=compared.queries,
+        value=compared.value_b,
         difference=compared.difference,
         low=compared.low,
         high=compared.high,
@@ -227,13 +238,23 @@ def _row(
     )
 
 
-def _correct(database: Database, rows: Sequence[SweepRow], correction: str) -> list[SweepRow]:
+def _correct(database: Database, rows: Sequence[SweepRow], how: Comparing) -> list[SweepRow]:
+    """Return the rows with p values for so many comparisons, and the intervals of these."""
     tested = [row.p_value for row in rows if row.p_value is not None]
-    corrected = iter(database.adjust_p_values(tested, correction))
-    return [
-        row if row.p_value is None else replace(row, adjusted_p_value=next(corrected))
-        for row in rows
-    ]
+    corrected = iter(database.adjust_p_values(tested, how.correction))
+    bases = {row.kind: row.run_id for row in rows if row.baseline}
+    done = []
+    for row in rows:
+        base = bases[row.kind]
+        if row.p_value is not None and base is not None and row.run_id is not None:
+            adjusted = next(corrected)
+            level = SIGNIFICANCE * row.p_value / adjusted
+            again = _compare(database, base, row.run_id, row.metric or "", how, level)
+            row = replace(row, adjusted_p_value=adjusted)
+            if again is not None:
+                row = replace(row, low=again.low, high=again.high)
+        done.append(row)
+    return done
 
 
 def _order(rows: Sequence[SweepRow]) -> list[SweepRow]:

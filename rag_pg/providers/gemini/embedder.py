@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 
 import numpy as np
 
+from rag_pg.deadline import sleep
 from rag_pg.errors import InvalidInput
 from rag_pg.providers.checks import unit_vectors
 from rag_pg.providers.connection import Connection, Sleep
@@ -41,7 +41,7 @@ class GeminiEmbedder:
         base_url: str | None = None,
         sdk: SdkChoice = "auto",
         timeout: float = 60.0,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         if dimensions < 1:
             raise InvalidInput(f"dimensions must be at least 1, not {dimensions}")

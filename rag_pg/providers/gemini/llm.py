@@ -7,10 +7,10 @@ Objects may be shared between threads.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 
+from rag_pg.deadline import sleep
 from rag_pg.errors import ProviderUnavailable
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Sleep
@@ -60,7 +60,7 @@ class GeminiLLM(ChatModel):
         base_url: str | None = None,
         sdk: SdkChoice = "auto",
         timeout: float = 60.0,
-        sleep: Sleep = time.sleep,
+        sleep: Sleep = sleep,
     ) -> None:
         facts = find_model(f"gemini:{model}")
         connection: Connection[Chat] = Connection(

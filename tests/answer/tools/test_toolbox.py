@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fakes import Call, ScriptedLLM
 from passages import hits
+from patience import BOUND
 from prompts import outside_fences, quoted
 from tool_calls import ask_with_tools as ask
 from tool_calls import calling, context_with
@@ -29,7 +30,7 @@ def call(box: ToolBox, *asked: tuple[str, dict[str, Any]]) -> list[str]:
 
 
 def test_calls_that_read_run_side_by_side_and_keep_their_order() -> None:
-    together = threading.Barrier(3, timeout=10)
+    together = threading.Barrier(3, timeout=BOUND)
 
     def meet(n: int) -> str:
         together.wait()
@@ -93,7 +94,7 @@ def test_the_same_call_is_answered_from_memory() -> None:
 
 def test_a_tool_that_does_not_end_is_told_and_called_no_more() -> None:
     free = threading.Event()
-    box = box_of(make_tool("wait", "", lambda n: free.wait(60), timeout=0.05, n=NUMBER))
+    box = box_of(make_tool("wait", "", lambda n: free.wait(BOUND), timeout=0.05, n=NUMBER))
     (late,) = call(box, ("wait", {"n": 1}))
     (again,) = call(box, ("wait", {"n": 2}))
     free.set()
@@ -162,7 +163,7 @@ def test_a_figure_that_no_result_gave_is_noted() -> None:
     tools = [make_tool("count", "", lambda: {"documents": 41, "share": 0.12345})]
     answer, _ = ask(calling(("count", {})), "There are 41, 42 or 1,007 (0.123) [1].", tools=tools)
     assert answer.notes[0] == "no source and no tool gave these figures: 42, 1,007"
-    assert list(answer.unsupported) == [answer.text]
+    assert [f"{text} [unsupported]" for text in answer.unsupported] == [answer.text]
 
 
 def test_an_answer_without_a_result_is_followed_by_a_search() -> None:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.tools import (
     AgentTool,
     check_tool,
@@ -20,7 +21,6 @@ from rag_pg.answer.tools import (
     dates_tool,
     function_tool,
     render,
-    unfounded_figures,
 )
 from rag_pg.answer.tools.passages import compare_texts
 from rag_pg.answer.tools.schema import check_arguments

@@ -69,6 +69,6 @@ def test_an_upgrade_mends_comments_and_leaves_right_ones_alone(dsn: str) -> None
         # A lock of VACUUM on the tables does not stand in the way of those that are right.
         with connection.transaction(), psycopg.connect(dsn) as other:
             connection.execute("LOCK TABLE rag.chunks, rag.jobs IN SHARE UPDATE EXCLUSIVE MODE")
-            other.execute("SET LOCAL lock_timeout = '2s'")
+            other.execute("SET LOCAL lock_timeout = '60s'")
             text = (schema.share("sql") / "admin" / "comments.sql").read_text()
             other.execute(text.encode())

@@ -39,7 +39,7 @@ def heal(connection: Connection, check: str) -> None:
 def test_a_sound_database_has_nothing_wrong(connection: Connection, dsn: str) -> None:
     assert found(connection) == {}
     checks = connection.execute("SELECT * FROM rag.doctor()").fetchall()
-    assert len(checks) == 20
+    assert len(checks) == 21
     result = CliRunner().invoke(app, ["doctor", "--dsn", dsn])
     assert result.exit_code == 0
     assert "chunks without vectors" in result.output
@@ -200,3 +200,21 @@ def test_a_session_that_holds_up_merges_is_named(connection: Connection, dsn: st
         assert f"pg_terminate_backend({other.info.backend_pid})" in remedy
     connection.execute("SELECT rag.maintain()")
     assert "keyword merges" not in found(connection)
+
+
+def test_functions_that_are_doubled_unknown_or_missing_are_named(connection: Connection) -> None:
+    connection.execute("CREATE FUNCTION rag.version(text) RETURNS text LANGUAGE sql RETURN $1")
+    assert found(connection)["functions"] == (
+        "fail",
+        "rag.version is there 2 times, so calls of it may fail or find the wrong one:"
+        " rag.version(); rag.version(text)",
+        'run "rag-pg db upgrade"',
+    )
+    connection.execute("DROP FUNCTION rag.version(text)")
+    connection.execute("CREATE AGGREGATE rag.my_sum(int) (SFUNC = int4pl, STYPE = int)")
+    status, detail, remedy = found(connection)["functions"]
+    assert (status, detail) == ("fail", "rag.my_sum(integer) is not of rag_pg")
+    assert "another schema" in remedy
+    connection.execute("DROP AGGREGATE rag.my_sum(int)")
+    connection.execute("DROP FUNCTION rag.snippet")
+    assert found(connection)["functions"][1] == "rag.snippet is missing"

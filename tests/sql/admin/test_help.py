@@ -37,7 +37,59 @@ def test_help_is_asked_by_topic_or_by_name(connection: psycopg.Connection[Any]) 
         "rag.search_status", "rag.search_text",
     }  # fmt: skip
     assert help_rows(connection, "rag.ask")[0][1] == "rag.ask"
-    assert help_rows(connection, "no such thing") == []
+    assert {topic for topic, *_ in help_rows(connection, "CALIBRATION")} == {"Calibration"}
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize(
+    ("words", "function"),
+    [
+        ("citation", "check_citation"),
+        ("check a quotation", "check_citation"),
+        ("filters", "compile_filter"),
+        ("how many pass a filter", "count_documents"),
+        ("metadata", "describe_metadata"),
+        ("how do I delete a document?", "delete_document"),
+        ("neighbouring", "more_like"),
+        ("Schlüssel bm25", "search_keyword"),
+    ],
+)
+def test_help_is_asked_in_words(
+    connection: psycopg.Connection[Any], words: str, function: str
+) -> None:
+    """In any form of a word, and any of several."""
+    found = [name for _, name, _, _ in help_rows(connection, words)]
+    assert f"rag.{function}" in found[:5], found
+    assert len(found) == len(set(found)) < len(public_names())
+
+
+@pytest.mark.one_database
+def test_every_function_is_found_by_its_name_and_its_purpose_in_words(
+    connection: psycopg.Connection[Any],
+) -> None:
+    missed = []
+    for topic, name, purpose, _ in help_rows(connection):
+        words = f"{name.removeprefix('rag.').replace('_', ' ')} {purpose}"
+        if name not in [found for _, found, _, _ in help_rows(connection, words)][:5]:
+            missed.append((topic, name))
+    assert missed == []
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("words", ["xyzzy", "the of", "'", "\\", "%", "&!|(", "\u00e9\u4e2d"])
+def test_help_on_what_nobody_speaks_of_says_so(
+    connection: psycopg.Connection[Any], words: str
+) -> None:
+    told: list[str] = []
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    assert help_rows(connection, words) == []
+    assert told == [f"no function speaks of {words}; SELECT * FROM rag.help() lists them all"]
+
+
+@pytest.mark.one_database
+@pytest.mark.parametrize("words", ["grant", "granted roles"])
+def test_help_speaks_of_rights(connection: psycopg.Connection[Any], words: str) -> None:
+    assert help_rows(connection, words)
 
 
 def test_help_fits_the_screen_when_rows_are_expanded(connection: psycopg.Connection[Any]) -> None:

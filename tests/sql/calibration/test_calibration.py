@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from math import comb
 from typing import Any
 
 import psycopg
 import pytest
+from patience import BOUND, wait_until
 
 Connection = psycopg.Connection[Any]
 FIELDS: dict[str, Any] = {
@@ -18,10 +19,10 @@ FIELDS: dict[str, Any] = {
     "right_weights": [0, 1],
     "evidence_floor": 0.4,
     "thresholds": [0.2, 0.5, 0.8],
-    "answered": [100, 60, 20],
-    "correct": [70, 54, 20],
-    "question_count": 100,
-    "answerable_count": 80,
+    "answered": [1000, 600, 200],
+    "correct": [700, 540, 200],
+    "question_count": 1000,
+    "answerable_count": 800,
     "refuse_below": 0.2,
     "answer_from": 0.5,
 }
@@ -30,7 +31,7 @@ JUDGED: dict[str, Any] = {
     "features": ["similarity", "judgement"],
     "answerable_weights": [-1, 2.5, 3],
     "right_weights": [0, 1, 0],
-    "correct": [70, 56, 20],
+    "correct": [700, 560, 200],
     "judge_model": "openai:small",
     "judge_version": "1",
 }
@@ -88,9 +89,9 @@ def test_curve_tells_coverage_accuracy_and_bounds(docs: Connection) -> None:
     put(docs)
     rows = docs.execute("SELECT * FROM rag.calibration_curve('docs')").fetchall()
     assert [row[:5] for row in rows] == [
-        (0.2, 100, 70, 1.0, 0.7),
-        (0.5, 60, 54, 0.6, 0.9),
-        (0.8, 20, 20, 0.2, 1.0),
+        (0.2, 1000, 700, 1.0, 0.7),
+        (0.5, 600, 540, 0.6, 0.9),
+        (0.8, 200, 200, 0.2, 1.0),
     ]
     bounds = docs.execute("SELECT lower_bounds FROM rag.get_calibration('docs')").fetchone()
     assert bounds == ([row[5] for row in rows],)
@@ -102,7 +103,7 @@ def test_a_calibration_of_another_space_is_stale(docs: Connection) -> None:
     stale = "SELECT stale FROM rag.get_calibration('docs')"
     finding = "SELECT status, detail FROM rag.doctor() WHERE check_name = 'calibrations'"
     assert docs.execute(stale).fetchone() == (None,)
-    assert docs.execute(finding).fetchone() == ("ok", "none is of another model")
+    assert docs.execute(finding).fetchone() == ("ok", "all that are stored hold")
     docs.execute("SELECT rag.set_fingerprint('docs', 'one')")
     put(docs)
     (space,) = docs.execute("SELECT rag.create_space('docs', 'other', 4)").fetchone() or (0,)
@@ -110,6 +111,24 @@ def test_a_calibration_of_another_space_is_stale(docs: Connection) -> None:
     (told,) = docs.execute(stale).fetchone() or ("",)
     assert told == f"it was measured with space 1, and {space} is active"
     assert docs.execute(finding).fetchone() == ("warn", f"docs: {told}")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"correct": [99, 99, 20]}, "with 99 right answers and 200 questions without one"),
+        ({"answerable_count": 901}, "with 700 right answers and 99 questions without one"),
+        ({"correct": [100, 99, 20], "answerable_count": 900}, None),
+    ],
+)
+def test_a_calibration_of_too_few_questions_is_told_as_one_that_is_not_applied(
+    docs: Connection, changed: dict[str, Any], told: str | None
+) -> None:
+    put(docs, **changed)
+    (stale,) = docs.execute("SELECT stale FROM rag.get_calibration('docs')").fetchone() or ("",)
+    found = docs.execute("SELECT status FROM rag.doctor() WHERE check_name = 'calibrations'")
+    assert stale == (told and f"it was measured {told}, fewer than 100 of each")
+    assert found.fetchone() == ("warn" if told else "ok",)
 
 
 def test_storing_gives_the_collection_another_version(docs: Connection) -> None:
@@ -129,7 +148,7 @@ def test_storing_gives_the_collection_another_version(docs: Connection) -> None:
     [
         ({"right_weights": [1]}, "does not fit together"),
         ({"right_weights": [None, 1]}, "has nulls"),
-        ({"correct": [101, 1, 1]}, "more correct than answered"),
+        ({"correct": [1001, 1, 1]}, "more correct than answered"),
         ({"refuse_below": 1.6}, "does not fit together"),
         ({"evidence_floor": "x"}, "another type"),
         ({"evidence_floor": None}, "has no value"),
@@ -157,14 +176,14 @@ def test_what_is_measured_with_a_judgement_stands_beside_what_is_measured_withou
     put(docs, judged=JUDGED)
     read = "SELECT features, judge_model, judge_version, correct FROM rag.get_calibration('docs')"
     assert docs.execute(read).fetchall() == [
-        (["similarity"], None, None, [70, 54, 20]),
-        (["similarity", "judgement"], "openai:small", "1", [70, 56, 20]),
+        (["similarity"], None, None, [700, 540, 200]),
+        (["similarity", "judgement"], "openai:small", "1", [700, 560, 200]),
     ]
     curve = "SELECT correct, lower_bound FROM rag.calibration_curve('docs', judged => %s)"
     (_, plain, _), (_, judged, _) = (docs.execute(curve, [of]).fetchall() for of in (False, True))
-    assert (plain[0], judged[0]) == (54, 56) and plain[1] < judged[1]
+    assert (plain[0], judged[0]) == (540, 560) and plain[1] < judged[1]
     put(docs)  # in place of all that was stored
-    assert docs.execute(read).fetchall() == [(["similarity"], None, None, [70, 54, 20])]
+    assert docs.execute(read).fetchall() == [(["similarity"], None, None, [700, 540, 200])]
     put(docs, judged=JUDGED)
     docs.execute("SELECT rag.drop_calibration('docs')")
     assert docs.execute(read).fetchall() == []
@@ -205,8 +224,11 @@ def test_two_calibrations_at_once_leave_one_of_them_whole(docs: Connection, dsn:
     with psycopg.connect(dsn) as first, ThreadPoolExecutor(1) as other:
         put(first, judged=JUDGED)
         waiting = other.submit(put, docs, set_name="other")
-        wait([waiting], 0.05)
+        with psycopg.connect(dsn, autocommit=True) as watching:
+            blocked = "SELECT pg_blocking_pids(%s) <> '{}'"
+            pid = [docs.info.backend_pid]
+            wait_until(lambda: watching.execute(blocked, pid).fetchone() == (True,))
         first.commit()
-        waiting.result(10)
+        waiting.result(BOUND)
     found = docs.execute("SELECT set_name, judge_model FROM rag.get_calibration('docs')").fetchall()
     assert found == [("other", None)]

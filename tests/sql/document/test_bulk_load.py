@@ -35,10 +35,10 @@ def launched(connection: Connection) -> int:
 
 
 def load(database: Database, texts: list[str]) -> None:
-    random = np.random.default_rng(1)
+    chance = np.random.default_rng(1)
     database.load_chunks(
         "k",
-        [{"uri": f"d{n}", "content": text, "embedding": random.normal(size=DIMENSIONS)}
+        [{"uri": f"d{n}", "content": text, "embedding": chance.normal(size=DIMENSIONS)}
          for n, text in enumerate(texts)],
         DIMENSIONS,
     )  # fmt: skip

@@ -1,13 +1,13 @@
 """Read your writes: waiting until what was put is found."""
 
 import threading
-import time
 from typing import Any
 from uuid import UUID, uuid4
 
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from patience import BOUND, wait_until
 
 from rag_pg import InvalidInput, NotReady, Rag
 from rag_pg.client.collection import Collection
@@ -33,21 +33,13 @@ def error(connection: Connection, *values: object) -> psycopg.errors.Diagnostic:
 
 def until_waited_for(dsn: str) -> None:
     """Return when a session of the database has asked what is not searchable yet."""
-    deadline = time.monotonic() + 60
+    asking = """SELECT FROM pg_stat_activity WHERE datname = current_database()
+                AND (query ~ 'wait_until_searchable' AND wait_event = 'PgSleep'
+                    OR query ~ 'pending_documents' AND query_start > %s)
+                AND pid <> pg_backend_pid()"""
     with psycopg.connect(dsn, autocommit=True) as other:
         began = other.execute("SELECT clock_timestamp()").fetchone()
-        while (
-            other.execute(
-                """SELECT FROM pg_stat_activity WHERE datname = current_database()
-                   AND (query ~ 'wait_until_searchable' AND wait_event = 'PgSleep'
-                       OR query ~ 'pending_documents' AND query_start > %s)
-                   AND pid <> pg_backend_pid()""",
-                began,
-            ).rowcount
-            == 0
-        ):
-            assert time.monotonic() < deadline, "nobody waits"
-            time.sleep(0.01)
+        wait_until(lambda: other.execute(asking, began).rowcount > 0, "a session that waits")
 
 
 def work_later(rag: Rag, dsn: str) -> threading.Thread:
@@ -67,7 +59,7 @@ def test_the_wait_in_sql_sees_what_a_worker_stores_meanwhile(
 ) -> None:
     (token,) = put(docs)
     thread = work_later(rag, dsn)
-    connection.execute(WAIT, [[token], 60])  # one statement, and yet it sees what comes later
+    connection.execute(WAIT, [[token], BOUND])  # one statement, and yet it sees what comes later
     found = connection.execute("SELECT document_id FROM rag.search('docs', 'first')").fetchall()
     thread.join()
     assert found == [(token,)]
@@ -76,7 +68,7 @@ def test_the_wait_in_sql_sees_what_a_worker_stores_meanwhile(
 def test_a_search_waits_for_the_documents_it_is_given(rag: Rag, docs: Collection, dsn: str) -> None:
     token = put(docs)
     thread = work_later(rag, dsn)
-    hits = docs.search("first", wait_for=token, timeout=60)
+    hits = docs.search("first", wait_for=token, timeout=BOUND)
     thread.join()
     assert [hit.document_id for hit in hits] == token
     assert hits[0].vector_rank == hits[0].keyword_rank == 1

@@ -16,11 +16,19 @@ Connection = psycopg.Connection[Any]
 
 
 def permutation_p(connection: Connection, differences: list[float], count: int = 10000) -> float:
+    """By both functions that make it."""
     row = connection.execute(
-        "SELECT rag._permutation_test(%s::double precision[], %s, 1)", [differences, count]
+        """SELECT rag._permutation_test(d, %(count)s, 1),
+                  rag._randomisation_p(rag._subset_means(d, %(count)s, 1))
+           FROM (VALUES (%(d)s::double precision[])) AS x (d)""",
+        {"d": differences, "count": count},
     ).fetchone()
     assert row is not None
-    return float(row[0])
+    share = row[0] / 2  # of the draws on one side
+    noise = 10 * math.sqrt(share * (1 - share) / count) + 4 / count
+    few = 2 ** sum(1 for one in differences if one) <= count
+    assert row[1] == pytest.approx(row[0], abs=1e-9 if few else noise)
+    return float(row[1])
 
 
 def enumerated_p(differences: list[float]) -> float:
@@ -58,15 +66,80 @@ def test_equal_settings_are_rarely_called_different(connection: Connection) -> N
     assert sum(p < 0.05 for p in found) <= 18  # 10 are expected; more than 18 once in a hundred
 
 
-def test_the_bootstrap_interval_is_that_of_numpy(connection: Connection) -> None:
+@pytest.mark.one_database
+@pytest.mark.parametrize("count", [6, 9, 13])
+def test_the_interval_is_that_of_all_subsets(connection: Connection, count: int) -> None:
+    chance = random.Random(count)
+    differences = [round(chance.uniform(-0.5, 1), 3) for _ in range(count)]
+    subsets = [s for n in range(1, count + 1) for s in itertools.combinations(differences, n)]
+    means = sorted(sum(one) / len(one) for one in subsets)
+    for significance in (0.2, 0.05, 0.01):
+        # the largest k of them below which at most a half of the significance lies
+        below = math.ceil(significance * 2**count / 2) - 1
+        wanted = (means[below - 1], means[-below]) if below else (None, None)
+        row = connection.execute(
+            """SELECT i.low, i.high FROM rag._randomisation_interval(
+                   rag._subset_means(%s::double precision[], 8192, 1), %s) AS i""",
+            [differences, significance],
+        ).fetchone()
+        assert row == pytest.approx(wanted), significance
+
+
+def test_the_interval_of_many_is_near_that_of_the_bootstrap(connection: Connection) -> None:
     generator = np.random.default_rng(5)
-    values = generator.normal(0.1, 0.4, 90)
+    values = np.round(generator.normal(0.1, 0.4, 90), 6)
+    values[:30] = 0
     means = generator.choice(values, size=(20000, 90)).mean(axis=1)
     row = connection.execute(
-        "SELECT low, high FROM rag._bootstrap_interval(%s::double precision[], 2000, 1)",
+        """SELECT i.low, i.high FROM rag._randomisation_interval(
+               rag._subset_means(%s::double precision[], 10000, 1), 0.05) AS i""",
         [values.tolist()],
     ).fetchone()
-    assert row == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=0.01)
+    assert row == pytest.approx(tuple(np.quantile(means, [0.025, 0.975])), abs=0.015)
+
+
+@pytest.mark.parametrize("correction", ["holm", "bonferroni", "none"])
+def test_an_interval_never_contradicts_its_p_value(connection: Connection, correction: str) -> None:
+    connection.execute("SELECT rag.create_collection('docs', 'none', 3)")
+    chance = random.Random(11)
+    queries = [{"id": f"q{n}", "question": f"question {n}", "relevant": ["d"],
+                "category": f"c{n % 4}"} for n in range(60)]  # fmt: skip
+    connection.execute("SELECT rag.put_eval_queries('set', %s)", [json.dumps(queries)])
+    seen = set()
+    for effect in (0, 0.1, 0.2, 0.3, 0.4, 0.6):
+        for asked in (5, 12, 60):
+            runs = [
+                connection.execute(
+                    """INSERT INTO rag.eval_runs (set_id, collection, kind, corpus_fingerprint,
+                           set_fingerprint, model, code_version, finished_at)
+                       SELECT set_id, 'docs', 'search', 'c', 's', 'm', '1', now()
+                       FROM rag.eval_sets RETURNING run_id"""
+                ).fetchone()
+                for _ in range(2)
+            ]
+            for side, run in enumerate(runs):
+                assert run is not None
+                ranks = [1 if chance.random() < 0.4 + side * effect else chance.randint(2, 20)
+                         for _ in range(asked)]  # fmt: skip
+                connection.execute(
+                    """INSERT INTO rag.eval_results (run_id, query_id, category, unanswerable,
+                           judgement_grades, judgement_ranks)
+                       SELECT %s, 'q' || n, 'c' || n %% 4, false, '{1}', ARRAY[rank]
+                       FROM unnest(%s::integer[]) WITH ORDINALITY AS x (rank, n)""",
+                    [run[0], ranks],
+                )
+            rows = connection.execute(
+                """SELECT category, p_value, adjusted_p_value, low, high, difference
+                   FROM rag.compare_runs(%s, %s, '{ndcg,mrr,recall}', 3, 1000,
+                       correction => %s)""",
+                [runs[0][0], runs[1][0], correction],  # type: ignore[index]
+            ).fetchall()
+            for category, p, adjusted, low, high, difference in rows:
+                excluded = (low is not None and low > 0) or (high is not None and high < 0)
+                assert excluded == (adjusted < 0.05), (category, p, adjusted, low, high)
+                assert (low is None or low <= difference) and (high is None or difference <= high)
+                seen.add((category is None, excluded, low is None))
+    assert {(True, True, False), (True, False, False), (False, False, True)} <= seen
 
 
 def test_p_values_are_corrected_as_holm_and_bonferroni_say(connection: Connection) -> None:
@@ -113,7 +186,8 @@ def test_runs_are_compared_by_question_and_by_category(connection: Connection) -
         (None, 0, 10, 0, 10), ("falling", -1, 0, 0, 10), ("rising", 1, 10, 0, 0),
     ]  # fmt: skip
     assert [r["p_value"] for r in rows] == pytest.approx([1, 2 / 1024, 2 / 1024], abs=1e-3)
-    assert [r["adjusted_p_value"] for r in rows] == pytest.approx([1, 6 / 1024, 6 / 1024], abs=1e-3)
+    # one metric was asked for, and two categories are looked at
+    assert [r["adjusted_p_value"] for r in rows] == pytest.approx([1, 4 / 1024, 4 / 1024], abs=1e-3)
     spread = np.std([1] * 10 + [-1] * 10, ddof=1)
     assert rows[0]["detectable"] == pytest.approx(2.80158 * spread / math.sqrt(20), rel=1e-4)
     assert [r["difference"] for r in queries_found] == [-1] * 10 + [1] * 10

@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from patience import BOUND
 
 from rag_pg import InvalidInput, LeaseLost
 from rag_pg.db.database import Database
@@ -194,7 +195,7 @@ def test_bad_arguments_are_refused(database: Database, limit: int, seconds: floa
 def test_a_put_wakes_a_listener(dsn: str, database: Database) -> None:
     with database.listen("rag_jobs") as listener:
         put(database, "a")
-        assert [n.channel for n in listener.notifies(timeout=5, stop_after=1)] == ["rag_jobs"]
+        assert [n.channel for n in listener.notifies(timeout=BOUND, stop_after=1)] == ["rag_jobs"]
 
 
 # --- priorities and fairness

@@ -96,6 +96,13 @@ class Life:
             "UPDATE rag.collections SET k1 = %s, b = %s WHERE collection_id = %s", (k1, b, self.key)
         )
 
+    def written(self) -> set[str]:
+        """The words of the chunks as they stand there, in lower case."""
+        rows = self.db.execute(
+            "SELECT content FROM rag.chunks WHERE collection_id = %s", (self.key,)
+        ).fetchall()
+        return {word for (content,) in rows for word in content.lower().split()}
+
     def differences(self, query: str, limit: int, third: int | None = None) -> list[Any]:
         """Where a search, in each way that it can go,
         does not find what the oracle says it should."""
@@ -107,7 +114,7 @@ class Life:
         languages = self.db.execute("SELECT rag._query_languages(%s)", (self.key,)).fetchall()
         frequencies = Counter(t for chunk in self.oracle.chunks.values() for t in chunk)
         fuzzy = fuzzy_terms(self.db, tuple(sorted(name for (name,) in languages))).find(
-            query, words, frequencies
+            query, words, frequencies, self.written()
         )
         for form, unknown in fuzzy.items():
             counts[form], words[form] = counts[unknown], words[unknown]

@@ -2,11 +2,11 @@
 
 import contextlib
 import threading
-import time
 from typing import Any
 
 import psycopg
 import pytest
+from patience import wait_until
 
 from rag_pg import Rag
 from rag_pg.db import schema
@@ -717,10 +717,7 @@ def waiting(connection: Connection, other: Connection, statement: str) -> thread
     thread = threading.Thread(target=run)
     thread.error = None  # type: ignore[attr-defined]
     thread.start()
-    deadline = time.monotonic() + 20
-    while thread.is_alive() and not waits(connection, other):
-        assert time.monotonic() < deadline, "it does not wait"
-        time.sleep(0.01)
+    wait_until(lambda: not thread.is_alive() or waits(connection, other))
     return thread
 
 

@@ -163,8 +163,8 @@ def test_a_role_under_a_policy_sees_and_leaves_no_history(docs: Collection, dsn:
                GRANT USAGE ON SCHEMA rag TO tenant_of_history;
                GRANT EXECUTE ON ALL ROUTINES IN SCHEMA rag TO tenant_of_history;
                GRANT SELECT ON rag.collections, rag.spaces, rag.documents, rag.chunks,
-                   rag.document_versions, rag.answer_log, rag.answer_feedback, rag.erasures
-                   TO tenant_of_history;
+                   rag.document_versions, rag.answer_log, rag.answer_feedback, rag.erasures,
+                   rag.version_commits TO tenant_of_history;
                GRANT INSERT ON rag.answer_log, rag.answer_feedback TO tenant_of_history"""
         )
         versions = "SELECT count(*) FROM rag.list_versions('docs', 'hours')"

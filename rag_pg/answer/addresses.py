@@ -1,0 +1,150 @@
+"""Addresses: where they stand in a text, and whether two are the same."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from urllib.parse import quote, urlsplit
+
+from rag_pg.text import find_markup
+
+_COLON = r"(?:\\?:|&colon;|&\#0*58;?|&\#x0*3a;?|%3a)"
+_SLASH = r"(?:\\?/|\\|&sol;|&bsol;|&\#0*(?:47|92);?|&\#x0*(?:2f|5c);?|%2f|%5c)"
+_HOST = r"[^\W_](?:[\w-]{0,62}\.)+"
+# Top-level names that a program which makes links of plain text takes for one by themselves
+# (markdown-it's linkify), and those of two letters where a path follows.
+_TOP = r"(?:biz|com|edu|gov|net|org|info|aero|asia|coop|museum|xn--[a-z0-9-]{1,59})"
+_BEGINS = re.compile(
+    rf"""(?:
+        (?<![a-z0-9])[a-z][a-z0-9+.-]{{0,30}}{_COLON}{_SLASH}{{2}}             # https://
+      | (?<![\w/\\:])//(?=[\w-]+\.[^\s/]|\[|\w[^\s/]*@)                          # //host.example
+      | (?<![\w.@/-])www\.(?=\w)
+      | (?<![a-z0-9])(?:mailto|javascript|vbscript|sms|tel){_COLON}(?=[^\s)\]}}"'`.,;:!?])
+      | (?<![a-z0-9])data{_COLON}(?=[a-z]+/|[;,]\S)
+      | (?<![\w.+-])[\w.+-]{{1,64}}@{_HOST}[a-z]{{2,}}
+      | (?<![\w.@/-]){_HOST}(?:{_TOP}(?![\w-]|\.\w)|[a-z]{{2}}(?=[/?]\w|:\d+/|/\?))
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What may stand behind an address without being a part of it.
+_CLOSES = re.compile(
+    r"(?:\[\d{1,6}(?:,[ ]?\d{1,6})*(?:\]|,?\Z)|[)\]}>\"'*_~.,;:!?`|\\]|\W(?<![\x00-\x7f]))*\Z"
+)
+_ENDS = re.compile(r"[)\]}\"'|`]|[^\w\x00-\x7f]")  # an address is over here, whatever follows
+_RUN = re.compile(r"[^\s<>]*")
+_ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
+_MOST_ENDS = 20
+
+
+def normal_address(address: str) -> str:
+    """Return an address in the form in which equal ones are equal: http and https are one, the host
+    is in lower case, letters that need a percent sign have one. What has a percent sign without
+    need differs: which letters have one could tell something."""
+    address = _ESCAPED.sub(r"\1", html.unescape(address).strip())
+    address = re.sub(r"^(?:https?:)?//", "//", address, flags=re.IGNORECASE)
+    if re.match(r"www\.", address, re.IGNORECASE):
+        address = f"//{address}"
+    try:
+        parts = urlsplit(address)
+        host = parts.netloc.encode("idna").decode() if not parts.netloc.isascii() else parts.netloc
+    except (ValueError, UnicodeError):
+        return address
+    scheme = f"{parts.scheme.lower()}:" if parts.scheme else ""
+    rest = address[len(parts.scheme) + 1 :] if parts.scheme else address
+    if rest.startswith("//"):
+        rest = f"//{host.lower()}{rest[2 + len(parts.netloc) :]}"
+        if rest.count("/") == 2:
+            rest = re.sub(r"(?=[?#])|\Z", "/", rest, count=1)
+    return scheme + quote(rest, safe="/:?#[]@!$&'()*+,;=%~")
+
+
+class Known:
+    """What sources say. `address in known`: whether an address stands there."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts = [*texts]
+
+    def __contains__(self, address: object) -> bool:
+        if not isinstance(address, str) or not address.strip():
+            return False
+        return normal_address(address) in self._addresses
+
+    def says(self, words: str) -> bool:
+        """Whether words stand there, in any case."""
+        return words.casefold() in self._words
+
+    @cached_property
+    def _addresses(self) -> frozenset[str]:
+        found = (address for text in self._texts for address in _all_addresses(text))
+        return frozenset(map(normal_address, found))
+
+    @cached_property
+    def _words(self) -> str:
+        return "\n".join(self._texts).casefold()
+
+
+NOTHING = Known()
+
+
+def _all_addresses(text: str) -> Iterator[str]:
+    """Yield the addresses of a source in each form in which somebody may write them down."""
+    for markup in find_markup(text):
+        for link in markup.links:
+            yield link.address
+            yield link.address.partition("#")[0]
+    for match in re.finditer(r"""\b(?:href|src)\s*=\s*["']?([^\s"'<>]+)""", text, re.IGNORECASE):
+        yield match[1]
+    for match in _BEGINS.finditer(text):
+        run = _run(text, match.start())
+        for end in _ends(run):
+            yield run[:end]
+            yield run[:end].partition("#")[0]
+
+
+def bare_addresses(text: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """Yield the offset of each address in text[start:stop] that stands there as words do, with all
+    that follows it to the next space."""
+    at = start
+    while match := _BEGINS.search(text, at, stop):
+        yield match.start(), _run(text, match.start())[: stop - match.start()]
+        at = max(match.end(), match.start() + 1)
+
+
+def _run(text: str, start: int) -> str:
+    match = _RUN.match(text, start)
+    assert match is not None
+    return match[0]
+
+
+def _ends(run: str) -> Iterator[int]:
+    """Yield the lengths of what of a run may be an address, the longest first."""
+    ends = [len(run)]
+    closes = next((m.start() for m in _CLOSES.finditer(run)), len(run))
+    ends += range(len(run) - 1, max(closes, len(run) - _MOST_ENDS) - 1, -1)
+    ends += [match.start() for match in _ENDS.finditer(run) if _is_whole(run, match.start())]
+    return iter(sorted(set(ends), reverse=True)[:_MOST_ENDS])
+
+
+def _is_whole(run: str, end: int) -> bool:
+    """Whether a bracket that closes behind run[:end] is none of the address."""
+    return run[end] != ")" or run.count("(", 0, end) <= run.count(")", 0, end)
+
+
+def known_length(run: str, known: Known) -> int:
+    """Return how much of a run is an address that is known, 0 for none: the run but for what closes
+    a sentence, or up to a character that is no part of an address."""
+    return next((end for end in _ends(run) if run[:end] in known), 0)
+
+
+def foreign_length(run: str) -> int:
+    """Return how much of a run is an address, without the marks that close a sentence."""
+    closes = next((m.start() for m in _CLOSES.finditer(run)), len(run))
+    wide = re.search(r"[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]", run)
+    return min(closes, wide.start() if wide else closes) or len(run)
+
+
+def is_closed(rest: str) -> bool:
+    """Whether what follows an address only closes a sentence."""
+    return bool(_CLOSES.match(rest))

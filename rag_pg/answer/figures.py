@@ -1,0 +1,214 @@
+"""The numbers of a text that nothing it was made from has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+
+from rag_pg.text import is_function_word, same_word, words
+
+MOST_COUNTED = 12  # a number in a word up to which it may count what a source lists
+
+_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
+_CITATION = re.compile(r"\[\d+(?:, \d+)*\]")
+_LISTED = re.compile(r"(?m)^\s*\d{1,3}[.)]\s")  # the number of a list's item
+_GROUPS = re.compile("[,'’\u00a0\u202f]")
+_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d{1,2})(?![\d.,]*\d)")  # 1,5 in most of Europe
+_POINTS = re.compile(r"(?<![\d.,])\d{1,3}(?:\.\d{3})+(?![.,]?\d)")  # 1.250 there
+_AFTERNOON = re.compile(r"(?<![\d:])(\d{1,2})(?::\d\d)?\s?p\.?\s?m\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_WRITTEN = re.compile(rf"{_COMMA.pattern}|{_NUMBER.pattern}")
+_ADDED = re.compile(r"\s*-?\s*|\s+(?:et|y)\s+")
+_TENS = re.compile(r"\b(?:vingt|trente|quarante|cinquante|soixante)(?:-|\s)+et(?:-|\s)+$", re.I)
+_ROW = re.compile(r"\s*(?:and|or|to|und|oder|bis|et|ou|à|y|o|a|,|-|–|/|%|€|°)+\s*", re.IGNORECASE)
+_NEXT = re.compile(r"[\s\-\u00a0]*([^\W\d_]+|[%‰°€$£])")
+
+_SPELLED_OUT = """
+0 zero null zéro cero
+1 one ein eine einen einem einer eins un une una uno
+2 two zwei deux dos twice zweimal
+3 three drei trois tres
+4 four vier quatre cuatro
+5 five fünf cinq cinco
+6 six sechs seis
+7 seven sieben sept siete
+8 eight acht huit ocho
+9 nine neun neuf nueve
+10 ten zehn dix diez
+11 eleven elf onze once
+12 twelve zwölf douze doce
+13 thirteen dreizehn treize trece
+14 fourteen vierzehn quatorze catorce
+15 fifteen fünfzehn quinze quince
+16 sixteen sechzehn seize dieciséis
+17 seventeen siebzehn diecisiete
+18 eighteen achtzehn dieciocho
+19 nineteen neunzehn diecinueve
+20 twenty zwanzig vingt veinte
+30 thirty dreißig trente treinta
+40 forty vierzig quarante cuarenta
+50 fifty fünfzig cinquante cincuenta
+60 sixty sechzig soixante sesenta
+70 seventy siebzig setenta
+80 eighty achtzig ochenta
+90 ninety neunzig noventa
+100 hundred hundert cent cien
+1000 thousand tausend mille mil
+"""
+_SPELLED = {
+    word: int(value)
+    for value, *found in (line.split() for line in _SPELLED_OUT.strip().splitlines())
+    for word in found
+}
+_GERMAN = re.compile(
+    "(ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun)und"
+    "(zwanzig|dreißig|vierzig|fünfzig|sechzig|siebzig|achtzig|neunzig)"
+)
+_SEVERAL = {"null", "once", "elf", "quince", "cent", "mil", "twice"}  # another word somewhere
+_IN_ORDER = "first second third fourth fifth sixth seventh eighth ninth tenth"
+_FOLDED = {folded for word in _SPELLED for folded in words(word)}
+_ORDINALS = {word: number for number, word in enumerate(_IN_ORDER.split(), 1)}
+_MONTHS_OF = (
+    "january february march april may june july august september october november december",
+    "januar februar märz april mai juni juli august september oktober november dezember",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+)
+_MONTHS = {word: at for months in _MONTHS_OF for at, word in enumerate(months.split(), 1)}
+
+
+def unfounded_figures(text: str, known: Iterable[str]) -> list[str]:
+    """Return the numbers of `text`, as they are written, that none of the texts has, nor rounds to.
+
+    Numbers of citations and of list items are none.
+    """
+    plain = _LISTED.sub("", _CITATION.sub("", text))
+    values = {_value(match[0]) for other in known for match in _NUMBER.finditer(other)}
+    found = dict.fromkeys(match[0] for match in _NUMBER.finditer(plain))
+    return [written for written in found if not _is_known(_value(written), values)]
+
+
+def foreign_figures(claim: str, source: str, results: str = "") -> list[str]:
+    """Return the numbers of a claim, in digits or in words, that a source does not have.
+
+    A source has a number as well that it has in words, as the name of a month, as an ordinal or in
+    another notation (1,250 and 1.250, 2 pm and 14:00). A small number in a word may count what the
+    source lists ("three parts"). Any is foreign where the source has other numbers of the same, and
+    not this one ("six months" for 3 months).
+
+    Args:
+        results: of tools, whose numbers may be of anything.
+    """
+    plain = _LISTED.sub("", _CITATION.sub("", claim))
+    given, values = figures_of(results), figures_of(source)
+    counted = [(value, unit) for _, value, unit in _counted(source)]
+    wrong: list[str] = []
+    for written, value, unit in _counted(plain):
+        if _has(written, value, given):
+            continue
+        same = [other for other, of in counted if unit and same_word(unit, of)]
+        listed = not written[0].isdigit() and value <= MOST_COUNTED
+        if (same and not _has(written, value, {*same})) or (
+            not _has(written, value, values) and not (listed and not same)
+        ):
+            wrong.append(written)
+    return [*dict.fromkeys(wrong)]
+
+
+def is_number(word: str) -> bool:
+    """Whether a word in small letters is a number, in digits or spelled out."""
+    return word.isdigit() or word in _FOLDED
+
+
+def _in_word(word: str) -> int | None:
+    """Return the number that a word is; None for one that may be another word as well."""
+    if word.endswith("mal") and word[:-3] in _SPELLED:
+        return _SPELLED[word[:-3]]
+    if (joined := _GERMAN.fullmatch(word)) is not None:
+        return _SPELLED[joined[1]] + _SPELLED[joined[2]]
+    first, _, second = word.partition("-")
+    if second and first in _SPELLED and second in _SPELLED:
+        return _SPELLED[first] + _SPELLED[second]
+    return None if word in _SEVERAL else _SPELLED.get(word)
+
+
+def figures_of(source: str) -> set[Decimal]:
+    """Return the numbers of a text, in each notation that it may have them in."""
+    found = {Decimal(_ungrouped(match[0])) for match in _POINTS.finditer(source)}
+    found |= {Decimal(f"{match[1]}.{match[2]}") for match in _COMMA.finditer(source)}
+    found |= {_value(match[0]) for match in _NUMBER.finditer(source)}
+    found |= {Decimal(int(match[1]) % 12 + 12) for match in _AFTERNOON.finditer(source)}
+    found |= {value for _, _, value in _numbers(source)}
+    for match in _WORD.finditer(source.lower()):
+        word = match[0]
+        for number in (_in_word(word), _SPELLED.get(word), _ORDINALS.get(word), _MONTHS.get(word)):
+            if number is not None:
+                found.add(Decimal(number))
+    return found
+
+
+def _ungrouped(written: str) -> str:
+    return written.replace(".", "")
+
+
+def _has(written: str, value: Decimal, values: set[Decimal]) -> bool:
+    if value in values or ("." in written and Decimal(_ungrouped(written)) in values):
+        return True
+    is_rough = len(_ungrouped(written).strip("0")) > 1  # 2 is not 1.8, but 42 is 41.7
+    return is_rough and _is_known(value, values)
+
+
+def _counted(text: str) -> list[tuple[str, Decimal, str]]:
+    """The numbers of a text as they are written, their values and what they are numbers of: the
+    word behind them, or behind the next of a row of them, "" for none that says something."""
+    found: list[tuple[str, Decimal, str]] = []
+    later, start = "", len(text)  # of the number behind
+    for begin, stop, value in reversed(_numbers(text)):
+        behind = _NEXT.match(text, stop)
+        unit = behind[1].lower() if behind else ""
+        if text[begin:stop].lower().endswith("mal"):
+            unit = "mal"
+        elif later and _ROW.fullmatch(text[stop:start]):
+            unit = later
+        elif is_function_word(unit):
+            unit = ""
+        found.append((text[begin:stop], value, unit))
+        later, start = unit, begin
+    return found[::-1]
+
+
+def _numbers(text: str) -> list[tuple[int, int, Decimal]]:
+    """Where the numbers of a text stand, in digits and in words, with their values."""
+    found = [(m.start(), m.end(), _read(m[0])) for m in _WRITTEN.finditer(text)]
+    for match in _WORD.finditer(text):
+        number = _in_word(match[0].lower())
+        is_article = number == 1 and not match[0].lower().endswith("mal")
+        if number is not None and (not is_article or _TENS.search(text, 0, match.start())):
+            found.append((match.start(), match.end(), Decimal(number)))
+    joined: list[tuple[int, int, Decimal]] = []
+    for begin, stop, value in sorted(found):
+        first = joined[-1] if joined else (0, 0, Decimal(0))
+        is_tens = 20 <= first[2] <= 90 and text[first[0]].isalpha() and text[begin].isalpha()
+        if is_tens and value < 10 and _ADDED.fullmatch(text[first[1] : begin]):
+            joined[-1] = (first[0], stop, first[2] + value)
+        else:
+            joined.append((begin, stop, value))
+    return joined
+
+
+def _read(written: str) -> Decimal:
+    """The value of a number in digits: 1,5 is one and a half."""
+    return Decimal(written.replace(",", ".")) if _COMMA.fullmatch(written) else _value(written)
+
+
+def _value(written: str) -> Decimal:
+    return Decimal(_GROUPS.sub("", written))
+
+
+def _is_known(value: Decimal, values: set[Decimal]) -> bool:
+    if value in values:
+        return True
+    exponent = value.as_tuple().exponent
+    step = Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)
+    return any(abs(other - value) * 2 <= step for other in values)

@@ -1,0 +1,82 @@
+"""Which words of a question tell what it is about: its names, and the one its meaning hangs on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rag_pg.text import words
+
+CAPITALS = 0.25  # of the words within sentences: nouns have them, as in German, and not names alone
+
+_WORD = re.compile(r"[^\W\d_][\w'’-]*")
+_SENTENCE = re.compile(r"(?<=[.!?:])\s+|\n+")
+_THOUSANDS = re.compile("(?<=\\d)[,.'’\u00a0\u2009\u202f](?=\\d{3}(?!\\d))")
+_ENDS = ".!?:"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """A word of a question. weight: its share of what is asked, 0 to 1; is_met: a passage has it;
+    is_known: a document of the collection has it; is_paraphrased: the passages are the nearer for
+    it, as those that say it in other words are; is_name: it is written as names and identifiers
+    are."""
+
+    word: str
+    weight: float
+    is_met: bool
+    is_known: bool
+    is_paraphrased: bool
+    is_name: bool
+
+
+def find_lacking(asked: Sequence[Asked], *, by_meaning: bool) -> list[str]:
+    """Return the words of a question without which nothing answers it, and that no document has.
+
+    These are names and identifiers; by meaning also the head, the word that weighs most, unless the
+    passages have an identifier of the question or say the head in other words.
+    """
+    names = [a.word for a in asked if a.is_name and not a.is_met and not a.is_known]
+    if not asked or not by_meaning or any(is_code(a.word) and a.is_met for a in asked):
+        return names
+    head = max(asked, key=lambda a: a.weight)
+    is_told = head.is_met or head.is_known or head.is_paraphrased
+    return names if is_told or head.word in names else [*names, head.word]
+
+
+def is_code(word: str) -> bool:
+    """Whether a word has digits or lines below, as identifiers, versions and dates have."""
+    return "_" in word or any(char.isdigit() for char in word)
+
+
+def find_names(question: str, texts: Sequence[str]) -> set[str]:
+    """Return the words of a question, as they stand between its spaces, that are names or
+    identifiers: with a digit, a line below or a capital within, or, where the texts do not begin
+    all nouns so, with a first capital that no sentence begins with."""
+    tokens = question.split()
+    found = {t for t in tokens if re.search(r"\d|\w_\w|[a-z][A-Z]|[A-Z]{2}", t)}
+    after = [t for before, t in pairwise(tokens) if before[-1] not in _ENDS]
+    capital = {t for t in after if (match := _WORD.search(t)) and match[0][0].isupper()}
+    if len(capital) < len(after) and _share_of_capitals(texts) < CAPITALS:
+        found |= capital
+    return found
+
+
+def _share_of_capitals(texts: Sequence[str]) -> float:
+    inner: list[str] = [
+        word
+        for text in texts
+        for sentence in _SENTENCE.split(text)
+        for word in _WORD.findall(sentence)[1:]
+    ]
+    return sum(word[0].isupper() for word in inner) / max(len(inner), 1)
+
+
+def stands_in(word: str, text: str) -> bool:
+    """Whether the parts of a word stand one after the other in a text, with accents or without,
+    and digits with separators of thousands or without."""
+    parts, own = (words(_THOUSANDS.sub("", part)) for part in (word, text))
+    count = len(parts)
+    return count > 0 and any(own[at : at + count] == parts for at in range(len(own) - count + 1))

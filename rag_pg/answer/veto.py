@@ -1,0 +1,106 @@
+"""What of a statement no source can have meant, whatever else they say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from rag_pg.answer.figures import foreign_figures, is_number
+from rag_pg.answer.negation import contradicts, is_negated
+from rag_pg.text import content_words, is_function_word, same_word, split_sentences, words
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_START = re.compile(r"(?:^|[.!?:;|•\n\"“„«(*]\s*|\s[-–—]\s*)[\"“„«(*_]*$")
+_NOUNS = 0.15  # of a text's words with a capital letter inside sentences: all nouns have it there
+_EQUAL = 0.1  # of a statement's words, by which sentences are equally near
+_HALF = 0.5  # of the words of a claim that the nearest source has
+_LEAST = 3  # content words of a statement that is told to be about something else by words alone
+
+
+def find_veto(
+    claim: str,
+    sources: Sequence[str],
+    question: str,
+    known: Collection[str],
+    results: Sequence[str] = (),
+) -> str:
+    """Return why no source says a claim; "" where that cannot be told.
+
+    It has a figure or a name that none of them has, or the sentences that are nearest to it say the
+    opposite. What a question brings up may be denied.
+
+    Args:
+        known: words of the question and of all that the model was shown. results: of tools.
+    """
+    asked = [question] if is_negated(claim) else []
+    if figures := foreign_figures(
+        claim, "\n\n".join(_about(claim, sources)), "\n\n".join([*results, *asked])
+    ):
+        return f"no such figure there: {', '.join(figures[:5])}"
+    if names := foreign_names(claim, "\n\n".join(_about(claim, sources)), known):
+        return f"no such name there: {', '.join(names[:5])}"
+    near = _nearest(claim, sources)
+    if near and all(contradicts(claim, sentence, before) for sentence, before in near):
+        return "the source says the opposite"
+    return ""
+
+
+def is_about_else(claim: str, sources: Sequence[str], known: Collection[str]) -> bool:
+    """Whether a claim in the language of its sources has none of their words."""
+    stated = [word for word in content_words(claim) if not is_function_word(word)]
+    if len(stated) < _LEAST or any(_has(known, word) for word in stated):
+        return False
+    particles = {word for word in words(claim) if is_function_word(word)}
+    shared = (particles & set(words(source)) for source in sources)
+    return max(map(len, shared), default=0) * 2 > max(2, len(particles))
+
+
+def foreign_names(claim: str, nearest: str, known: Collection[str]) -> list[str]:
+    """The names in a claim that nothing has: in capital letters, or with one within a sentence
+    where not every noun has it."""
+    are_nouns = max(_share_of_capitals(claim) / 2, _share_of_capitals(nearest)) > _NOUNS
+    found: list[str] = []
+    for match in _TOKEN.finditer(claim):
+        token = match[0]
+        inside = not _START.search(claim[: match.start()])
+        is_name = sum(c.isupper() for c in token) > 1 or (
+            token[0].isupper() and inside and not are_nouns
+        )
+        parts = words(token)
+        if is_name and parts and not any(_has(known, part) for part in parts):
+            found.append(token)
+    return found
+
+
+def _share_of_capitals(text: str) -> float:
+    """The share of words with a capital letter among those inside sentences."""
+    inside = [m[0] for m in _TOKEN.finditer(text) if not _START.search(text[: m.start()][-8:])]
+    return sum(token[0].isupper() for token in inside) / len(inside) if inside else 0.0
+
+
+def _about(claim: str, sources: Sequence[str]) -> list[str]:
+    """The sources that have enough of a claim's words for its figures to come from them."""
+    stated = [w for w in content_words(claim) if not is_function_word(w) and not is_number(w)]
+    shares = [sum(_has(set(words(source)), word) for word in stated) for source in sources]
+    least = max(shares, default=0) * _HALF
+    return [source for source, share in zip(sources, shares, strict=True) if share >= least]
+
+
+def _nearest(claim: str, sources: Sequence[str]) -> list[tuple[str, str]]:
+    """The sentences that have most of a claim's words, with the one before each."""
+    stated = [word for word in content_words(claim) if not is_function_word(word)]
+    found: list[tuple[float, str, str]] = []
+    for source in sources:
+        before = ""
+        for sentence in split_sentences(source):
+            here, around = set(words(sentence.text)), set(words(before))
+            alone = sum(_has(here, word) for word in stated)
+            more = sum(_has(around, word) for word in stated if not _has(here, word))
+            found.append(((alone + more / 2) / max(1, len(stated)), sentence.text, before))
+            before = sentence.text
+    most = max((share for share, _, _ in found), default=0.0)
+    return [(one, before) for share, one, before in found if share and share >= most - _EQUAL]
+
+
+def _has(known: Collection[str], word: str) -> bool:
+    return word in known or any(same_word(word, other) for other in known)

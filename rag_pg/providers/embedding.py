@@ -1,0 +1,36 @@
+"""Every call of an embedder: traced, and given up when the scope of its work ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rag_pg.deadline import call_within, current_scope
+from rag_pg.protocols import Embedder
+from rag_pg.tracing import embeddings_span
+from rag_pg.types import Vectors
+
+
+def embed_documents(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Return float32 (len(texts), dimensions). Raises: as the embedder, and as `Scope.check`."""
+    return _embed(embedder, len(texts), lambda: embedder.embed_documents(texts))
+
+
+def embed_query(embedder: Embedder, text: str) -> Vectors:
+    """Return float32 (dimensions,). Raises: as `embed_documents`."""
+    return _embed(embedder, 1, lambda: embedder.embed_query(text))
+
+
+def embed_queries(embedder: Embedder, texts: Sequence[str]) -> Vectors:
+    """Return float32 (len(texts), dimensions). In one batch where the embedder has `embed_queries`,
+    which is no part of the protocol; else one after the other. Raises: as `embed_documents`."""
+    batch = getattr(embedder, "embed_queries", None)
+    if batch is not None and len(texts) > 1:
+        return _embed(embedder, len(texts), lambda: batch(texts))
+    return np.stack([embed_query(embedder, text) for text in texts])
+
+
+def _embed(embedder: Embedder, count: int, use: Callable[[], Vectors]) -> Vectors:
+    with embeddings_span(embedder, count):
+        return call_within(current_scope(), use, embedder.name)

@@ -1,0 +1,144 @@
+"""Fixtures of pytest for programs that use rag_pg: a PostgreSQL server for the run, a database with
+schema rag for each test, and an embedder that needs no model.
+
+    pytest_plugins = ["rag_pg.testing"]  # in conftest.py
+
+PYTEST_DONT_REWRITE: a conftest.py may import it too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rag_pg.client import Rag
+from rag_pg.config import Settings
+from rag_pg.db import (
+    EmbeddedServer,
+    closed_above,
+    create_database,
+    drop_database,
+    make_fast,
+    name_of,
+    schema,
+)
+from rag_pg.types import Vectors
+
+MEMORY = Path("/dev/shm")
+ENOUGH = 4 * 2**30  # bytes, for the servers of a whole run
+MODEL = "fake:64"
+
+
+class FakeEmbedder:
+    """An embedder without a model: words counted in hashed places, so that texts with the same
+    words are near each other, on any machine and any day.
+
+    Args:
+        name: fake:<dimensions>.
+    """
+
+    provider: str | None = None
+    max_tokens = 256
+
+    def __init__(self, name: str = MODEL) -> None:
+        self.name = name
+        self.dimensions = int(name.partition(":")[2] or 64)
+        self.fingerprint = f"{name}/1"
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        vectors = [self.embed_query(text) for text in texts]
+        return np.array(vectors, np.float32).reshape(-1, self.dimensions)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector = np.zeros(self.dimensions, np.float32)
+        vector[0] = 0.1  # a text without words has a direction too
+        for word in re.findall(r"\w+", text.lower()):
+            digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
+            vector[int.from_bytes(digest[:4], "little") % self.dimensions] += 1
+        return vector / np.linalg.norm(vector)
+
+    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+        return [len(re.findall(r"\w+|[^\w\s]", text)) + 2 for text in texts]
+
+
+def server_folder() -> Path:
+    """Make a folder for a server's data: in memory where there is enough, for a test's database is
+    a thousand small files on a disk.
+
+    Short, as a socket's path has 107 characters; open to others, as under root the server runs as
+    another user, who may not enter pytest's tmp_path.
+    """
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH
+    folders = [MEMORY] if roomy else []
+    folders += [Path(tempfile.gettempdir()), Path("/var/tmp"), Path("/tmp")]
+    reached = (folder for folder in folders if folder.is_dir() and not closed_above(folder / "x"))
+    folder = Path(tempfile.mkdtemp(prefix="rag-pg-", dir=next(reached, None)))
+    folder.chmod(0o755)
+    return folder
+
+
+@contextmanager
+def running_server(postgres_version: int = 18) -> Iterator[str]:
+    """Give a superuser's connection string to an embedded server of its own, which goes with its
+    data."""
+    folder = server_folder()
+    server = EmbeddedServer(folder / "data", postgres_version=postgres_version)
+    try:
+        dsn = server.start()
+        make_fast(dsn)
+        yield dsn
+    finally:
+        server.stop(immediate=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_client(dsn: str) -> Rag:
+    """Return a client, to be entered, with models fake:<dimensions> and no settings of the
+    environment."""
+    home = Path(tempfile.gettempdir()) / "rag-pg-testing"
+    return Rag(dsn, settings=Settings(home=home), embedders={"fake": FakeEmbedder})
+
+
+@pytest.fixture(scope="session")
+def rag_server() -> Iterator[str]:
+    """A superuser's connection string: RAG_PG_TEST_DSN, else an embedded server of the run's own,
+    of version RAG_PG_TEST_POSTGRES."""
+    if given := os.environ.get("RAG_PG_TEST_DSN"):
+        yield given
+        return
+    with running_server(int(os.environ.get("RAG_PG_TEST_POSTGRES", "18"))) as dsn:
+        yield dsn
+
+
+@pytest.fixture(scope="session")
+def rag_template(rag_server: str) -> Iterator[str]:
+    """The connection string of a database with schema rag, which each test gets a clone of. Put
+    into it what all tests begin with, and close every connection."""
+    dsn = create_database(rag_server)
+    schema.upgrade(dsn)
+    yield dsn
+    drop_database(rag_server, dsn)
+
+
+@pytest.fixture
+def rag_dsn(rag_server: str, rag_template: str) -> Iterator[str]:
+    """A database of the test's own."""
+    dsn = create_database(rag_server, name_of(rag_template))
+    yield dsn
+    drop_database(rag_server, dsn)
+
+
+@pytest.fixture
+def rag(rag_dsn: str) -> Iterator[Rag]:
+    """A client of the test's database, see `open_client`."""
+    with open_client(rag_dsn) as opened:
+        yield opened

@@ -1,0 +1,263 @@
+-- Where a quotation may begin and end: between the tokens of its source.
+
+CREATE OR REPLACE FUNCTION rag._dash()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '[\u002D\u058A\u05BE\u1400\u1806\u2010-\u2015\u2043\u2212\u2E17\u2E1A\u2E3A\u2E3B\u2E40'
+    '\u2E5D\u301C\u3030\u30A0\uFE31\uFE32\uFE58\uFE63\uFF0D\U00010EAD]';
+
+COMMENT ON FUNCTION rag._dash() IS
+$$A regular expression for one hyphen, dash or minus.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._unseen()
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '\x01-\x20\x7F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F'
+    '\u2000-\u200F\u2028-\u202F\u205F-\u206F\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8'
+    '\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF';
+
+COMMENT ON FUNCTION rag._unseen() IS
+$$The inside of a bracket expression for white space and characters that are not seen.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._quote_core(quote text)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space CONSTANT text := rag._unseen();
+    -- quotation marks and brackets
+    _marks CONSTANT text := E'"''`|\\u00AB\\u00BB\\u2018-\\u201F\\u2039\\u203A\\u3008-\\u3011'
+        '\\u3014-\\u301B\\u301D-\\u301F\\uFF02\\uFF07';
+    _dots CONSTANT text := E'\\u2026|[\\[(](?:\\.{3,}|\\u2026)[\\])]';
+    -- emphasis of the whole
+    _bare CONSTANT text := CASE WHEN left(ltrim(quote), 1) IN ('*', '_') THEN regexp_replace(quote,
+        E'^\\s*(\\*{1,3}|_{1,3})([^\\s*_][^*_]*[^\\s*_])\\1\\s*$', E'\\2') ELSE quote END;
+BEGIN
+    RETURN regexp_replace(regexp_replace(_bare,
+        -- -5, $5 and (5) say what 5 does not
+        '^(?:[' || _space || _marks || E'{\\uFF3B\\u2022\\u2023\\u25AA-\\u25CF]'
+        '|\\.{3}(?!\\.)|\\.{4,}(?![0-9.])|'
+        || _dots || E'|[\\[(\\uFF08](?![^0-9A-Za-z]?[0-9.,]+[\\])\\uFF09])|#{1,6}(?=[' || _space
+        || E'])|[>*+\\u2010-\\u2015-](?=[' || _space || ']+[^' || _space
+        || E'0-9.,$\\u00A2-\\u00A5\\u20A0-\\u20CF]))+', ''),
+        '(?:[' || _space || _marks || E'\\])}\\uFF09\\uFF3D.,;:!?\\u2026\\u3001\\u3002'
+        '\\uFF0C\\uFF0E\\uFF1A\\uFF1B\\uFF01\\uFF1F\\uFF61\\uFF64\\u060C\\u061B\\u061F\\u06D4'
+        '\\u0964\\u0965\\u0589]|'
+        || _dots || '|(?<=[' || _space || '])' || rag._dash() || ')+$', '');
+END
+$$;
+
+COMMENT ON FUNCTION rag._quote_core(text) IS
+$$A quotation without what stands around it, and says nothing: quotation marks, brackets, ellipses
+(..., …, […]), the mark of a list, a heading, a table or a block quote before it, punctuation and
+brackets behind it. A sign or a currency before a number stays, and so does an item's number.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_unit(word text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN length(word) < 2
+        -- also stop words, in one language or another
+        OR word = ANY ('{am,da,em,ha,in,ma,mes,mia,min,mio,mi,per,por,pour,ton,var}')
+        OR NOT (ts_lexize('pg_catalog.english_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.german_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.french_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.spanish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.russian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.italian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.portuguese_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.dutch_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.danish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.swedish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.norwegian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.finnish_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.hungarian_stem', word) = '{}'
+            OR ts_lexize('pg_catalog.turkish_stem', word) = '{}');
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_unit(text) IS
+$$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): any word but the stop
+words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are units as well.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_inside(shape text)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN shape ~ E'[^ BUN(),]\x03[^ BUN(),]'
+    AND shape !~ E'(^|[ BUN(),])[.:''*_-]+\x03[^0$+%.-]|\x03[.:''*_]+($|[ BUN(),])'
+    OR shape ~ E'~~ ?\x03|\x03 ?~~|[^ BUN(),]- *\x03 *[^ BUN(),]|[0N] *\x03 *\\^?[0N]|0\x03,0'
+        '|0 *\x03 *[%$+^/~]|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
+        '|\\(\x03[$]?[0.,]+\\)|[-+~*/^$] *\x03[$ (]*[.,]?0';
+
+COMMENT ON FUNCTION rag._is_inside(text) IS
+$$Whether the character 3 stands inside a token of a text, given in the classes of rag._quote_shape:
+between characters without white space, but for marks that stand before or behind a word; beside
+what is struck out; in a divided word; between figures, or a number and its sign, per cent, currency
+or power; (5) is -5.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._begins_inside(before text, quoted text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- Classes of rag._quote_shape; 3 is the edge.
+    _shape CONSTANT text := rag._quote_shape(right(before, 40)) || E'\x03'
+        || rag._quote_shape(left(quoted, 40));
+BEGIN
+    RETURN rag._is_inside(_shape)
+        OR _shape ~ E'[^ ]\x03,0|0\x03'''  -- ,5 is a number, and 5' are feet
+        OR ascii(quoted) >= 768 AND right(before, 1) <> ' ' AND before <> ''
+            AND quoted ~ ('^' || rag._combining())
+        -- what a negation negates: Chinese, Thai, Lao, Khmer, Burmese
+        OR ascii(right(rtrim(before), 1)) >= 3584 AND _shape ~ E'\x03[^ B(),]' AND before ~ (
+            E'([\\u4E0D\\u672A\\u6CA1\\u6C92\\u975E\\u65E0\\u7121\\u52FF\\u83AB\\u5F17\\u6BCB'
+            '\\u522B\\u5225\\u5426]|\\u0E44\\u0E21\\u0E48|\\u0E21\\u0E34|\\u0E2D\\u0E22'
+            '\\u0E48\\u0E32'
+            '|\\u0E44\\u0E23\\u0E49|\\u0E9A\\u0ECD\\u0EC8|\\u1798\\u17B7\\u1793|\\u17A5\\u178F'
+            '|\\u1782\\u17D2\\u1798\\u17B6\\u1793|\\u1019) ?$');
+END
+$$;
+
+COMMENT ON FUNCTION rag._begins_inside(text, text) IS
+$$Whether a quotation begins inside a token of its source. before, quoted: the forms of what stands
+before it and of its beginning.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._ends_inside(quoted text, after text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    -- Classes of rag._quote_shape; 3 is the edge.
+    _shape CONSTANT text := rag._quote_shape(right(quoted, 40)) || E'\x03'
+        || rag._quote_shape(left(after, 40));
+    _next CONSTANT text := left(ltrim(split_part(_shape, E'\x03', 2)), 1);
+BEGIN
+    RETURN rag._is_inside(_shape)
+        OR strpos(_shape, E'0,\x030') + strpos(_shape, E'NN\x03U') > 0  -- 1, of 1,250
+        -- ca n't, as some programs leave it
+        OR left(after, 4) LIKE ' %''t%' AND after ~ '^ n?''t([^a-z]|$)'
+        -- feet and inches, where no quotation has begun that it could end
+        OR left(after, 1) IN ('''', '"') AND strpos(_shape, E'0\x03') > 0
+            AND strpos(quoted, left(after, 1)) = 0
+        -- a number without its unit
+        OR _shape ~ (E'(^|[ BUN(),])[-0.,:''^/+*$~]*(?:0e[-+]?0*)?[0^]\x03('
+            ' *[UN]| +[^ BUN(),0.:''*_~-])')
+            AND (_next IN ('U', 'N')
+                OR rag._is_unit(substring(after, '^ +([^][ ,;:.!?()"'']*)')))
+        OR ascii(after) >= 768 AND after ~ ('^' || rag._combining())
+        -- a negation behind the verb: Chinese, Burmese, and among the Hiragana that follow,
+        -- or half of a syllable
+        OR ascii(after) >= 4096 AND _shape ~ E'[^ B(),]\x03U' AND after ~ (
+            E'^([\\u4E0D\\u6CA1\\u6C92]|\\u1018\\u1030\\u1038|[\\u3041-\\u3096]*('
+            '\\u306A[\\u3044\\u304F\\u304B\\u3051]|\\u307E\\u305B|\\u306C|\\u305A|\\u307E\\u3044'
+            '|\\u3056\\u308B)|[\\u3041\\u3043\\u3045\\u3047\\u3049\\u3063\\u3083\\u3085\\u3087'
+            '\\u3005\\u309D\\u309E])');
+END
+$$;
+
+COMMENT ON FUNCTION rag._ends_inside(text, text) IS
+$$Whether a quotation ends inside a token of its source. quoted, after: the forms of its end and of
+what stands behind it.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_cut(original text, start integer, stop integer)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    seen CONSTANT integer := 12;  -- characters beside it that tell what it is cut from
+    _slice text := substr(original, start + 1, stop - start);
+    _before text;
+    _after text;
+    _width integer := 48;
+    _parts text[];
+BEGIN
+    LOOP
+        _before := substr(original, greatest(0, start - _width) + 1, least(start, _width));
+        _after := substr(original, stop + 1, _width);
+        EXIT WHEN (_width >= start OR length(rag._quote_skeleton(_before)) >= seen)
+            AND (length(_after) < _width OR length(rag._quote_skeleton(_after)) >= seen);
+        _width := _width * 8;
+    END LOOP;
+    IF strpos('0123456789$', left(_slice, 1)) > 0 AND _before ~ E'[-*+>][\\t ]+$' THEN
+        -- the mark of a list or of a block quote is no sign
+        _before := regexp_replace(substr(original, greatest(0, start - 400) + 1, least(start, 400)),
+            E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
+            '[\\t >]*[-*+>][\\t ]+$', E'\\1');
+    END IF;
+    IF length(_slice) > 300 THEN
+        _slice := left(_slice, 100) || E' \n ' || right(_slice, 100);
+    END IF;
+    _parts := string_to_array(
+        rag._quote_form(_before || E'\x03' || _slice || E'\x03' || _after), E'\x03');
+    RETURN rag._begins_inside(_parts[1], _parts[2]) OR rag._ends_inside(_parts[2], _parts[3]);
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_cut(text, integer, integer) IS
+$$Whether the run of a text (without the character 3) from start to stop begins or ends inside a
+token.
+
+A token is what has no white space inside, less the punctuation around it; a number has its sign,
+currency, unit, power and further figures with it, also where a blank stands between. In scripts
+without spaces each character is one, but for numerals, and a negation with what it negates. The
+text is seen in the form in which quotations are compared, so that the kind of a hyphen, an
+apostrophe or an emphasis makes no difference.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._is_same_form(one text, other text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _breaker CONSTANT text := ' ?([][(){};!?|]|,(?! ?[0-9])|' || rag._breaker() || ') ?';
+    _one text := one;
+    _other text := other;
+BEGIN
+    IF one = other THEN
+        RETURN true;
+    ELSIF translate(one, E'\x02- ', '') <> translate(other, E'\x02- ', '') THEN
+        RETURN false;
+    END IF;
+    IF translate(one, E'\x02-', '') <> translate(other, E'\x02-', '') THEN
+        -- white space beside a mark between words
+        _one := regexp_replace(one, _breaker, E'\\1', 'g');
+        _other := regexp_replace(other, _breaker, E'\\1', 'g');
+    END IF;
+    IF _one = _other THEN
+        RETURN true;
+    ELSIF length(_one || _other) - length(translate(_one || _other, E'\x02', ''))
+            NOT BETWEEN 1 AND 100
+        OR translate(_one, E'\x02-', '') <> translate(_other, E'\x02-', '') THEN
+        RETURN false;
+    END IF;
+    -- a word that one of them divides has in the other a hyphen there, or none
+    RETURN NOT EXISTS (
+        SELECT FROM (
+            SELECT w.number, p.found[2] AS mark,
+                sum(length(p.found[1])) OVER (PARTITION BY w.number ORDER BY p.position) AS behind
+            FROM (VALUES (1, _one), (2, _other)) AS w (number, form),
+                regexp_matches(w.form, E'([^\x02-]*)([\x02-]+)', 'g')
+                    WITH ORDINALITY AS p (found, position)
+        ) AS m
+        GROUP BY m.behind
+        HAVING coalesce(max(m.mark) FILTER (WHERE m.number = 1), '')
+            || '|' || coalesce(max(m.mark) FILTER (WHERE m.number = 2), '')
+            !~ E'^(.*)\\|\\1$|^\x02\\|-?$|^-?\\|\x02$');
+END
+$$;
+
+COMMENT ON FUNCTION rag._is_same_form(text, text) IS
+$$Whether two forms of rag._quote_form are equal, but for white space beside marks between words,
+and words that one of them divides at the end of a line: the other has a hyphen there, or none.$$;

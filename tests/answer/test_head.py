@@ -1,0 +1,148 @@
+"""Which words of a question tell what it is about, and what is refused where one is lacking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from passages import WordEmbedder, hits
+
+from rag_pg.answer.examine import Evidence, examine
+from rag_pg.answer.head import find_names, is_code, stands_in
+from rag_pg.text import words
+from rag_pg.types import TermMatch, Vectors
+
+ENGLISH = ["The lamp of the printer flashes, and the paper is taken from the tray."]
+GERMAN = ["Die Lampe leuchtet, und das Papier kommt aus dem Fach in den Drucker."]
+
+
+class Weighing(WordEmbedder):
+    """Words weigh in a text's meaning what is said; all others 1."""
+
+    def __init__(self, **weights: float) -> None:
+        super().__init__()
+        self.fingerprint = str(weights)
+        self._weights = weights
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        rows = []
+        for text in texts:
+            parts = words(text) or ["-"]
+            weighed = [self._weights.get(word, 1.0) for word in parts]
+            rows.append(np.array(weighed) @ super().embed_documents(parts))
+        found = np.array(rows, np.float32)
+        vectors: Vectors = found / np.linalg.norm(found, axis=1, keepdims=True)
+        return vectors
+
+
+def look(question: str, *texts: str, elsewhere: Sequence[str] = (), **weights: float) -> Evidence:
+    """The evidence of texts in a collection, which has some words `elsewhere`."""
+
+    def match(asked: str, parts: Sequence[str]) -> list[TermMatch]:
+        own = [words(part) for part in parts]
+        found = []
+        for word in asked.split():
+            term = " ".join(words(word))
+            has = [n for n, part in enumerate(own, 1) if term in part]
+            df = len(has) or (1 if term in elsewhere else 0)
+            found.append(TermMatch(word=word, term=term, df=df, chunk_count=50, found_in=has))
+        return found
+
+    evidence = examine(question, hits(*texts), embedder=Weighing(**weights), match_terms=match)
+    assert evidence is not None
+    return evidence
+
+
+def test_a_generic_word_that_no_document_has_refuses_nothing() -> None:
+    found = look("error E17 mean", "E17: the tray is open.", e17=5, error=1, mean=0.5)
+    assert found.lacking == [] and found.is_enough
+    assert found.missing == ["error", "mean"]
+
+
+def test_the_word_that_the_meaning_hangs_on_refuses_where_no_document_has_it() -> None:
+    texts = "The vaccine against fever is given once.", "Fever is a rise of temperature."
+    found = look("vaccine against yellow fever", *texts, yellow=5, vaccine=2, fever=2)
+    assert found.lacking == ["yellow"] and not found.is_enough
+    assert found.missing[0] == "yellow"
+    light = look("vaccine against severe fever", *texts, severe=0.5, vaccine=2, fever=2)
+    assert light.lacking == [] and light.is_enough
+
+
+def test_a_word_that_another_document_has_is_no_lacking_head() -> None:
+    found = look("big file", "A file is sent in parts.", elsewhere=["big"], big=3)
+    assert found.lacking == [] and found.missing == ["big"]
+
+
+def test_an_identifier_that_the_passages_have_stands_for_what_is_asked() -> None:
+    found = look("sheets of the TN2420", "The TN2420 yields 3,000 pages.", sheets=5, tn2420=3)
+    assert found.lacking == []
+
+
+@pytest.mark.parametrize(
+    ("question", "lacking"),
+    [
+        ("pages that the TN3480 yields", ["TN3480"]),
+        ("does the yield of Kotlin pages differ", ["Kotlin"]),
+        ("pages that max_pages yields", ["max_pages"]),
+        ("Pages That Many Cartridges Yield", []),  # a title, where capitals tell nothing
+        ("Kartridges yield pages", []),  # the first word has a capital in any case
+    ],
+)
+def test_names_and_identifiers_that_no_document_has_refuse(
+    question: str, lacking: list[str]
+) -> None:
+    page = "The TN2420 yields 3,000 pages of text, and the pages yield to nobody."
+    assert look(question, page, pages=3, yield_=3).lacking == lacking
+
+
+def test_nouns_of_a_language_that_gives_all_a_capital_are_no_names() -> None:
+    assert find_names("Wie hoch ist der Preis der Lampe im Jahr 2024?", GERMAN) == {"2024?"}
+    assert find_names("How high is the Preis of the lamp in 2024?", ENGLISH) == {"Preis", "2024?"}
+
+
+def test_identifiers_stand_in_a_text_in_one_piece() -> None:
+    assert is_code("E17") and is_code("cache_size") and is_code("3.1") and not is_code("E-Mail")
+    assert stands_in("TN-2420?", "The TN 2420 lasts.") and not stands_in("TN-2420", "TN-2410: 2420")
+    assert stands_in("3.1", "since 3.1.4") and not stands_in("3.1", "since 13.1")
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("Beausejour?", "The fort of Beauséjour fell."),
+        ("Müller", "Herr Muller kam."),
+        ("10000", "It has 10,000 parts."),
+        ("1.250.000", "It has 1250000 parts."),
+        ("10000", "It has 10\u202f000 parts."),
+    ],
+)
+def test_names_and_numbers_are_met_as_they_are_written_elsewhere(word: str, text: str) -> None:
+    assert stands_in(word, text) and word not in look(f"fort {word} fell", text).lacking
+    assert not stands_in("10000", "It has 10,00 parts of 1,000.") and not stands_in("?", text)
+
+
+def test_a_question_in_another_language_is_decided_by_meaning_alone() -> None:
+    found = look("wie lange backups", "Kept for two weeks.", lange=3)
+    assert found.lacking == [] and found.coverage == 0
+
+
+def test_a_question_whose_words_all_stand_somewhere_is_embedded_alone() -> None:
+    asked: list[Sequence[str]] = []
+
+    class Counting(Weighing):
+        def embed_documents(self, texts: Sequence[str]) -> Vectors:
+            asked.append(texts)
+            return super().embed_documents(texts)
+
+    page = hits("Pandas eat bamboo.")
+    for question, parts in (
+        ("pandas eat", 0),
+        ("pandas eat eggs", 4),
+        ("eggs", 2),
+        (" ".join(f"egg{n}" for n in range(40)), 0),  # no time without bound for long ones
+    ):
+        asked.clear()
+        examine(question, page, embedder=Counting())
+        (texts,) = [call for call in asked if page[0].content in call]
+        assert len([t for t in texts if t not in (page[0].content, "")]) == parts

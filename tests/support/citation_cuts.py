@@ -1,0 +1,146 @@
+"""Texts with a character of every category of Unicode, and quotations cut and changed at it."""
+
+from __future__ import annotations
+
+import random
+import sys
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from citation_oracle import IGNORED
+
+# Where the character (x) stands; the words around are of every kind that a cut may divide.
+PLACES = {
+    "inside a word": "un{x}healthy", "behind a word": "healthy{x}", "before a word": "{x}healthy",
+    "between words": "healthy {x} food", "around a word": "{x}healthy{x}",
+    "twice": "un{x}{x}healthy", "inside a number": "1{x}250", "between numbers": "1 {x} 250",
+    "before a number": "{x}250", "away before a number": "{x} 250", "behind a number": "250{x}",
+    "away behind a number": "250 {x}", "number and word": "250{x}mg", "in raised": "10{x}²",
+    "word and number": "rule{x}7", "behind a mark": "healthy. {x}250",
+    "at the end of a line": "un{x}\nhealthy", "between characters": "合同{x}生效",
+}  # fmt: skip
+CUTS = (
+    "ends before", "ends behind", "begins before", "begins behind", "ends one before",
+    "begins one behind", "around", "left out", "a space for it", "a hyphen for it", "spaced out",
+    "divided at it", "emphasised", "in quotation marks", "with ellipses", "whole",
+)  # fmt: skip
+EMPHASIS = "*_`~"  # Markdown, not characters
+
+
+# What a text says, and where a quotation of it says something else: it stops at ], begins at [, or
+# either at |.
+SAID = {
+    "decimal": "the price of it is {n}.|{m} in all shops",
+    "thousands": "it has {n},|250 rooms in all",
+    "time": "the office opens at {n}:|30 on all days",
+    "begins in a decimal": "they take {n}|.{m} mg of it",
+    "sign": "the result was −[{n} percent of it",
+    "sign and currency": "the year ended at -[${n} million",
+    "sign and blanks": "the room has -  [{n} degrees in May",
+    "about": "it takes ≈ [{n} minutes of work",
+    "tolerance": "it is {n}.{m} ± [0.{m} units wide",
+    "times a power": "a dose has {n}|×10⁶ cells of it",
+    "raised": "the rate is 10|⁻³ in each of them",
+    "exponent": "the value was {n}] E-5 for them",
+    "fraction": "you take {n}⁄|{m} cup of sugar",
+    "vulgar fraction": "the pipe has {n}|½ inches here",
+    "unit": "they take {n}] mg of it per day",
+    "per cent in words": "the rate is {n}] per cent of it",
+    "currency": "the fine was $|{n} for all of them",
+    "magnitude": "it cost {n}] million euros to us",
+    "groups of figures": "there live {n}| 500 people in it",
+    "broken number": "there live {n}|\n500 people",
+    "Arabic figures": "the price is ١٢٥|٠٠ for all of it",
+    "full width": "the price is １２．|５ for them",
+    "middle dot": "the dose is 1·|{n} mg for them",
+    "apostrophe in a number": "it is CHF 12’|{n}0 in all",
+    "telephone number": "call them at 030 |1234 {n}56 in May",
+    "range": "it is open from {n}–|{m} in May",
+    "product": "they take {n} × [{m} mg of the salt",
+    "ratio": "mix it in a ratio {n}:|{m} of both",
+    "date": "it was signed on {n}.|10.2023 by both",
+    "version": "they need release {n}.|{m}.1 of it",
+    "contraction": "they can|{a}t pay for it now",
+    "divided word": "this is un-\n|healthy food for them",
+    "soft hyphen": "this is un\u00ad|healthy food for them",
+    "divided softly": "it is un\u00ad\n|lawful now",
+    "invisible": "this is un\u2060|healthy food for them",
+    "compound": "a room for non{d}|smoker guests",
+    "emphasis": "this is un|**healthy** food for them",
+    "emphasis and hyphen": "a **non**-|smoker room",
+    "HTML": "this is un<b>|healthy</b> food for them",
+    "struck out": "it is ~~not~~ [due in May to us",
+    "accent": "they met at the cafe|\u0301 of the town",
+    "joined picture": "they cheer 👩\u200d|🚀 in May",
+    "programming language": "they write it in C|++ on all days",
+    "accounts": "the year ended at ([{n}) million",
+    "negation in Chinese": "合同自签署之日起不[生效双方无需履行",
+    "numeral": "价格为三百|五十元整不含任何税费",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """category: general category of the character; place: a key of PLACES; cut: one of CUTS."""
+
+    category: str
+    place: str
+    cut: str
+    source: str
+    quote: str
+
+
+def categories() -> dict[str, str]:
+    """Return the characters of each general category that a text can have."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for code in range(1, sys.maxunicode + 1):
+        category = unicodedata.category(chr(code))
+        if category not in ("Cs", "Cn") and unicodedata.normalize("NFC", chr(code)) not in EMPHASIS:
+            found[category].append(chr(code))
+    return {category: "".join(some) for category, some in found.items()}
+
+
+def make_pairs(count: int, *, seed: int) -> Iterator[Pair]:
+    """Yield `count` pairs: each category at each place with each cut in turn, by a random
+    character; half of them are among the first 40 of their category, which texts have most."""
+    rng = random.Random(seed)
+    every = categories()
+    kinds = [(c, p, k) for c in every for p in PLACES for k in CUTS]
+    made = 0
+    while made < count:
+        rng.shuffle(kinds)
+        for category, place, cut in kinds[: count - made]:
+            some = every[category]
+            x = rng.choice(some[:40] if rng.random() < 0.5 else some)
+            yield _pair(category, place, cut, x)
+            made += 1
+
+
+def _pair(category: str, place: str, cut: str, x: str) -> Pair:
+    head, tail = "They told us that the food was ", " of the people of the town"
+    middle = PLACES[place].replace("{x}", x)
+    source = head + middle + tail
+    at = len(head) + middle.index(x)
+    behind = at + len(x)
+    seen = (
+        middle.strip()
+        if category[0] == "Z"
+        else middle.strip(f"{x} \n")
+        if IGNORED.match(x) or category == "Cc"
+        else x
+    )
+    apart = (" ", "  ") if category[0] == "M" else (x, f" {x} ")
+    bold = middle.replace(seen, f"**{seen}**", 1)
+    quote = {
+        "ends before": source[:at], "ends behind": source[:behind], "begins before": source[at:],
+        "begins behind": source[behind:], "ends one before": source[: at - 1],
+        "begins one behind": source[behind + 1 :], "around": head[10:] + middle + tail[:-6],
+        "left out": source.replace(x, ""), "a space for it": source.replace(x, " "),
+        "a hyphen for it": source.replace(x, "-"), "spaced out": source.replace(*apart),
+        "divided at it": source.replace(x, f"{x}-\n"), "emphasised": head[10:] + bold + tail,
+        "in quotation marks": f"“{source[len(head) - 9 :]}”,",
+        "with ellipses": f"... {source[9:-8]} …", "whole": source,
+    }[cut]  # fmt: skip
+    return Pair(category=category, place=place, cut=cut, source=source, quote=quote)
