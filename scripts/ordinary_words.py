@@ -1,4 +1,4 @@
-"""Make sql/keyword/ordinary_words/*.bloom: the ordinary words of languages, from wordfreq's lists.
+"""Make sql/text/ordinary_words/*.bloom: the ordinary words of languages, from wordfreq's lists.
 
     pip install wordfreq==3.1.1
     python scripts/ordinary_words.py
@@ -25,7 +25,7 @@ from unicodedata import normalize
 
 from wordfreq import get_frequency_dict
 
-FOLDER = Path(__file__).parents[1] / "sql" / "keyword" / "ordinary_words"
+FOLDER = Path(__file__).parents[1] / "sql" / "text" / "ordinary_words"
 LANGUAGES = {
     "arabic": "ar", "catalan": "ca", "danish": "da", "dutch": "nl", "english": "en",
     "finnish": "fi", "french": "fr", "german": "de", "greek": "el", "hungarian": "hu",

@@ -1,27 +1,5 @@
 -- Judgements name documents and passages, never chunks: here they are found in a corpus as it is.
 
-CREATE OR REPLACE FUNCTION rag.corpus_fingerprint(collection text)
-RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-SET plan_cache_mode = force_custom_plan
-AS $$
-DECLARE
-    _id integer := (rag._require_collection(corpus_fingerprint.collection)).collection_id;
-BEGIN
-    RETURN (
-        SELECT encode(sha256(coalesce(string_agg(
-            sha256(d.content_hash || convert_to(d.uri, 'UTF8')), ''::bytea
-            ORDER BY d.uri COLLATE "C"), '')), 'hex')
-        FROM rag.documents AS d WHERE d.collection_id = _id);
-END
-$$;
-
-COMMENT ON FUNCTION rag.corpus_fingerprint(text) IS
-$$A hash of a collection's documents, by uri and content: equal corpora have equal ones in any
-database, however they are cut and embedded. It is of the documents that the caller may read.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._find_quote(
     content text, quote text, near integer DEFAULT NULL,
     OUT start_offset integer, OUT stop_offset integer)

@@ -494,3 +494,65 @@ $$;
 COMMENT ON FUNCTION rag._set_fingerprint(integer) IS
 $$A hash of the questions and judgements of a set: runs with equal ones are of the same
 questions.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.add_logged_queries(set_name text, collection text,
+    since timestamptz DEFAULT NULL)
+RETURNS integer
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _id integer := (rag._require_collection(add_logged_queries.collection)).collection_id;
+    _queries jsonb;
+BEGIN
+    -- what an erasure under way removes is seen as gone
+    PERFORM rag._await_erasures(_id);
+    -- without an id, which is then made from the text: a question asked again has the same
+    SELECT jsonb_agg(jsonb_build_object('question', x.question, 'source', x.source,
+        'category', x.category, 'relevant', x.relevant) ORDER BY x.answered_at, x.answer_id)
+    INTO _queries
+    FROM (
+        SELECT DISTINCT ON (a.question) a.answer_id, a.question, a.answered_at,
+            CASE WHEN f.rating IS NULL THEN 'log' ELSE 'feedback' END AS source,
+            CASE WHEN f.rating > 0 THEN 'liked' WHEN f.rating < 0 THEN 'disliked'
+                ELSE 'unanswered' END AS category,
+            CASE WHEN f.rating > 0 THEN (
+                SELECT coalesce(jsonb_agg(DISTINCT jsonb_build_object('uri', c -> 'uri', 'quote',
+                    c -> 'quote')), '[]')
+                FROM jsonb_array_elements(a.citations) AS c
+                WHERE c ->> 'status' IN ('exact', 'normalised')
+                    AND c ->> 'supports' IS DISTINCT FROM 'false' AND coalesce((
+                    SELECT sum(v.rating) FROM rag.answer_feedback AS v
+                    WHERE v.answer_id = a.answer_id AND v.citation::text = c ->> 'number'), 0) >= 0)
+                ELSE '[]'::jsonb END AS relevant
+        FROM rag.answer_log AS a
+        LEFT JOIN LATERAL (
+            SELECT sum(v.rating) AS rating FROM rag.answer_feedback AS v
+            WHERE v.answer_id = a.answer_id AND v.citation IS NULL
+        ) AS f ON true
+        WHERE a.collection_id = _id AND (since IS NULL OR a.answered_at >= since)
+            AND (NOT a.found OR NOT a.sufficient OR f.rating <> 0)
+            AND NOT EXISTS (
+                SELECT FROM rag.eval_sets AS s
+                JOIN rag.eval_queries AS q ON q.set_id = s.set_id
+                WHERE s.name = add_logged_queries.set_name AND (q.question = a.question
+                    OR q.query_id = left(encode(rag.content_hash(a.question), 'hex'), 12)))
+        ORDER BY a.question, a.answered_at DESC
+    ) AS x;
+    IF _queries IS NULL THEN
+        RETURN 0;
+    END IF;
+    RETURN (SELECT count(*) FROM rag.put_eval_queries(set_name, _queries) AS p
+            WHERE p.state = 'added');
+END
+$$;
+
+COMMENT ON FUNCTION rag.add_logged_queries(text, text, timestamptz) IS
+$$Add logged questions to an evaluation set: those that nothing, or not enough, was found for
+(source log), and those whose answers were liked or disliked (source feedback). Returns how many
+were added.
+
+A liked answer brings its proven citations as judgements, by uri and quote, but for those that were
+disliked or do not support their statement; the others have none yet and await a person's. A
+question that the set has already stays as it is, with what people said of it.$$;

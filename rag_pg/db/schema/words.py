@@ -1,4 +1,4 @@
-"""The ordinary words of languages: a filter for each in sql/keyword/ordinary_words, a row in
+"""The ordinary words of languages: a filter for each in sql/text/ordinary_words, a row in
 rag.ordinary_words."""
 
 from __future__ import annotations

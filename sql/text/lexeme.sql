@@ -363,3 +363,12 @@ in chunks of another one, which does not know them as such, they would be rare a
 it is not told, chunks of rag.auto, which has no stop words, are not asked for those of the others.
 Of more than 2,000 different lexemes the first 2,000 are taken. A query of stop words or punctuation
 has none and finds nothing.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._term_query(word text)
+RETURNS tsquery
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN rag._quoted_lexeme(word)::tsquery;
+
+COMMENT ON FUNCTION rag._term_query(text) IS
+$$The tsquery that asks for exactly this lexeme.$$;

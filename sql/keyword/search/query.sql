@@ -1,14 +1,5 @@
 -- From a query text to its lexemes with live statistics, and the exact scorer.
 
-CREATE OR REPLACE FUNCTION rag._term_query(word text)
-RETURNS tsquery
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN rag._quoted_lexeme(word)::tsquery;
-
-COMMENT ON FUNCTION rag._term_query(text) IS
-$$The tsquery that asks for exactly this lexeme.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._keyword_term_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256;
