@@ -169,6 +169,41 @@ $$Whether a quotation ends inside a token of its source. quoted, after: the form
 what stands behind it.$$;
 
 
+CREATE OR REPLACE FUNCTION rag._parts_amount(before text, after text)
+RETURNS boolean
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _space CONSTANT text := E'[*_ \t\n\r\u00A0\u2007\u2009\u202F]*';
+    _currency CONSTANT text := '(?:A(?:ED|FN|LL|MD|NG|OA|RS|UD|WG|ZN)|B(?:AM|BD|DT|GN|HD|IF|MD|ND'
+        '|OB|RL|SD|TC|TN|WP|YN|ZD)|C(?:AD|DF|HF|LP|NY|OP|RC|UP|VE|ZK)|D(?:JF|KK|OP|ZD)|E(?:GP|RN'
+        '|TB|TH|UR)|F(?:JD|KP)|G(?:BP|EL|HS|IP|MD|NF|TQ|YD)|H(?:KD|NL|RK|TG|UF)|I(?:DR|LS|NR|QD'
+        '|RR|SK)|J(?:MD|OD|PY)|K(?:ES|GS|HR|MF|PW|RW|WD|YD|ZT)|L(?:AK|BP|KR|RD|SL|YD)|M(?:AD|DL'
+        '|GA|KD|MK|NT|OP|RU|UR|VR|WK|XN|YR|ZN)|N(?:AD|GN|IO|OK|PR|ZD)|OMR|P(?:AB|EN|GK|HP|KR|LN'
+        '|YG)|QAR|R(?:MB|ON|SD|UB|WF)|S(?:AR|BD|CR|DG|EK|GD|HP|LE|OS|RD|SP|TN|VC|YP|ZL)|T(?:HB|JS'
+        '|MT|ND|OP|RY|TD|WD|ZS)|U(?:AH|GX|SD|YU|ZS)|V(?:ES|ND|UV)|WST|X(?:AF|CD|OF|PF)|YER'
+        '|Z(?:AR|MW|WL)|(?:US|CA|AU|A|C|HK|NZ|S|R)[$]|Rs[.]?|Fr[.]|kr[.]?)';
+    _unit CONSTANT text := E'(?:[kcmdnu\u00B5\u03BC]?[mgl]|[kMG]?Hz|[kMGT]i?B|[kMGT]?bit|[kMGT]W'
+        '|[kMGT]?Wh|[kMm]V|[kM]?Pa|hPa|[mk]A|[kM]J|k?cal|kN|[mn]?s|min|h|ha|t|hl|oz|lbs?|ft|yd'
+        '|mph|km/h|ppm|bps|m?mol|percent|per cent|pour cent|por ciento|per cento|Prozent'
+        '|thousand|[mb]illions?|trillions?|[Tt]ausend|Million(?:en)?|Milliarden?|Mio[.]?|Mrd[.]?'
+        '|milliards?|mil|mill(?:ones|[o\u00F3]n)|euros?|dollars?|pounds?|cents?|Euro|Dollar'
+        '|Cent)';
+BEGIN
+    IF before ~ ('[0-9]' || _space || '$') THEN
+        RETURN after ~ ('^' || _space || '(?:' || _unit || '|' || _currency || ')(?![[:alnum:]])');
+    END IF;
+    RETURN after ~ ('^' || _space || '[0-9]')
+        AND before ~ ('(?:^|[^[:alnum:]])' || _currency || _space || '$');
+END
+$$;
+
+COMMENT ON FUNCTION rag._parts_amount(text, text) IS
+$$Whether the edge between two texts, as they stand, parts an amount: a number from the unit, the
+magnitude or the currency behind it, or from the currency before it (codes of ISO 4217).$$;
+
+
 CREATE OR REPLACE FUNCTION rag._is_cut(original text, start integer, stop integer)
 RETURNS boolean
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -194,6 +229,10 @@ BEGIN
         _before := regexp_replace(substr(original, greatest(0, start - 400) + 1, least(start, 400)),
             E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
             '[\\t >]*[-*+>][\\t ]+$', E'\\1');
+    END IF;
+    IF rag._parts_amount(right(_before, 12), left(_slice, 12))
+        OR rag._parts_amount(right(_slice, 12), left(_after, 12)) THEN
+        RETURN true;
     END IF;
     IF length(_slice) > 300 THEN
         _slice := left(_slice, 100) || E' \n ' || right(_slice, 100);
