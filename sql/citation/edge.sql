@@ -175,7 +175,7 @@ LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _space CONSTANT text := E'[*_ \t\n\r\u00A0\u2007\u2009\u202F]*';
+    _space CONSTANT text := '[*_' || rag._unseen() || ']*';
     _currency CONSTANT text := '(?:A(?:ED|FN|LL|MD|NG|OA|RS|UD|WG|ZN)|B(?:AM|BD|DT|GN|HD|IF|MD|ND'
         '|OB|RL|SD|TC|TN|WP|YN|ZD)|C(?:AD|DF|HF|LP|NY|OP|RC|UP|VE|ZK)|D(?:JF|KK|OP|ZD)|E(?:GP|RN'
         '|TB|TH|UR)|F(?:JD|KP)|G(?:BP|EL|HS|IP|MD|NF|TQ|YD)|H(?:KD|NL|RK|TG|UF)|I(?:DR|LS|NR|QD'

@@ -26,6 +26,7 @@ SINGLE = re.compile(  # Thai, Lao, Burmese, Khmer, Chinese, and Japanese but for
 NUMERAL, NOT = "〇零一二三四五六七八九十百千万億亿兆萬", "不未非無无"
 FUNCTION_WORDS = {"of", "the", "and", "was", "is", "to", "vi"}  # behind a number, and no unit
 QUANTITY = re.compile(rf"(?:^|{SINGLE.pattern}|[^\w.,:'^⁄/*~+=<>$€£-])[-+~$€£.,:'^⁄/*0]*[0^]$")
+UNITS = r"(?:kg|mg|g|km|cm|mm|m|l|t|s|h|min|[mb]illions?|thousand|percent|usd|eur|chf|gbp)(?!\w)"
 AROUND = (
     r"[\s\"'‛‚‹›“”„‟«»‘’〝〞〟＂＇「」()\[\]（）…|]|\.{3}(?!\.)|\.{4,}(?![\d.])"
     r"|[->#*+]+\s+(?=[^\W\d])|(?<=\s)-+$"
@@ -162,6 +163,8 @@ def is_unit(token: str, word: str) -> bool:
     if not token.endswith(word) or not (
         head.rstrip()[-1:].isnumeric() or head.rstrip()[-1:] == "^"
     ):
+        return False
+    if re.match(UNITS, word):
         return False
     other = (
         category(first) in ("Nd", "Nl", "No", "Sm", "Sc") or first in NUMERAL or first in "^%‰°/-"

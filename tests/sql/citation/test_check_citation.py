@@ -153,6 +153,15 @@ def test_the_same_in_other_print_is_normalised(connection: Connection, quote: st
 
 
 CUT = (  # what the source says, and of it a part that says something else
+    # an amount without its number, its magnitude or its currency
+    ("They sold 5 kg of white flour to us.", "kg of white flour to us"),
+    ("There live 20 million people in the town.", "million people in the town"),
+    ("It was 20\u00a0%, then 300 Mio. Euro in May.", "Mio. Euro in May."),
+    ("The fine was USD 300 for all of them.", "300 for all of them"),
+    ("The fine was US$ 300 for all of them.", "300 for all of them"),
+    ("The fine of all of them was CHF 300.", "The fine of all of them was CHF"),
+    ("The fine was 300 CHF for all of them.", "CHF for all of them"),
+    ("The load is **5** t of sand and stone.", "t of sand and stone"),
     ("The total price of the plan is $5.99 per month.", "The total price of the plan is $5."),
     ("In total the company has paid 1,250,000 euros in fines.", "In total the company has paid 1,"),
     ("Give the patient 1.5 mg per day for two weeks.", ".5 mg per day for two weeks"),
@@ -230,6 +239,9 @@ OPENS = "The office opens every morning at ten and closes at six."
         ("- 20 eggs\n- 30 cups of white flour\n", "30 cups of white flour"),
         ("Take:\n\n- 30 cups of white flour\n", "30 cups of white flour"),
         ("See 3.1 Overview of all the rooms.", "Overview of all the rooms"),
+        ("In all 300 rooms of the house it is warm.", "300 rooms of the house"),
+        ("We sold kg and pounds, in USD or CHF.", "kg and pounds, in USD"),
+        ("Rule 5 MINUTES of the meeting are kept.", "MINUTES of the meeting are kept"),
         ("It was built in 2020 and opened in May.", "It was built in 2020"),
         ("İstanbul is a city on the strait.", "istanbul is a city"),
         ("该合同自签署之日起生效，双方无需履行", "该合同自签署之日起生效，双方无需履行。"),
