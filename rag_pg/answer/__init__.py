@@ -1,86 +1,81 @@
-"""A question and its search -> Answer.
+"""A question and what is found for it -> Answer.
 
-An answer with citations is written, or quoted, from what was found: by a strategy.
+An answer with citations is written, or quoted, from what was found: by a strategy. What is named
+here is read from its module when it is first used: a program that only searches loads none of it.
 """
 
-from rag_pg.answer.assess import SHORTFALL
-from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.edit import without_marks
-from rag_pg.answer.examine import Evidence, examine
-from rag_pg.answer.extractive import compose_answer
-from rag_pg.answer.features import FEATURES, measure
-from rag_pg.answer.ground import OWN_WORDS
-from rag_pg.answer.judgement import (
-    JUDGEMENT,
-    JUDGEMENT_SCHEMA,
-    JUDGEMENT_VERSION,
-    Judgement,
-    judgement_messages,
-    read_judgement,
-    shown_texts,
-)
-from rag_pg.answer.late import without_time
-from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
-from rag_pg.answer.statements import check_unsupported, read_statements
-from rag_pg.answer.strategy import (
-    Strategy,
-    answer_question,
-    find_strategy,
-    import_strategy,
-    is_built_in,
-    register_strategy,
-    strategy_with_tools,
-)
-from rag_pg.answer.stream import stream_events
-from rag_pg.answer.tools import (
-    BUILT_IN,
-    GivenTool,
-    GivenTools,
-    McpTools,
-    SqlFunction,
-    dates_tool,
-    function_tool,
-    structured_tools,
-    view_tools,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "BUDGET_TOKENS",
-    "BUILT_IN",
-    "FEATURES",
-    "JUDGEMENT",
-    "JUDGEMENT_SCHEMA",
-    "JUDGEMENT_VERSION",
-    "OWN_WORDS",
-    "SHORTFALL",
-    "AnswerContext",
-    "Evidence",
-    "GivenTool",
-    "GivenTools",
-    "Judgement",
-    "McpTools",
-    "SqlFunction",
-    "Strategy",
-    "answer_question",
-    "check_unsupported",
-    "compose_answer",
-    "dates_tool",
-    "examine",
-    "find_strategy",
-    "function_tool",
-    "import_strategy",
-    "is_built_in",
-    "judgement_messages",
-    "least_prompt",
-    "measure",
-    "read_judgement",
-    "read_statements",
-    "register_strategy",
-    "shown_texts",
-    "strategy_with_tools",
-    "stream_events",
-    "structured_tools",
-    "view_tools",
-    "without_marks",
-    "without_time",
-]
+if TYPE_CHECKING:
+    from rag_pg.answer.answer_log import log_answer as log_answer
+    from rag_pg.answer.answerability import SHORTFALL as SHORTFALL
+    from rag_pg.answer.ask import ask_question as ask_question
+    from rag_pg.answer.attribution import OWN_WORDS as OWN_WORDS
+    from rag_pg.answer.context import AnswerContext as AnswerContext
+    from rag_pg.answer.edit import without_marks as without_marks
+    from rag_pg.answer.extractive import compose_answer as compose_answer
+    from rag_pg.answer.features import FEATURES as FEATURES
+    from rag_pg.answer.features import measure as measure
+    from rag_pg.answer.llm_relevance import JUDGEMENT as JUDGEMENT
+    from rag_pg.answer.llm_relevance import JUDGEMENT_SCHEMA as JUDGEMENT_SCHEMA
+    from rag_pg.answer.llm_relevance import JUDGEMENT_VERSION as JUDGEMENT_VERSION
+    from rag_pg.answer.llm_relevance import Judgement as Judgement
+    from rag_pg.answer.llm_relevance import judgement_messages as judgement_messages
+    from rag_pg.answer.llm_relevance import read_judgement as read_judgement
+    from rag_pg.answer.llm_relevance import shown_texts as shown_texts
+    from rag_pg.answer.options import CALLERS_OPTIONS as CALLERS_OPTIONS
+    from rag_pg.answer.options import PASSAGES as PASSAGES
+    from rag_pg.answer.options import AskOptions as AskOptions
+    from rag_pg.answer.passage_scores import Evidence as Evidence
+    from rag_pg.answer.passage_scores import examine as examine
+    from rag_pg.answer.statements import read_statements as read_statements
+    from rag_pg.answer.strategy import Strategy as Strategy
+    from rag_pg.answer.strategy import answer_question as answer_question
+    from rag_pg.answer.strategy import find_strategy as find_strategy
+    from rag_pg.answer.strategy import import_strategy as import_strategy
+    from rag_pg.answer.strategy import register_strategy as register_strategy
+    from rag_pg.answer.stream import stream_events as stream_events
+    from rag_pg.answer.tools import BUILT_IN as BUILT_IN
+    from rag_pg.answer.tools import McpTools as McpTools
+    from rag_pg.answer.tools import SqlFunction as SqlFunction
+    from rag_pg.answer.tools import function_tool as function_tool
+
+_NAMES = {
+    "answer_log": ["log_answer"],
+    "ask": ["ask_question"],
+    "answerability": ["SHORTFALL"],
+    "context": ["AnswerContext"],
+    "edit": ["without_marks"],
+    "passage_scores": ["Evidence", "examine"],
+    "extractive": ["compose_answer"],
+    "features": ["FEATURES", "measure"],
+    "attribution": ["OWN_WORDS"],
+    "llm_relevance": [
+        "JUDGEMENT",
+        "JUDGEMENT_SCHEMA",
+        "JUDGEMENT_VERSION",
+        "Judgement",
+        "judgement_messages",
+        "read_judgement",
+        "shown_texts",
+    ],
+    "options": ["CALLERS_OPTIONS", "PASSAGES", "AskOptions"],
+    "statements": ["read_statements"],
+    "strategy": [
+        "Strategy",
+        "answer_question",
+        "find_strategy",
+        "import_strategy",
+        "register_strategy",
+    ],
+    "stream": ["stream_events"],
+    "tools": ["BUILT_IN", "McpTools", "SqlFunction", "function_tool"],
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,20 +10,20 @@ from datetime import date
 from typing import Any, Literal
 
 from rag_pg.answer.addresses import Known
-from rag_pg.answer.assess import assess
+from rag_pg.answer.answerability import assess
 from rag_pg.answer.editor import Editor
-from rag_pg.answer.evidence import MatchTerms
-from rag_pg.answer.examine import Evidence, examine
 from rag_pg.answer.extractive import judge_strength
 from rag_pg.answer.judge import Judge
-from rag_pg.answer.judgement import (
+from rag_pg.answer.llm_relevance import (
     JUDGEMENT_SCHEMA,
     Judgement,
     find_judge,
     judgement_messages,
     read_judgement,
 )
+from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.answer.prompt import BUDGET_TOKENS, LEAST_TOKENS, SEPARATORS
+from rag_pg.answer.term_match import MatchTerms
 from rag_pg.errors import (
     AnswerBlocked,
     BudgetExceeded,

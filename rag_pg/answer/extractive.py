@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from rag_pg.answer.evidence import MatchTerms
-from rag_pg.answer.examine import Candidate, Evidence, examine, heading_path
 from rag_pg.answer.passage import Page, following_code, window
+from rag_pg.answer.passage_scores import Candidate, Evidence, examine, heading_path
 from rag_pg.answer.prompt import cite, distinct_hits
 from rag_pg.answer.question_kind import QuestionKind
+from rag_pg.answer.term_match import MatchTerms
 from rag_pg.protocols import Embedder
 from rag_pg.text import Sentence
 from rag_pg.types import Answer, Assessment, Citation, CosineSpread, Hit, Usage, Zone

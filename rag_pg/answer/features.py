@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from rag_pg.answer.examine import Evidence
 from rag_pg.answer.opposites import find_opposite
+from rag_pg.answer.passage_scores import Evidence
 from rag_pg.answer.question_kind import has_number
 from rag_pg.text import content_words, same_word, words
 

@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import numpy as np
 
+from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts, is_refuted
 from rag_pg.answer.statements import Statement, read_statements
 from rag_pg.answer.talk import Talk
-from rag_pg.answer.verdicts import Cited, Verdicts, find_verdicts, is_refuted
 from rag_pg.answer.veto import foreign_names
 from rag_pg.protocols import Embedder
 from rag_pg.text import drop_near_duplicates, words

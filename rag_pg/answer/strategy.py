@@ -11,11 +11,11 @@ from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
 
-from rag_pg.answer.check import check_verify
+from rag_pg.answer.attribution import OWN_WORDS, ground_answer
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.editor import Editor
-from rag_pg.answer.ground import OWN_WORDS, ground_answer
 from rag_pg.answer.late import answer_late
+from rag_pg.answer.llm_verify import check_verify
 from rag_pg.answer.statements import Unsupported, check_unsupported
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.answer.write import not_found

@@ -3,8 +3,8 @@
 `Rag`, `Collection` and their asynchronous likes.
 """
 
+from rag_pg.answer import AskOptions
 from rag_pg.client.aio import AsyncCollection, AsyncRag
-from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 

@@ -13,7 +13,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
-from rag_pg.client.ask_options import AskOptions
+from rag_pg.answer import AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.rag import Rag
 from rag_pg.client.threaded import Kind, Threaded, kind_of_search

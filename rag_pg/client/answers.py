@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Unpack
 
-from rag_pg.client.ask_options import AskOptions
+from rag_pg.answer import AskOptions
 from rag_pg.client.opened import OpenCollection
 from rag_pg.errors import RagError
 from rag_pg.fault import Fault, fault_of
@@ -93,10 +93,9 @@ class Answers(OpenCollection):
         """As `ask`, for programs that pass it on: listener is called with every event but the
         answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
         it may be kept in the log of answers, and its searches in the sample of live queries."""
-        from rag_pg.client.answer_log import keep_answer
-        from rag_pg.client.ask import ask
+        from rag_pg.answer import ask_question, log_answer
 
-        return ask(
+        return ask_question(
             question,
             options,
             searcher=self._searcher if logged else self._searcher.unsampled(),
@@ -105,7 +104,7 @@ class Answers(OpenCollection):
             listener=listener,
             admit=admit,
             record=self._record,
-            keep=partial(keep_answer, self.rag.database, self.info, question)
+            keep=partial(log_answer, self.rag.database, self.info, question)
             if logged
             else lambda answer: answer,
         )

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rag_pg.client.accounted import accounted
+from rag_pg.answer import PASSAGES
 from rag_pg.client.answers import Answers
-from rag_pg.client.ask_options import PASSAGES
 from rag_pg.client.search import Searching
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM, Embedder
+from rag_pg.search import accounted
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Calibration, EvalQuery, Vectors
 from rag_pg.version import __version__

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from rag_pg.client.accounted import accounted
+from rag_pg.answer import AskOptions
 from rag_pg.client.answers import Answers
-from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.resources import HasDatabase, Resources
 from rag_pg.client.search import Searching
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM
-from rag_pg.search import SearchOptions, check_names
+from rag_pg.search import SearchOptions, accounted, check_names
 from rag_pg.types import (
     EvalDrift,
     EvalImport,

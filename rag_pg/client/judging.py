@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_pg.client.accounted import accounted
 from rag_pg.client.resources import HasDatabase, Resources
 from rag_pg.errors import NotFound
 from rag_pg.protocols import LLM
+from rag_pg.search import accounted
 from rag_pg.types import EvalJudge, JudgeAgreement, JudgeReport, LabelledResult, LabelReport
 
 if TYPE_CHECKING:

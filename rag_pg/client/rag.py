@@ -9,8 +9,8 @@ from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from rag_pg.answer import CALLERS_OPTIONS, AskOptions
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
-from rag_pg.client.ask_options import CALLERS_OPTIONS, AskOptions
 from rag_pg.client.collection import Collection
 from rag_pg.client.evaluation import Evaluations
 from rag_pg.client.judging import Judging

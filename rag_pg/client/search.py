@@ -7,10 +7,9 @@ from datetime import datetime
 from typing import Any, Unpack
 from uuid import UUID
 
-from rag_pg.client.accounted import accounted, asks_models, meter_search
 from rag_pg.client.documents import Documents
 from rag_pg.protocols import LLM
-from rag_pg.search import Rewritten, SearchOptions
+from rag_pg.search import Rewritten, SearchOptions, accounted, asks_models, meter_search
 from rag_pg.text import clean_text
 from rag_pg.types import Hit, Hits, Message
 

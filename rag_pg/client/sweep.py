@@ -7,8 +7,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from rag_pg.answer import AskOptions
 from rag_pg.chunk import Chunking
-from rag_pg.client.ask_options import AskOptions
 from rag_pg.client.enrichment import CONTEXT_TOKENS, Enriching
 from rag_pg.client.evaluation import Evaluation
 from rag_pg.errors import InvalidInput, RagError

@@ -6,8 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial, update_wrapper
 from typing import Any, Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar, cast
 
-from rag_pg.client.accounted import asks_models
-from rag_pg.search import SearchOptions
+from rag_pg.search import SearchOptions, asks_models
 
 P = ParamSpec("P")
 T = TypeVar("T")

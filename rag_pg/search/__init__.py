@@ -3,6 +3,7 @@
 A question is embedded, searched for and its hits are reranked.
 """
 
+from rag_pg.search.metering import accounted, asks_models, meter_search
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rewrite import (
     EXPANSIONS,
@@ -22,9 +23,12 @@ __all__ = [
     "Searcher",
     "StatementOptions",
     "Variant",
+    "accounted",
+    "asks_models",
     "check_names",
     "combine",
     "find_period",
     "local_time",
+    "meter_search",
     "read_history",
 ]

@@ -13,7 +13,6 @@ from rag_pg.db import Database, plain_arguments
 from rag_pg.deadline import call_within, current_scope, half_of_the_time
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, RagError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
-from rag_pg.search.kept import find_kept, search_key
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.passages import join_hits
@@ -27,6 +26,7 @@ from rag_pg.search.rewrite import (
     rewrite_question,
 )
 from rag_pg.search.sample import QuerySample
+from rag_pg.search.search_cache import find_kept, search_key
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.text import clean_text, estimate_tokens
 from rag_pg.tracing import span

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from passages import Broken, WordEmbedder, hit, hits
 
 from rag_pg.answer.display import display
-from rag_pg.answer.evidence import compare_meaning, find_words, is_one_slip
 from rag_pg.answer.extractive import NOT_FOUND, answer_extractive
 from rag_pg.answer.passage import Page, following_code, window
 from rag_pg.answer.question_kind import has_number, question_kind
+from rag_pg.answer.term_match import compare_meaning, find_words, is_one_slip
 from rag_pg.text import split_sentences
 from rag_pg.types import Answer, CosineSpread, Hit, TermMatch, Usage, Vectors
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from passages import WordEmbedder, hits
 
-from rag_pg.answer.examine import Evidence, examine
 from rag_pg.answer.head import find_names, is_code, stands_in
+from rag_pg.answer.passage_scores import Evidence, examine
 from rag_pg.text import words
 from rag_pg.types import TermMatch, Vectors
 

@@ -9,21 +9,16 @@ from datetime import date
 from functools import partial
 from typing import cast
 
-from rag_pg.answer import (
-    BUDGET_TOKENS,
-    AnswerContext,
-    GivenTools,
-    answer_question,
-    check_unsupported,
-    find_strategy,
-    least_prompt,
-    strategy_with_tools,
-    without_time,
-)
-from rag_pg.client.ask_options import PASSAGES, AskOptions
-from rag_pg.client.kept import answer_scope, ask_kept
-from rag_pg.client.support import check_support, read_calibration
-from rag_pg.client.tools import make_toolset, reader_within
+from rag_pg.answer.answer_cache import answer_scope, ask_kept
+from rag_pg.answer.calibrated import check_support, read_calibration
+from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.late import without_time
+from rag_pg.answer.options import PASSAGES, AskOptions
+from rag_pg.answer.prompt import BUDGET_TOKENS, least_prompt
+from rag_pg.answer.statements import check_unsupported
+from rag_pg.answer.strategy import answer_question, find_strategy, strategy_with_tools
+from rag_pg.answer.tools import GivenTools
+from rag_pg.answer.toolset import make_toolset, reader_within
 from rag_pg.deadline import grace
 from rag_pg.errors import BudgetExceeded, InvalidInput, RagError
 from rag_pg.protocols import LLM
@@ -57,7 +52,7 @@ WHOLE_SHARE = 0.75  # of what a model reads, for sources
 AROUND = {"before": 1, "after": 4}  # chunks beside one, which an answer may show with it
 
 
-def ask(
+def ask_question(
     question: str,
     options: AskOptions,
     *,

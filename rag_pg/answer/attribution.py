@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from rag_pg.answer.check import Verify, check_statements
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.edit import EditedText
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.fit import Fit, clean_text, fit_text, ground_text, removal_note
 from rag_pg.answer.freshness import find_freshness
 from rag_pg.answer.judge import Grounded, Judge, with_quotes
+from rag_pg.answer.llm_verify import Verify, check_statements
 from rag_pg.answer.locate import locate_quotes
 from rag_pg.answer.markers import cited_numbers
 from rag_pg.answer.prompt import cite

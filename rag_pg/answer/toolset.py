@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from rag_pg.answer import BUILT_IN, GivenTools, dates_tool, structured_tools, view_tools
+from rag_pg.answer.tools import BUILT_IN, GivenTools, dates_tool, structured_tools, view_tools
 from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.search import Searcher, combine

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 from fakes import HashEmbedder
 
+from rag_pg.answer.attribution_scores import Cited, Verdicts, find_verdicts
 from rag_pg.answer.edit import without_marks, without_support
 from rag_pg.answer.statements import Statement, read_statements
-from rag_pg.answer.verdicts import Cited, Verdicts, find_verdicts
 from rag_pg.text import content_words, is_function_word
 from rag_pg.types import Vectors
 

@@ -8,7 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rag_pg.answer.display import OPEN, display
-from rag_pg.answer.evidence import (
+from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
+from rag_pg.answer.passage import has_code, headings_above
+from rag_pg.answer.prompt import distinct_hits
+from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
+from rag_pg.answer.term_match import (
     MARKS,
     MatchTerms,
     Meaning,
@@ -18,10 +22,6 @@ from rag_pg.answer.evidence import (
     find_words,
     is_in,
 )
-from rag_pg.answer.head import Asked, find_lacking, find_names, is_code, stands_in
-from rag_pg.answer.passage import has_code, headings_above
-from rag_pg.answer.prompt import distinct_hits
-from rag_pg.answer.question_kind import QuestionKind, has_number, question_kind
 from rag_pg.protocols import Embedder
 from rag_pg.text import LONGEST, Sentence, content_words, split_sentences, words
 from rag_pg.types import CosineSpread, Hit

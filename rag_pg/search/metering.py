@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
 from rag_pg.providers import Account, Bounds, LLMReranker, Models
-from rag_pg.search import SearchOptions
+from rag_pg.search.options import SearchOptions
 
 log = logging.getLogger(__name__)
 

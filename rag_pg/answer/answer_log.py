@@ -7,14 +7,14 @@ from dataclasses import asdict, replace
 from typing import Any
 from uuid import UUID, uuid4
 
-from rag_pg.answer import is_built_in
-from rag_pg.client.kept import NOT_KEPT
+from rag_pg.answer.answer_cache import NOT_KEPT
+from rag_pg.answer.strategy import is_built_in
 from rag_pg.db import Database
 from rag_pg.errors import RagError
 from rag_pg.types import Answer, CollectionInfo
 
 
-def keep_answer(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
+def log_answer(database: Database, info: CollectionInfo, question: str, answer: Answer) -> Answer:
     """Log an answer where its collection says so, and return it; a note says why it was not."""
     if info.keep_answers <= 0 or not answer.trace_id:
         return answer

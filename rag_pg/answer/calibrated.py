@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from rag_pg.answer import FEATURES, JUDGEMENT
+from rag_pg.answer.features import FEATURES
+from rag_pg.answer.llm_relevance import JUDGEMENT
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.protocols import LLM

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from rag_pg.answer import is_built_in
+from rag_pg.answer.strategy import is_built_in
 from rag_pg.cache import Entries, digest, pack, unpack
 from rag_pg.errors import RagError
 from rag_pg.protocols import LLM, Embedder

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from rag_pg.answer.entailment import find_support
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.statements import Statement
-from rag_pg.answer.support import find_support
 from rag_pg.answer.veto import find_veto, is_about_else
 from rag_pg.protocols import Embedder
 from rag_pg.text import words

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.entailment import LEAST_QUOTE, find_support
 from rag_pg.answer.judge import Grounded, Judge
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.prompt import source_block
 from rag_pg.answer.statements import Statement
-from rag_pg.answer.support import LEAST_QUOTE, find_support
 from rag_pg.errors import InvalidInput
 from rag_pg.text import Fence, split_sentences
 from rag_pg.threads import Threads

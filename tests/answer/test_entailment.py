@@ -6,9 +6,9 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg.answer.edit import without_support
+from rag_pg.answer.entailment import find_support
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.statements import read_statements
-from rag_pg.answer.support import find_support
 
 PASSAGE = (
     "# Backups\n\nA backup of every database is made at night. Copies are kept for thirty days. "

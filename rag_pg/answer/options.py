@@ -9,7 +9,8 @@ from rag_pg.protocols import LLM
 from rag_pg.search import SearchOptions
 
 if TYPE_CHECKING:
-    from rag_pg.answer import GivenTool, Strategy
+    from rag_pg.answer.strategy import Strategy
+    from rag_pg.answer.tools import GivenTool
 
 PASSAGES = 8  # hits that an answer is made of
 

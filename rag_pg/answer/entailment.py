@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rag_pg.answer.evidence import compare_meaning
 from rag_pg.answer.figures import figures_of, foreign_figures, is_number
 from rag_pg.answer.negation import contradicts
 from rag_pg.answer.talk import is_of_speech
+from rag_pg.answer.term_match import compare_meaning
 from rag_pg.errors import ModelUnavailable, ProviderError
 from rag_pg.protocols import Embedder
 from rag_pg.text import Sentence, content_words, is_function_word, same_word, split_sentences, words
