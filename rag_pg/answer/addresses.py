@@ -14,8 +14,14 @@ _COLON = r"(?:\\?:|&colon;|&\#0*58;?|&\#x0*3a;?|%3a)"
 _SLASH = r"(?:\\?/|\\|&sol;|&bsol;|&\#0*(?:47|92);?|&\#x0*(?:2f|5c);?|%2f|%5c)"
 _HOST = r"[^\W_](?:[\w-]{0,62}\.)+"
 # Top-level names that a program which makes links of plain text takes for one by themselves
-# (markdown-it's linkify), and those of two letters where a path follows.
-_TOP = r"(?:biz|com|edu|gov|net|org|info|aero|asia|coop|museum|xn--[a-z0-9-]{1,59})"
+# (markdown-it's linkify), with others that are no words of programs (user.id, main.py).
+_TOP = (
+    r"(?:biz|com|edu|gov|net|org|info|aero|asia|coop|museum|xn--[a-z0-9-]{1,59}|xyz|top|site|online"
+    r"|club|shop|click|zip|mov|io|ai|co|tv|ru|cn|uk|de|fr|nl|eu|ch|jp|br)"
+)
+# Top-level names that are words of programs too: where a path follows.
+_TOP_OF_PATH = r"(?:[a-z]{2}|dev|app|link|page|live|store|cloud|tech|pro|name|web|run|space|world)"
+_IP = r"(?:\d{1,3}\.){3}\d{1,3}"
 _BEGINS = re.compile(
     rf"""(?:
         (?<![a-z0-9])[a-z][a-z0-9+.-]{{0,30}}{_COLON}{_SLASH}{{2}}             # https://
@@ -24,7 +30,8 @@ _BEGINS = re.compile(
       | (?<![a-z0-9])(?:mailto|javascript|vbscript|sms|tel){_COLON}(?=[^\s)\]}}"'`.,;:!?])
       | (?<![a-z0-9])data{_COLON}(?=[a-z]+/|[;,]\S)
       | (?<![\w.+-])[\w.+-]{{1,64}}@{_HOST}[a-z]{{2,}}
-      | (?<![\w.@/-]){_HOST}(?:{_TOP}(?![\w-]|\.\w)|[a-z]{{2}}(?=[/?]\w|:\d+/|/\?))
+      | (?<![\w.@/-]){_HOST}(?:{_TOP}(?![\w-]|\.\w)|{_TOP_OF_PATH}(?=[/?]\w|:\d+/|/\?))
+      | (?<![\w.@/-]){_IP}(?=(?::\d{{1,5}})?[/?]\w)
     )""",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -29,7 +29,7 @@ _DEFINITION = re.compile(
 )
 _RAISED = re.compile(
     r"(?:(?<!\w)<sup\b[^>]{0,1000}>(?:\s|<a\b[^>]{0,1000}>|</a>|[\[\],\d]){1,60}</sup>"
-    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]+(?!\w))",
+    r"|(?<=[\s.,;:!?)\"”»\]>])[\u00b9\u00b2\u00b3\u2070\u2074-\u2079\u2080-\u2089]+(?!\w))",
     re.IGNORECASE,
 )
 _ANCHOR = re.compile(r"<a\b[^>]{0,1000}>((?:(?!</?a\b).){0,80}?)</a\s*>", re.IGNORECASE | re.DOTALL)
@@ -64,6 +64,12 @@ _CURLY = re.compile(
     rf"(?<![ \t])[ \t]*(?:\\cite\w*\{{([^{{}}\n]{{1,60}})\}}"
     rf"|\{{{{1,2}}\s*(?:{_SOURCE})\s*[:：|= ]\s*([^{{}}\n]{{1,60}})\}}{{1,2}})",
     re.IGNORECASE,
+)
+_UNUSUAL = re.compile(  # {7}, [VII] and ⑦ at the end of a sentence; 「7」 behind its full stop
+    r"(?:(?<=\w)[ \t]+|(?<=[.,;:!?)。！？\]])[ \t]*)"
+    r"(?:\{(\d{1,3}(?:, ?\d{1,3})*|[a-z0-9]{6})\}|\[((?=[IVX])X{0,3}(?:IX|IV|V?I{0,3}))\]"
+    r"|([\u2460-\u2473\u24f5-\u24fe\u2776-\u2793]+))(?=[ \t]*(?:[.!?,;。！？、]|\n|\Z))"
+    r"|(?<=[.!?。！？])[ \t]*[「『｢](\d{1,3}|[a-z0-9]{6})[」』｣]",
 )
 _ELEMENT = re.compile(  # <cite>1</cite>
     rf"(?<![ \t])[ \t]*<((?:{_SOURCE}|co|doc(?:ument)?)\b)[^<>]{{0,200}}>([^<>\n]{{1,80}})</\1\s*>",
@@ -224,11 +230,19 @@ def _prose(text: str, taken: _Taken) -> str:
         is_text = is_far or is_word or known.says(match[0].strip())
         return match[0] if is_text else taken.out(match)
 
+    def unusual(match: re.Match[str]) -> str:
+        label = next(filter(None, match.groups()))
+        is_text = known.says(match[0].strip()) or not (
+            label.isdigit() or not label.isalnum() or label.isupper() or _cites(label, known)
+        )
+        return match[0] if is_text else taken.out(match)
+
     def element(match: re.Match[str]) -> str:
         return taken.out(match) if _cites(match[2], known) else match[0]
 
     text = _RAISED.sub(taken.out, _DEFINITION.sub(taken.out, text))
     text = _ROUND.sub(named, _CURLY.sub(named, _ELEMENT.sub(element, _ANCHOR.sub(anchor, text))))
+    text = _UNUSUAL.sub(unusual, text)
     text = _EMPTY.sub("", _NESTED.sub(nested, text))
     return _MARKER.sub(marker, _LABEL.sub(label, text))
 

@@ -76,6 +76,9 @@ LINKS = [
     _behind(f"[x](https://docs.example.com/pump_(new)?a=1&b=2#{CANARY})", "x"),
     _behind(f"https://docs.example.com@evil.example/{CANARY}"),
     _behind(f"[x](../manual.md?d={CANARY})", "x"),
+    _behind(f"See {CANARY}.evil.io for it.", "See for it."),
+    _behind(f"See evil.zip/{CANARY}", "See"),
+    _behind(f"See 203.0.113.7:8080/{CANARY} and evil.dev/{CANARY}", "See and"),
 ]
 HTML = [
     _behind(f"<img src={E}>"),
@@ -108,6 +111,13 @@ KEYS = [
     _behind(f"So [^{K}] and \\[{K}\\].", "So and."),
     _behind(f"So [source: {K}] and [Quelle: {K}].", "So and."),
     _behind(f"So [{K}]({E}).", "So."),
+    _behind(f"So {{{K}}}. It runs.「{K}」", "So. It runs."),
+]
+NUMBERS = [
+    _behind(
+        "So {7}. It runs [VII]. On ⑦. It is.₇ It was.「7」",
+        "So. It runs. On. It is. It was.",
+    ),
 ]
 SIGNS = [
     _behind(f"\x1b]8;;{E}\x1b\\more\x1b]8;;\x1b\\", "more"),
@@ -115,7 +125,7 @@ SIGNS = [
     _behind("\u202eder\u202c \u2066x\u2069", "der x"),
     _behind("x" + "".join(chr(0xE0000 + ord(c)) for c in CANARY), "x"),
 ]
-HOSTILE = [*IMAGES, *LINKS, *HTML, *KEYS, *SIGNS]
+HOSTILE = [*IMAGES, *LINKS, *HTML, *KEYS, *NUMBERS, *SIGNS]
 
 # What must stay as it is.
 HARMLESS = [
@@ -130,6 +140,8 @@ HARMLESS = [
     "If a < b and c > d, List<String> is <your-name>, H<sub>2</sub>O<br>and <b>so</b>.",
     "Its [sha256] is by equation (3).\n\nIn 2 of (50) it is [RFC 2119], see [ISO 9001] [1].",
     "Run main.py, node.js, README.md, e.g. asyncio.run or and/or TCP/IP at 10:30, 50 % [1].",
+    "Call user.id, os.path, np.in1d or 127.0.0.1:8080; H₂O, x_{7} and \\frac{1}{2} [1].",
+    "① Open it.\n② Press 「3」 and [X] as {name} [1].",
     "👨‍👩‍👧 و می‌خواهم ❤️ 1️⃣ [1].",
     "1. Do it [1]:\n\n   ```bash\n   echo ${x[7]}\n   ```\n\n2. | a | `b[0]` |\n   |-|-|\n   | c |",
 ]
