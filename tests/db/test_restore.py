@@ -165,12 +165,12 @@ def test_a_copy_of_the_schema_alone_is_made_usable_by_an_upgrade(
     used(dsn)
 
 
-def test_a_copy_of_an_older_version_is_upgraded(new_database: NewDatabase) -> None:
+def test_a_copy_of_the_tables_alone_is_upgraded(new_database: NewDatabase) -> None:
     dsn = new_database()
     with transaction(dsn) as connection:
         vector = ensure_vector(connection)
         connection.exec_driver_sql("CREATE SCHEMA rag")
-        assert run_revisions(connection, vector, "0001") == "0001"
+        run_revisions(connection, vector)
         connection.exec_driver_sql("DELETE FROM rag.alembic_version")
     schema.upgrade(dsn)
     assert schema.check(dsn) == []

@@ -1,7 +1,5 @@
 """Installing and upgrading: any database, any search_path, many at once, nothing by half."""
 
-import importlib.util
-import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -16,9 +14,8 @@ from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.schema import requirements
 from rag_pg.db.schema.functions import apply_functions
-from rag_pg.db.schema.packaged import share
 from rag_pg.db.schema.requirements import ensure_vector
-from rag_pg.db.schema.revisions import newest_revision, run_revisions
+from rag_pg.db.schema.revisions import newest_revision
 from rag_pg.db.schema.transaction import transaction
 
 
@@ -237,48 +234,6 @@ def test_functions_whose_bodies_name_each_other_are_replaced_and_removed(dsn: st
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
-SCALARS = ("integer", "text", "boolean")
-
-
-def install_old_functions(dsn: str) -> int:
-    """A database at revision 0002, with a function or a procedure of each name that revision 0003
-    gives up, of arguments that nothing has today: one upgrade meets them under their new names."""
-    with transaction(dsn) as connection:
-        vector_schema = ensure_vector(connection)
-        connection.exec_driver_sql("CREATE SCHEMA rag")
-        run_revisions(connection, vector_schema, "0002")
-    revision = importlib.util.spec_from_file_location(
-        "names", share("alembic") / "versions" / "0003_names.py"
-    )
-    assert revision and revision.loader
-    names = importlib.util.module_from_spec(revision)
-    revision.loader.exec_module(names)
-    old = [line.split()[0] for line in names.RENAMED.strip().splitlines()]
-    run(
-        dsn,
-        *(
-            f"CREATE FUNCTION rag.{name}(point, {kind}) RETURNS {kind} LANGUAGE sql RETURN $2"
-            if number % 3
-            else f"CREATE PROCEDURE rag.{name}(point, {kind}) LANGUAGE sql AS 'SELECT'"
-            for number, (name, kind) in enumerate(zip(old, itertools.cycle(SCALARS), strict=False))
-        ),
-    )
-    return len(old)
-
-
-def test_functions_that_a_revision_renames_leave_with_their_upgrade(
-    new_database: Callable[..., str], template: str
-) -> None:
-    dsn = new_database()
-    assert install_old_functions(dsn) > 150
-    schema.upgrade(dsn)
-    routines = """SELECT p.oid::regprocedure::text FROM pg_proc AS p
-                  WHERE p.pronamespace = 'rag'::regnamespace ORDER BY 1"""
-    assert run(dsn, routines) == run(new_database(template), routines)
-    assert schema.check(dsn) == []
-    assert smoke(dsn) == [("blue fish",), ("red fish",)]
-
-
 @pytest.mark.parametrize(
     "made",
     [
@@ -408,6 +363,24 @@ def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:
     with pytest.raises(SchemaMismatch, match="at revision 9999.*install a newer rag_pg") as caught:
         schema.upgrade(dsn)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("revision", ["0001", "0022"])
+def test_a_database_of_the_development_is_told_to_begin_anew(dsn: str, revision: str) -> None:
+    run(
+        dsn,
+        f"UPDATE rag.alembic_version SET version_num = '{revision}'",
+        "ALTER TABLE rag.worker_calls RENAME TO requests",
+        "DELETE FROM rag.installed WHERE kind = 'table' AND name LIKE '%worker_calls%'",
+    )
+    state = "SELECT count(*), max(xmin::text::bigint) FROM pg_proc"
+    before = run(dsn, state)
+    with pytest.raises(
+        SchemaMismatch, match=f"{revision} of the development.*DROP SCHEMA rag"
+    ) as caught:
+        schema.upgrade(dsn)
+    assert "\n" not in str(caught.value)
+    assert run(dsn, state) == before
 
 
 def test_an_unreachable_server_is_one_line_without_the_password() -> None:

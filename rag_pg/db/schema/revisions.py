@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def newest_revision() -> str:
-    """The last revision, by the names of the files:
+    """The last revision, which has the name of its file:
     importing Alembic takes longer than a search."""
-    return max(share("alembic").glob("versions/[0-9]*.py")).stem.partition("_")[0]
+    return max(share("alembic").glob("versions/[0-9]*.py")).stem
 
 
 def alembic_config() -> Any:
@@ -32,22 +33,44 @@ def alembic_config() -> Any:
 
 
 def run_revisions(connection: Connection, vector_schema: str, target: str = "head") -> str:
-    """Run Alembic's revisions up to `target` in schema rag, and return where it stands."""
-    from alembic.util import CommandError
+    """Run Alembic's revisions up to `target` in schema rag, and return where it stands.
 
+    Raises SchemaMismatch where it stands at a revision that this program does not know.
+    """
     from alembic import command
 
+    _check_known(connection)
     config = alembic_config()
     config.attributes.update(connection=connection, vector_schema=quoted(vector_schema))
-    try:
-        command.upgrade(config, target)
-    except CommandError as exc:
-        present = scalar(connection, "SELECT version_num FROM rag.alembic_version")
-        raise SchemaMismatch(
-            f"the database is at revision {present}, and this rag_pg knows revisions up to"
-            f" {newest_revision()} ({exc}): install a newer rag_pg; nothing was changed"
-        ) from exc
+    command.upgrade(config, target)
     return str(scalar(connection, "SELECT version_num FROM rag.alembic_version"))
+
+
+def _check_known(connection: Connection) -> None:
+    if not scalar(connection, "SELECT to_regclass('rag.alembic_version') IS NOT NULL"):
+        return
+    present = scalar(connection, "SELECT version_num FROM rag.alembic_version")
+    if present is None or _revision_file(present):
+        return
+    if re.fullmatch(r"00[0-2]\d", present):
+        raise SchemaMismatch(
+            f"schema rag is at revision {present} of the development before release 0.1.0, which"
+            ' no release upgrades; nothing was changed: save the documents (psql -c "\\copy (SELECT'
+            ' collection_id, uri, title, content, metadata FROM rag.documents) TO documents.tsv"),'
+            " DROP SCHEMA rag CASCADE, upgrade, and add them again"
+        )
+    raise SchemaMismatch(
+        f"the database is at revision {present}, and this rag_pg knows revisions up to"
+        f" {newest_revision()}: install a newer rag_pg; nothing was changed"
+    )
+
+
+def _revision_file(revision: str) -> str | None:
+    """The name of a revision's file, None when this program has none."""
+    from alembic.script import ScriptDirectory
+
+    scripts = ScriptDirectory.from_config(alembic_config()).walk_revisions()
+    return next((Path(script.path).name for script in scripts if script.revision == revision), None)
 
 
 def recorded_tables(connection: Connection) -> dict[str, str]:
@@ -63,8 +86,6 @@ def check_tables(connection: Connection, recorded: Mapping[str, str], vector_sch
     """Raise SchemaMismatch where tables, types or columns are missing that were installed, or that
     this program's revision of the same number makes: no revision makes them again. Returns whether
     all that it makes was written down."""
-    from alembic.script import ScriptDirectory
-
     present = inventory.tables(psycopg_connection(connection))
     wanted = {name: what for name, what in recorded.items() if name != "revision"}
     if missing := _missing(wanted, present):
@@ -73,10 +94,9 @@ def check_tables(connection: Connection, recorded: Mapping[str, str], vector_sch
     if not recorded:
         return False
     revision = scalar(connection, "SELECT version_num FROM rag.alembic_version")
-    scripts = ScriptDirectory.from_config(alembic_config()).walk_revisions()
-    path = next((Path(script.path).name for script in scripts if script.revision == revision), None)
+    path = _revision_file(revision)
     if path is None:
-        return False  # a newer one: run_revisions says so
+        return False  # run_revisions says so
     fresh = fresh_tables(connection, vector_schema, revision)
     if missing := _missing(fresh, present):
         raise SchemaMismatch(

@@ -1,13 +1,10 @@
 """Text search configurations that are dropped, renamed, or not in pg_catalog."""
 
 import json
-import runpy
 from typing import Any
 
 import psycopg
 import pytest
-
-from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 
@@ -112,23 +109,3 @@ def test_a_configuration_is_stored_with_its_schema_whatever_the_search_path(
     ).fetchall()
     assert stored == [("english",), ("public.mine",), (None,)]
     assert found(connection, "search_keyword('c', 'gamma')") == {"theirs", "short"}
-
-
-def test_names_stored_without_a_schema_get_it_at_an_upgrade(connection: Connection) -> None:
-    revision = schema.share("alembic") / "versions" / "0002_integrity.py"
-    statements = runpy.run_path(str(revision))["STATEMENTS"]
-    for table in ("documents", "chunks", "keyword_languages"):
-        connection.execute(
-            f"UPDATE rag.{table} SET language = 'mine' WHERE language IS NOT NULL".encode()
-        )
-    for _ in range(2):
-        for statement in statements:
-            if "pg_ts_config" in statement:
-                connection.execute(statement)
-        for table in ("documents", "chunks", "keyword_languages"):
-            stored = connection.execute(
-                f"SELECT max(language) FROM rag.{table}".encode()
-            ).fetchone()
-            assert stored == ("public.mine",)
-    assert connection.execute("SELECT language FROM rag.collections").fetchone() == ("english",)
-    assert found(connection, "search_keyword('c', 'gamma')") == {"theirs"}
