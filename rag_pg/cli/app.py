@@ -14,6 +14,7 @@ import typer
 from rag_pg.cli.audit import advise, audit
 from rag_pg.cli.cache import cache
 from rag_pg.cli.calibrate import calibrate
+from rag_pg.cli.call import call
 from rag_pg.cli.collections import adopt, describe, drop, index_field
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
@@ -123,6 +124,7 @@ GROUPS = {
 for group, commands in GROUPS.items():
     for command in commands:
         app.command(command.__name__.replace("_", "-"), rich_help_panel=group)(command)
+app.command("call", rich_help_panel="Database", add_help_option=False)(call)
 app.add_typer(evaluation, name="eval", rich_help_panel="Evaluation")
 app.add_typer(views, name="views", rich_help_panel="Documents")
 app.add_typer(db, name="db", rich_help_panel="Database")

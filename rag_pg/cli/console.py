@@ -10,7 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rag_pg.cli.terminal import Part, is_terminal, note, width, write, write_message
+from rag_pg.cli.terminal import (
+    Part,
+    is_terminal,
+    note,
+    plain,
+    width,
+    write,
+    write_filled,
+    write_message,
+)
 
 if TYPE_CHECKING:
     from rag_pg.types import AdoptReport, Answer, Event, Hit, Progress
@@ -243,8 +252,12 @@ def print_fields(fields: Mapping[str, object]) -> None:
     """Print what has a value, a line each; a list of objects has a line for each of them."""
     longest = max(map(len, fields))
     for name, value in fields.items():
-        if isinstance(value, list):
-            for item in value:
-                write(f"{name:{longest}}  {' · '.join(map(str, item.values()))}")
-        elif value is not None:
-            write(f"{name:{longest}}  {value}")
+        objects = isinstance(value, list) and all(isinstance(item, dict) for item in value)
+        for text in (
+            [" · ".join(map(plain, item.values())) for item in value]
+            if isinstance(value, list) and objects
+            else []
+            if value is None
+            else [plain(value)]
+        ):
+            write_filled(text, f"{name:{longest}}  ", indent=longest + 2)

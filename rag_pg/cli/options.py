@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.terminal import write, write_json, write_message
+from rag_pg.cli.terminal import as_json, write, write_json, write_message
 from rag_pg.errors import InvalidInput, RagError
 
 if TYPE_CHECKING:
@@ -68,6 +69,38 @@ Cached = Annotated[
 RerankWeight = Annotated[
     float, typer.Option(help="0 to 1: the reranker's score beside that of the search.")
 ]
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that all have: --json, which `terminal.as_json` tells, and --dsn.
+
+    A command whose first parameter is `rag` gets an open client for it; one that has a `dsn` of its
+    own opens what it needs.
+    """
+    here = dict.fromkeys(("Rag", "Context"), object)  # imported for type checking alone
+    signature = inspect.signature(function, eval_str=True, locals=here)
+    own = dict(signature.parameters)
+    opens = own.pop("rag", None) is not None
+    shared = {"json_": (Json, False), "dsn": (Dsn, None)}
+    for name, (annotation, default) in shared.items():
+        own[name] = inspect.Parameter(
+            name, inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=annotation, default=default
+        )
+
+    def run(*, json_: bool, dsn: str | None, **given: Any) -> None:
+        as_json.set(json_)
+        if "dsn" in signature.parameters:
+            function(**given, dsn=dsn)
+        elif opens:
+            with open_client(dsn) as rag:
+                function(rag, **given)
+        else:
+            function(**given)
+
+    run.__name__, run.__doc__ = function.__name__, function.__doc__
+    run.__annotations__ = {name: one.annotation for name, one in own.items()}
+    run.__signature__ = signature.replace(parameters=list(own.values()))  # type: ignore[attr-defined]
+    return run
 
 
 @contextmanager

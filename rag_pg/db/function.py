@@ -1,13 +1,18 @@
-"""Statements that describe and call functions of other schemas, by name."""
+"""Statements that describe and call functions by name: of schema rag, and of applications."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
+from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
+from psycopg.errors import Diagnostic
+from psycopg.rows import dict_row
 
+from rag_pg.db.arguments import plain_arguments
 from rag_pg.db.connection import Statements
 from rag_pg.types import FunctionArgument, FunctionInfo
 
@@ -15,7 +20,86 @@ MOST_ROWS = 200
 
 
 class Functions(Statements):
-    """Functions that an application brings."""
+    """Functions of schema rag, and those that an application brings."""
+
+    def help(self, about: str | None = None) -> list[dict[str, Any]]:
+        return self._dicts("SELECT * FROM rag.help(%(about)s)", about=about)
+
+    def public_functions(self) -> list[str]:
+        """The names of the functions and procedures of schema rag that are not internal."""
+        return self._scalars(
+            """SELECT p.proname FROM pg_catalog.pg_proc AS p
+               JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+               WHERE n.nspname OPERATOR(pg_catalog.=) 'rag'
+                   AND p.proname OPERATOR(pg_catalog.~) '^[^_]'
+                   AND NOT EXISTS (
+                       SELECT FROM pg_catalog.pg_depend AS d
+                       WHERE d.objid OPERATOR(pg_catalog.=) p.oid
+                           AND d.deptype OPERATOR(pg_catalog.=) 'e')
+               ORDER BY p.proname"""
+        )
+
+    def value_fault(self, argument: FunctionArgument, value: str) -> str | None:
+        """What the type of an argument has against a text as its value; None: nothing."""
+        found: str | None = self._scalar(
+            """SELECT i.message FROM pg_catalog.pg_input_error_info(
+                   %(value)s, pg_catalog.format('%%I.%%I', %(schema)s::pg_catalog.text,
+                                                %(type)s::pg_catalog.text)) AS i""",
+            value=value,
+            schema=argument.type_schema,
+            type=argument.type_name,
+        )
+        return found
+
+    def call_by_texts(
+        self,
+        function: FunctionInfo,
+        given: Mapping[str, str | bytes | None],
+        tell: Callable[[str], None],
+    ) -> list[dict[str, Any]]:
+        """Return the rows of a function or procedure, as JSON has their values.
+
+        given: values as the types of the arguments read them from a text, by name; bytes for bytea;
+            None is NULL. They are bound, never part of the statement.
+        tell: gets what the function says meanwhile, as by RAISE NOTICE.
+        """
+        types = {one.name: (one.type_schema, one.type_name) for one in function.arguments}
+        values = {f"value{number}": value for number, value in enumerate(given.values())}
+        arguments = [
+            sql.SQL("{} => {}::{}").format(
+                sql.Identifier(name), sql.Placeholder(key), sql.Identifier(*types[name])
+            )
+            for name, key in zip(given, values, strict=True)
+        ]
+        call = sql.SQL("{}({})").format(
+            sql.Identifier(function.schema, function.name), sql.SQL(", ").join(arguments)
+        )
+        if function.kind == "p":
+            return self._call(sql.SQL("CALL {}").format(call), values, tell)
+        as_json = sql.SQL(
+            'SELECT pg_catalog.row_to_json("the row") AS "the row"'
+            ' FROM (SELECT * FROM {}) AS "the row"'
+        ).format(call)
+        return [row["the row"] for row in self._call(as_json, values, tell)]
+
+    def _call(
+        self, statement: sql.Composed, values: Mapping[str, object], tell: Callable[[str], None]
+    ) -> list[dict[str, Any]]:
+        """Run a statement that may give no rows; what it says meanwhile goes to `tell`."""
+
+        def hear(diagnostic: Diagnostic) -> None:
+            tell(diagnostic.message_primary or "")
+
+        with self.connection() as connection, connection.cursor(row_factory=dict_row) as cursor:
+            connection.add_notice_handler(hear)
+            try:
+                with connection.transaction() if self._settings else nullcontext():
+                    self._set_local(connection)
+                    cursor.execute(statement, plain_arguments(values))
+                rows = cursor.fetchall() if cursor.description else []
+            finally:
+                connection.remove_notice_handler(hear)
+        return [{name: _of_json(value) for name, value in row.items()} for row in rows]
 
     def find_functions(self, schema: str, name: str) -> list[FunctionInfo]:
         """Return the functions of that name, one for each list of arguments."""
@@ -26,12 +110,14 @@ class Functions(Statements):
                       pg_catalog.has_schema_privilege(n.oid, 'USAGE')
                           AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE') AS may_execute,
                       coalesce(pg_catalog.obj_description(p.oid, 'pg_proc'), '') AS comment,
+                      pg_catalog.pg_get_function_result(p.oid) AS result,
                       coalesce(a.arguments, '[]') AS arguments
                FROM pg_catalog.pg_proc AS p
                JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
                LEFT JOIN LATERAL (
                    SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(
                               'name', coalesce(p.proargnames[u.position], ''),
+                              'type', pg_catalog.format_type(y.oid, NULL),
                               'type_schema', t.nspname, 'type_name', y.typname,
                               'category', y.typcategory, 'kind', y.typtype,
                               'labels', coalesce((
@@ -95,3 +181,10 @@ class Functions(Statements):
             "SELECT pg_catalog.to_jsonb(result) FROM {}({}) AS result LIMIT %(rows)s"
         ).format(sql.Identifier(function.schema, function.name), sql.SQL(", ").join(given))
         return self._scalars(statement, **values)
+
+
+def _of_json(value: Any) -> Any:
+    """Return a value that JSON has, or its text."""
+    if isinstance(value, HalfVector):
+        return value.to_text()
+    return value if isinstance(value, str | int | float | list | dict | None) else str(value)

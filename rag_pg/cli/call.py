@@ -1,0 +1,316 @@
+"""`rag-pg call`: every public SQL function, by its name and the names of its arguments."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rag_pg.cli.console import print_fields
+from rag_pg.cli.options import Dsn, command, open_client
+from rag_pg.cli.terminal import (
+    Column,
+    as_json,
+    is_terminal,
+    listing,
+    note,
+    plain,
+    shortened,
+    write,
+    write_filled,
+    write_message,
+)
+from rag_pg.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rag_pg.client import Rag
+    from rag_pg.types import FunctionArgument, FunctionInfo
+
+LONGEST_CELL = 240  # columns of a field of several rows on a terminal
+COMMENT_WIDTH = 100  # of the lines of a comment in sql/
+EXAMPLES = {  # by type: how a value is written
+    "boolean": "true",
+    "bytea": "@FILE",
+    "date": "2026-03-31",
+    "double precision": "0.5",
+    "integer": "10",
+    "bigint": "10",
+    "interval": "'30 days'",
+    "jsonb": """'{"key": "value"}'""",
+    "regclass": "public.articles",
+    "timestamp with time zone": "'2026-03-31 12:00+02'",
+    "uuid": "00000000-0000-0000-0000-000000000000",
+    "halfvec": "'[0.1, 0.2, 0.3]'",
+}
+
+
+@command
+def call(
+    context: typer.Context,
+    function: Annotated[
+        str | None, typer.Argument(help="Its name, as rag.help() tells it; none: all are listed.")
+    ] = None,
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE]…",
+            help="@FILE or - (standard input) in the place of a value reads it, NULL is no value;"
+            " an array is written as '{a, b}' or as JSON.",
+        ),
+    ] = None,
+    find: Annotated[
+        str | None, typer.Option(help="List the functions that speak of this, the best first.")
+    ] = None,
+    help_: Annotated[
+        bool, typer.Option("--help", "-h", help="Show this, or what a function does.")
+    ] = False,
+    dsn: Dsn = None,
+) -> None:
+    """Call a public SQL function: its result as a table, or as JSON."""
+    if help_ and function is None:
+        write(context.get_help(), end="")
+        return
+    if function is not None and find is not None:
+        raise InvalidInput("a function was named and --find given; use one of both")
+    with open_client(dsn) as rag:
+        if function is None:
+            _list(rag, find)
+            return
+        if help_:
+            describe(rag, find_function(rag, function))
+            return
+        found, rows = call_function(rag, function, arguments or ())
+    _print(found, rows)
+
+
+def call_function(
+    rag: Rag, name: str, arguments: Sequence[str]
+) -> tuple[FunctionInfo, list[dict[str, Any]]]:
+    """Return the public function of that name and what it gives for these NAME=VALUE.
+    Raises: InvalidInput, and what the function does."""
+    found = find_function(rag, name)
+    given = dict(_values(rag, found, arguments))
+    return found, rag.database.call_by_texts(found, given, note)
+
+
+def _list(rag: Rag, about: str | None) -> None:
+    found = rag.database.help(about)
+    if as_json.get() or not is_terminal(sys.stdout):
+        listing(found, ("topic", "function", "purpose", "example"), empty="")
+        return
+    columns = (Column("function", value=_short), Column("purpose", shrinks=True))
+    topics = dict.fromkeys(row["topic"] for row in found) if about is None else [None]
+    for number, topic in enumerate(topics):
+        if topic is not None:
+            write("\n" * bool(number), (topic, "bold"))
+        listing([row for row in found if topic in (None, row["topic"])], columns)
+    write_message("one of them: rag-pg call FUNCTION --help")
+
+
+def _short(row: Mapping[str, Any]) -> str:
+    return str(row["function"]).removeprefix("rag.")
+
+
+def find_function(rag: Rag, name: str) -> FunctionInfo:
+    known = rag.database.public_functions()
+    wanted = name.removeprefix("rag.")
+    if wanted not in known:
+        raise InvalidInput(
+            f"there is no public function {name!r}{_meant(wanted, known)}; rag-pg call lists them"
+        )
+    (found,) = rag.database.find_functions("rag", wanted)
+    return found
+
+
+def _meant(word: str, known: Sequence[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def _values(
+    rag: Rag, function: FunctionInfo, texts: Sequence[str]
+) -> Iterator[tuple[str, str | bytes | None]]:
+    """Yield the arguments that were given, as their types read them. Raises: InvalidInput."""
+    known = {one.name: one for one in function.arguments}
+    seen: set[str] = set()
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or name not in known:
+            wrong = (
+                f"no argument {name!r}" if equals else f"{text!r} is no argument; write NAME=VALUE"
+            )
+            raise InvalidInput(
+                f"{wrong}{_meant(name, list(known))}; {function.name} takes"
+                f" {', '.join(known) or 'none'}"
+            )
+        if name in seen:
+            raise InvalidInput(f"{name} was given twice")
+        if value == "-" and any(other.endswith("=-") for other in texts if other != text):
+            raise InvalidInput("standard input can be read for one argument only")
+        seen.add(name)
+        yield name, _value(rag, known[name], value)
+    for one in function.arguments:
+        if one.default is None and one.name not in seen:
+            raise InvalidInput(f"{one.name} ({one.type}) is missing; write {_example(one)}")
+
+
+def _value(rag: Rag, argument: FunctionArgument, text: str) -> str | bytes | None:
+    if text == "NULL":
+        return None
+    if text == "-" or text.startswith("@"):
+        read = _read(argument, text)
+        if argument.type == "bytea":
+            return read
+        try:
+            text = read.decode()
+        except UnicodeDecodeError as exc:
+            raise InvalidInput(f"{argument.name} is {argument.type}, not UTF-8: {exc}") from exc
+    if "\0" in text:
+        raise InvalidInput(f"{argument.name} holds a NUL character, which no text can: take it out")
+    if argument.category == "A" and text.lstrip().startswith("["):
+        text = _array(text)
+    elif argument.type == "jsonb":
+        text = _object(text)
+    try:
+        fault = rag.database.value_fault(argument, text)
+    except InvalidInput as exc:  # a type that cannot say it in another way
+        fault = str(exc)
+    if fault is not None:
+        raise InvalidInput(
+            f"{argument.name} is of type {argument.type}: {fault}; write {_example(argument)}"
+        )
+    return text
+
+
+def _read(argument: FunctionArgument, text: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if text == "-" else Path(text[1:]).read_bytes()
+    except (OSError, ValueError) as exc:
+        raise InvalidInput(f"cannot read {argument.name}: {exc}") from exc
+
+
+def _array(text: str) -> str:
+    """Return an array of JSON as PostgreSQL writes one; anything else as it is."""
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _braces(items)
+
+
+def _braces(items: Any) -> str:
+    if isinstance(items, list):
+        return "{" + ",".join(map(_braces, items)) + "}"
+    if items is None:
+        return "NULL"
+    text = items if isinstance(items, str) else json.dumps(items)
+    return '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+
+
+def _object(text: str) -> str:
+    """Return kind=contract as {"kind": "contract"}; anything else as it is."""
+    field, equals, wanted = text.partition("=")
+    if not equals or not re.fullmatch(r"[\w.-]+", field):
+        return text
+    try:
+        return json.dumps({field: json.loads(wanted)})
+    except (ValueError, RecursionError):
+        return json.dumps({field: wanted})
+
+
+def _example(argument: FunctionArgument) -> str:
+    plain_type = argument.type.removesuffix("[]").rpartition(".")[2]
+    value = argument.labels[0] if argument.labels else EXAMPLES.get(plain_type, "text")
+    if argument.category == "A":
+        value = f"'{{{value}}}'" if "'" not in value else f"'[…, …]', each like {value}"
+    return f"{argument.name}={value}"
+
+
+# --- printing ------------------------------------------------------------------------------------
+
+
+def _print(function: FunctionInfo, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A value by itself, a row as a line for each field, rows as a table."""
+    if function.result == "void" or (function.kind == "p" and not rows):
+        write_message("done")
+    elif as_json.get() or not is_terminal(sys.stdout) or not rows:
+        listing(rows)
+    elif len(rows) > 1:
+        listing(rows, [Column(name, _cell) for name in rows[0]])
+    elif len(rows[0]) > 1:
+        print_fields({name: _shown(value) for name, value in rows[0].items()})
+    else:
+        (value,) = rows[0].values()
+        write(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _cell(value: Any) -> str:
+    return shortened(_shown(value), LONGEST_CELL)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else plain(value)
+
+
+def describe(rag: Rag, function: FunctionInfo) -> None:
+    """Print how a function is called, its comment, its arguments and what it gives."""
+    listed = [
+        row for row in rag.database.help(f"rag.{function.name}") if _short(row) == function.name
+    ]
+    example = listed[0]["example"] if listed else None
+    if as_json.get():
+        listing([{
+            "function": function.name, "comment": function.comment, "example": example,
+            "arguments": [
+                {"name": one.name, "type": one.type, "default": one.default}
+                for one in function.arguments
+            ],
+            "result": function.result,
+        }])  # fmt: skip
+        return
+    needed = [f"{one.name}=…" for one in function.arguments if one.default is None]
+    more = ["[NAME=VALUE]…"] if len(needed) < len(function.arguments) else []
+    write_filled(" ".join([f"rag-pg call {function.name}", *needed, *more]), style="bold")
+    write()
+    for line in _unfilled(function.comment):
+        write_filled(line, indent=0)
+    if function.arguments:
+        write("\n", ("arguments", "bold"))
+    longest = max((len(one.name) for one in function.arguments), default=0)
+    for one in function.arguments:
+        default = "" if one.default is None else f", default {_literal(one.default)}"
+        write_filled(f"{one.type}{default}", f"  {one.name:{longest}}  ", indent=longest + 4)
+    if function.result not in (None, "void"):
+        write("\n", ("result", "bold"))
+        write_filled(str(function.result), "  ", indent=4)
+    if example:
+        write("\n", ("in SQL", "bold"))
+        for line in example.splitlines():
+            write(f"  {line}")
+
+
+def _literal(default: str) -> str:
+    """Return a default without the cast that PostgreSQL writes behind it."""
+    return re.sub(r"(.)::[\w. \[\]\"]+$", r"\1", default)
+
+
+def _unfilled(comment: str) -> list[str]:
+    """Return the lines of a comment, of which those that were parted for their length are one."""
+    lines: list[str] = []
+    before = ""
+    for line in comment.splitlines():
+        if before and line and len(f"{before} {line.partition(' ')[0]}") > COMMENT_WIDTH:
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        before = line
+    return lines
