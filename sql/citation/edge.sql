@@ -176,6 +176,9 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _space CONSTANT text := '[*_' || rag._unseen() || ']*';
+    _blank CONSTANT text := E'*_ \t\n\u000B\f\r\u001C\u001D\u001E\u001F\u0085\u00A0\u00AD\u1680'
+        '\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200A\u200B\u200C\u200D'
+        '\u200E\u200F\u2028\u2029\u202F\u205F\u2060\u3000\uFE0F\uFEFF';
     _currency CONSTANT text := '(?:A(?:ED|FN|LL|MD|NG|OA|RS|UD|WG|ZN)|B(?:AM|BD|DT|GN|HD|IF|MD|ND'
         '|OB|RL|SD|TC|TN|WP|YN|ZD)|C(?:AD|DF|HF|LP|NY|OP|RC|UP|VE|ZK)|D(?:JF|KK|OP|ZD)|E(?:GP|RN'
         '|TB|TH|UR)|F(?:JD|KP)|G(?:BP|EL|HS|IP|MD|NF|TQ|YD)|H(?:KD|NL|RK|TG|UF)|I(?:DR|LS|NR|QD'
@@ -191,10 +194,12 @@ DECLARE
         '|milliards?|mil|mill(?:ones|[o\u00F3]n)|euros?|dollars?|pounds?|cents?|Euro|Dollar'
         '|Cent)';
 BEGIN
-    IF before ~ ('[0-9]' || _space || '$') THEN
+    IF rtrim(before, _blank) <> ''
+        AND strpos('0123456789', right(rtrim(before, _blank), 1)) > 0 THEN
         RETURN after ~ ('^' || _space || '(?:' || _unit || '|' || _currency || ')(?![[:alnum:]])');
     END IF;
-    RETURN after ~ ('^' || _space || '[0-9]')
+    RETURN strpos('0123456789', left(ltrim(after, _blank), 1)) > 0
+        AND ltrim(after, _blank) <> ''
         AND before ~ ('(?:^|[^[:alnum:]])' || _currency || _space || '$');
 END
 $$;
@@ -230,8 +235,10 @@ BEGIN
             E'(^|\\n[\\t ]*\\n|[.:;!?][\\t ]*\\n|(^|\\n)[\\t >]*[-*+>][\\t ][^\\n]*\\n)'
             '[\\t >]*[-*+>][\\t ]+$', E'\\1');
     END IF;
-    IF rag._parts_amount(right(_before, 12), left(_slice, 12))
-        OR rag._parts_amount(right(_slice, 12), left(_after, 12)) THEN
+    IF right(_before, 12) || left(_slice, 12) ~ '[0-9]'
+            AND rag._parts_amount(right(_before, 12), left(_slice, 12))
+        OR right(_slice, 12) || left(_after, 12) ~ '[0-9]'
+            AND rag._parts_amount(right(_slice, 12), left(_after, 12)) THEN
         RETURN true;
     END IF;
     IF length(_slice) > 300 THEN

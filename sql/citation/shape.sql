@@ -132,7 +132,10 @@ DECLARE
     _shape text := translate(form, E'0123456789!;?"[]{}|$+<=>\x01',
         '0000000000BBBBBBBBB$++++^');
 BEGIN
-    IF octet_length(form) = length(form) THEN
+    -- letters of Latin, Greek and Cyrillic, and what NFKD sets apart from them, have no class
+    IF octet_length(form) = length(form)
+        OR _shape !~ E'[^\x01-\x7F\u00DF-\u00F6\u00F8-\u024F\u0300-\u036F\u0370-\u0373'
+            '\u0376-\u037D\u0388-\u03F5\u03F7-\u0481\u048A-\u052F]' THEN
         RETURN _shape;
     END IF;
     _shape := regexp_replace(_shape, rag._figure(), '0', 'g');
