@@ -168,7 +168,7 @@ BEGIN
                 || '{"method": "markdown"}')::text, _summary || format('; %s are Markdown stored '
                 'as text/plain, so their headings are cut as prose',
                 rag._percent((_plain ->> 'markdown')::numeric, _all)),
-            'measured: docs/decisions.md: title and headings in front of a chunk change recall by '
+            'measured: docs/decisions: title and headings in front of a chunk change recall by '
                 '0.007 at most; they are shown with a hit',
             format('%s''%s''', _rechunk, collection.chunking || '{"method": "markdown"}');
     ELSIF _method IN ('auto', 'code') AND (_plain ->> 'code')::numeric > 0.5 * _all THEN
@@ -181,7 +181,7 @@ BEGIN
     ELSIF _method = 'auto' THEN
         RETURN QUERY SELECT 'chunking', collection.chunking::text, collection.chunking::text,
             _summary, CASE WHEN (traits #>> '{kinds,conversation}')::numeric > 0.5 * _all
-                THEN 'measured: docs/decisions.md, chat logs: recall 0.973 by auto, 0.979 by '
+                THEN 'measured: docs/decisions, chat logs: recall 0.973 by auto, 0.979 by '
                     'conversation (standard error 0.02): no difference is shown'
                 WHEN (traits #>> '{kinds,code}')::numeric > 0.5 * _all THEN 'not measured here'
                 ELSE 'measured: docs/guides/enrich.md: no other setting found more' END, NULL::text;

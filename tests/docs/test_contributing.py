@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from types import ModuleType
 
 from paths import ROOT
 
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_functions_names_their_files_of_today() -> None:
-    path = ROOT / "docs" / "generate_contributing.py"
-    spec = importlib.util.spec_from_file_location("generate_contributing", path)
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None and spec.loader is not None
-    generator = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generator)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_table_of_functions_names_their_files_of_today() -> None:
+    generator = script("generate_contributing")
     assert len(generator.TABLE.findall(PAGE)) == 1
     assert generator.written(PAGE) == PAGE, "run: make docs"
+
+
+def test_the_index_of_decisions_names_those_of_today() -> None:
+    generator = script("generate_decisions")
+    assert generator.PAGE.read_text(encoding="utf-8") == generator.index(), "run: make docs"
 
 
 def test_every_file_and_folder_that_is_named_is_there() -> None:
