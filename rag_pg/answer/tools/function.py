@@ -9,6 +9,7 @@ from typing import Any, NotRequired, get_type_hints
 
 from rag_pg.answer.tools.schema import LONGEST_DESCRIPTION, check_tool
 from rag_pg.errors import InvalidInput
+from rag_pg.extras import extra
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
 
@@ -30,9 +31,15 @@ def function_tool(
             cancelled then, of a plain one the result is no longer waited for.
     Raises: InvalidInput (a parameter without a type, *args, a type that JSON cannot hold).
     """
-    from pydantic import ConfigDict, PydanticSchemaGenerationError, PydanticUserError, TypeAdapter
-    from pydantic_core import to_json, to_jsonable_python
-    from typing_extensions import TypedDict
+    with extra("tools", "a function as a tool needs"):
+        from pydantic import (
+            ConfigDict,
+            PydanticSchemaGenerationError,
+            PydanticUserError,
+            TypeAdapter,
+        )
+        from pydantic_core import to_json, to_jsonable_python
+        from typing_extensions import TypedDict
 
     name = str(name or getattr(function, "__name__", type(function).__name__))
     annotations, defaults = _parameters(name, function)

@@ -18,6 +18,7 @@ from typing import Any
 from rag_pg.answer.tools.mcp_connection import CONNECT_SECONDS, Connection, http_transport
 from rag_pg.answer.tools.schema import check_tool
 from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
+from rag_pg.extras import extra
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
 MOST_TOOLS = 50
@@ -174,12 +175,8 @@ class McpTools:
         return connection.call(method, *args, **options)
 
     def _connect(self) -> Connection:
-        try:
+        with extra("mcp", "calling tools of an MCP server needs"):
             import mcp
-        except ImportError as exc:
-            raise ModelUnavailable(
-                'tools of MCP servers need the extra mcp: pip install "rag-pg[mcp]"'
-            ) from exc
         try:
             return Connection(mcp.Client(self._transport(), read_timeout_seconds=CONNECT_SECONDS))
         except Exception as exc:

@@ -7,17 +7,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jsonschema
-import referencing
-
 from rag_pg.errors import InvalidInput
+from rag_pg.extras import extra
 from rag_pg.types import TOOL_SECONDS, AgentTool
 
 LARGEST = 20_000  # characters of a schema
 LONGEST_DESCRIPTION = 2_000
 MOST_SECONDS = 600
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NOTHING: Any = referencing.Registry()  # a schema refers to nothing outside itself
 
 
 def make_tool(
@@ -61,6 +58,7 @@ def check_tool(tool: AgentTool) -> AgentTool:
             f"timeout {tool.timeout!r:.100} of tool {tool.name} is out of range;"
             f" use seconds above 0, up to {MOST_SECONDS}"
         )
+    jsonschema = _library()
     try:
         size = len(json.dumps(tool.parameters))
         jsonschema.Draft202012Validator.check_schema(tool.parameters)
@@ -78,10 +76,21 @@ def check_tool(tool: AgentTool) -> AgentTool:
 
 def check_arguments(tool: AgentTool, arguments: Mapping[str, Any]) -> None:
     """Raises: InvalidInput telling what of a call's arguments does not fit the tool's schema."""
-    validator = jsonschema.Draft202012Validator(tool.parameters, registry=_NOTHING)
+    jsonschema = _library()
+    from referencing import Registry
+    from referencing.exceptions import Unresolvable
+
+    nothing: Any = Registry()  # a schema refers to nothing outside itself
+    validator = jsonschema.Draft202012Validator(tool.parameters, registry=nothing)
     try:
         wrong = next(validator.iter_errors(dict(arguments)), None)
-    except (referencing.exceptions.Unresolvable, RecursionError) as exc:
+    except (Unresolvable, RecursionError) as exc:
         raise InvalidInput(f"the schema of {tool.name} refers to what it does not hold") from exc
     if wrong is not None:
         raise InvalidInput(f"{wrong.json_path}: {wrong.message:.300}")
+
+
+def _library() -> Any:
+    with extra("tools", "calling tools needs"):
+        import jsonschema  # takes a tenth of a second
+    return jsonschema

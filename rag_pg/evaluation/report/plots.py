@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from rag_pg.errors import ModelUnavailable
 from rag_pg.evaluation.report.content import METRIC, ReportContent, frontier
+from rag_pg.extras import extra
 
 MOST_BARS = 8  # runs of a plot by category
 
@@ -53,10 +53,9 @@ def _plain(text: str) -> str:
 
 
 def _axes() -> tuple[Any, Any]:
-    try:
+    with extra("eval", "a plot needs"):
         from matplotlib.figure import Figure
-    except ImportError as exc:
-        raise ModelUnavailable('plots need matplotlib: pip install "rag-pg[eval]"') from exc
+
     figure = Figure(figsize=(7, 3.5), layout="constrained")
     return figure.subplots(), figure
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from rag_pg.errors import ModelUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.onnx import bert
 from rag_pg.providers.onnx.files import identity, sha256, write_whole
 
@@ -65,13 +66,14 @@ def _find_weights(weights: Path | None) -> Path:
 
 def _download() -> Path:
     """Return the model's folder in the Hugging Face cache, downloaded unless it is all there."""
-    try:
+    with extra("onnx", "model minilm needs"):
         from huggingface_hub import hf_hub_download, try_to_load_from_cache
 
+    try:
         paths = [try_to_load_from_cache(REPOSITORY, name) for name in FILES]
         if not all(isinstance(path, str) for path in paths):
             paths = [hf_hub_download(REPOSITORY, name) for name in FILES]
-    except Exception as exc:  # no network, offline mode, disk full, no library: one remedy
+    except Exception as exc:  # no network, offline mode, disk full: one remedy
         raise ModelUnavailable(
             f"the weights of minilm are not here and could not be downloaded ({exc}). Three ways: "
             "give weights=, a folder with model.safetensors, tokenizer.json and config.json; or "

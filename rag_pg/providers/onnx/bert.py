@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.onnx.graph import FUSED, Graph
 
 CONVERTER_VERSION = 2
@@ -83,8 +84,9 @@ def build(model_dir: Path) -> Graph:
 
 def _read_weights(path: Path) -> Weights:
     """Return the checkpoint's float tensors as float32."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    with extra("onnx", "converting a model needs"):
+        from safetensors import SafetensorError
+        from safetensors.numpy import load_file
 
     try:
         tensors = load_file(path)

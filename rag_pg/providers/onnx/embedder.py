@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.onnx.encoder import Encoder
 from rag_pg.providers.onnx.files import sha256
 from rag_pg.providers.onnx.text_embedder import TextEmbedder, read_tokenizer
@@ -144,9 +145,10 @@ def _find(model: str) -> Path:
     folder = Path(model).expanduser()
     if folder.is_dir():
         return folder
-    try:
+    with extra("onnx", f"downloading {model} needs"):
         from huggingface_hub import snapshot_download
 
+    try:
         return Path(snapshot_download(model, allow_patterns=list(FILES)))
     except Exception as exc:  # no network, offline mode, no such model: one remedy
         raise ModelUnavailable(

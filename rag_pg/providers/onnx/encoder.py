@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_pg.errors import ModelUnavailable, ProviderError
+from rag_pg.extras import extra
 from rag_pg.providers.checks import check_finite
 from rag_pg.types import Vectors
 
@@ -112,7 +113,8 @@ def _batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def _open_session(graph: Path, threads: int | None) -> Any:
-    import onnxruntime
+    with extra("onnx", "a model that runs here needs"):
+        import onnxruntime
 
     options = onnxruntime.SessionOptions()
     # By default onnxruntime counts the machine's CPUs, not this process's, and its threads spin

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_pg.extras import extra
 from rag_pg.providers.onnx.files import write_whole
 
 PAGE = 4096  # bytes: where a part of a file may be mapped into memory
@@ -28,8 +29,9 @@ class Graph:
     ids, mask = "input_ids", "attention_mask"
 
     def __init__(self, *, opset: int, ir_version: int, version: int) -> None:
-        import onnx.helper
-        import onnx.numpy_helper
+        with extra("onnx", "converting a model needs"):
+            import onnx.helper
+            import onnx.numpy_helper
 
         self._onnx = onnx
         self.model = onnx.helper.make_model(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rag_pg.errors import ModelUnavailable
+from rag_pg.extras import extra
 from rag_pg.providers.checks import check_texts
 from rag_pg.providers.onnx.encoder import Encoder, cut
 from rag_pg.types import Vectors
@@ -68,7 +69,8 @@ class TextEmbedder:
 
 def read_tokenizer(path: Path) -> Tokenize:
     """Return the tokenizer of a tokenizer.json. Raises: ModelUnavailable."""
-    from tokenizers import Tokenizer
+    with extra("onnx", "a model that runs here needs"):
+        from tokenizers import Tokenizer
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
