@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rag_pg.answer.llm_relevance import read_judgement as read_judgement
     from rag_pg.answer.llm_relevance import shown_texts as shown_texts
     from rag_pg.answer.options import CALLERS_OPTIONS as CALLERS_OPTIONS
-    from rag_pg.answer.options import PASSAGES as PASSAGES
     from rag_pg.answer.options import AskOptions as AskOptions
     from rag_pg.answer.passage_scores import Evidence as Evidence
     from rag_pg.answer.passage_scores import examine as examine
+    from rag_pg.answer.question import PASSAGES as PASSAGES
     from rag_pg.answer.statements import read_statements as read_statements
     from rag_pg.answer.strategy import Strategy as Strategy
     from rag_pg.answer.strategy import answer_question as answer_question
@@ -60,7 +60,8 @@ _NAMES = {
         "read_judgement",
         "shown_texts",
     ],
-    "options": ["CALLERS_OPTIONS", "PASSAGES", "AskOptions"],
+    "options": ["CALLERS_OPTIONS", "AskOptions"],
+    "question": ["PASSAGES"],
     "statements": ["read_statements"],
     "strategy": [
         "Strategy",

@@ -12,11 +12,12 @@ from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.fit import Fit, clean_text, fit_text, ground_text, removal_note
 from rag_pg.answer.freshness import find_freshness
 from rag_pg.answer.judge import Grounded, Judge, with_quotes
-from rag_pg.answer.llm_verify import Verify, check_statements
+from rag_pg.answer.llm_verify import check_statements
 from rag_pg.answer.locate import locate_quotes
 from rag_pg.answer.markers import cited_numbers
 from rag_pg.answer.prompt import cite
-from rag_pg.answer.statements import Unsupported, read_statements
+from rag_pg.answer.question import Unsupported, Verify
+from rag_pg.answer.statements import read_statements
 from rag_pg.answer.write import not_found, open_judge
 from rag_pg.types import Answer, Citation, ToolResult
 
@@ -70,9 +71,10 @@ def _judge_of(answer: Answer, context: AnswerContext) -> Judge | None:
     sources that are others, of these and all that was retrieved.
     """
     own: list[Citation | ToolResult] = [*answer.citations, *answer.tool_results]
-    if context.statement_judge is not None and context.statement_judge.has(own):
-        return context.statement_judge
-    if not own and not any(step.kind == "llm" for step in context.steps):
+    judge = context.editor.judge
+    if judge is not None and judge.has(own):
+        return judge
+    if not own and not any(step.kind == "llm" for step in context.trace.steps):
         return None
     known = {chunk for citation in answer.citations for chunk in citation.chunk_ids}
     others = [hit for number, hit in context.retrieved.items() if number not in known]
@@ -89,7 +91,7 @@ def _cleaned(answer: Answer, context: AnswerContext) -> Answer:
     text = clean_text(answer.text, numbers, known, told)
     reason = clean_text(answer.reason, (), known, told)
     if note := removal_note(told):
-        context.note(note)
+        context.trace.note(note)
     return replace(answer, text=text, reason=reason)
 
 
@@ -97,7 +99,7 @@ def _tell(fit: Fit, unsupported: Unsupported, context: AnswerContext) -> None:
     """Note what has no support, and write the step of it."""
     told = _told(fit)
     if told:
-        context.note(
+        context.trace.note(
             f"{len(told)} of {len(fit.claims)} statements {_DONE[unsupported]}: no sentence of "
             "their sources was found that says them"
         )
@@ -105,12 +107,12 @@ def _tell(fit: Fit, unsupported: Unsupported, context: AnswerContext) -> None:
         done = "are no support" if unsupported == "keep" else _DONE[unsupported]
         number = sum(map(len, fit.alone.values()))
         of = sum(len(one.statement.numbers) for one in fit.grounded)
-        context.note(
+        context.trace.note(
             f"{number} of {of} citations {done}: what is cited beside them says the "
             "statement, they do not"
         )
     if told or fit.alone:
-        context.step(
+        context.trace.step(
             "support",
             statements=len(fit.claims),
             unsupported=told,
@@ -178,9 +180,9 @@ def _located(
         with_quotes(replace(one, citations=[next(told)[0] for _ in one.citations]))
         for one in grounded
     ]
-    freshness = find_freshness(checked, context.now(), [*context.retrieved.values()])
+    freshness = find_freshness(checked, context.question.today, [*context.retrieved.values()])
     for reason in freshness.reasons if freshness else ():
-        context.note(reason)
+        context.trace.note(reason)
     first = {citation.number: citation for citation, _ in reversed(checked)}
     loose = [replace(first[citation.number], supports=None) for citation in answer.citations]
     return replace(answer, freshness=freshness), grounded, loose

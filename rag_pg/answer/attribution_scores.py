@@ -39,7 +39,7 @@ class Verdicts:
 def find_verdicts(
     statement: Statement,
     sources: Sequence[Cited],
-    embedder: Callable[[], Embedder] | None,
+    embedder: Callable[[], Embedder | None] | None,
     question: str = "",
     known: Collection[str] = (),
 ) -> Verdicts:
@@ -105,7 +105,7 @@ def _of_clause(
     numbers: Sequence[int],
     sources: Sequence[Cited],
     alone: Mapping[int, Verdict],
-    embedder: Callable[[], Embedder] | None,
+    embedder: Callable[[], Embedder | None] | None,
 ) -> list[tuple[int, Verdict]]:
     """Return the verdicts of the numbers behind a clause, in their order."""
     by_number = {source.number: source for source in sources}
@@ -132,7 +132,7 @@ def _of_clause(
 def _alone(
     claim: str,
     sources: Sequence[Cited],
-    embedder: Callable[[], Embedder] | None,
+    embedder: Callable[[], Embedder | None] | None,
     *,
     each: bool,
 ) -> tuple[dict[int, Verdict], dict[int, str]]:
@@ -149,7 +149,7 @@ def _alone(
 
 
 def _together(
-    claim: str, sources: Sequence[Cited], embedder: Callable[[], Embedder] | None
+    claim: str, sources: Sequence[Cited], embedder: Callable[[], Embedder | None] | None
 ) -> Verdict:
     """Whether several sources say a claim, each a part of it."""
     text = "\n\n".join(source.text for source in sources)

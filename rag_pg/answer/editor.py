@@ -10,7 +10,8 @@ from rag_pg.answer.citations import CitedText
 from rag_pg.answer.fit import clean_text, fit_text, ground_text
 from rag_pg.answer.judge import Judge
 from rag_pg.answer.markers import cited_numbers
-from rag_pg.answer.statements import Unsupported, read_statements
+from rag_pg.answer.question import Unsupported
+from rag_pg.answer.statements import read_statements
 from rag_pg.types import Answer, Citation, Event
 
 _NEWS = re.compile(r"[.!?…:|\n。！？｡．؟۔।]")  # that may end a statement
@@ -30,15 +31,18 @@ class Editor:
     Args:
         tell: the listener; None: nobody listens. unsupported: what becomes of statements without
             support. is_gated: nothing is told before all was judged.
+
+    judge: of what is written from the sources that a model was shown last; None: of nothing yet.
     """
 
     def __init__(
         self,
-        tell: Callable[[Event], None] | None,
+        tell: Callable[[Event], None] | None = None,
         unsupported: Unsupported = "mark",
         *,
         is_gated: bool = False,
     ) -> None:
+        self.judge: Judge | None = None
         self._listener = tell
         self._unsupported = unsupported
         self._is_gated = is_gated
@@ -46,13 +50,14 @@ class Editor:
         self._told: set[int] = set()
         self._read = 0
 
-    def feed(self, text: CitedText, judge: Judge, known: Known = NOTHING) -> None:
+    def feed(self, text: CitedText, known: Known = NOTHING) -> None:
         """Take the text as far as it is written; tell what of it is fit to show.
 
         known: what the sources say, whose links stay."""
-        whole = text.text
+        whole, judge = text.text, self.judge
         if self._listener is None or self._is_gated or not _NEWS.search(whole, self._read):
             return
+        assert judge is not None  # who writes opens it first
         self._read = len(whole)
         written = whole[: _settled(whole)]
         shown = clean_text(written, text.cited if text.found else (), known)
@@ -66,9 +71,10 @@ class Editor:
             last = fit.grounded[standing[-1]].statement
             self._tell(fit.edited.text[: fit.edited.end(last.stop)], judge)
 
-    def close(self, answer: Answer, judge: Judge) -> None:
-        """Tell the rest of an answer, once it is whole."""
-        self._tell(answer.text, judge)
+    def close(self, answer: Answer) -> None:
+        """Tell the rest of an answer, once it is whole; what nobody judged is told by no piece."""
+        if self.judge is not None:
+            self._tell(answer.text, self.judge)
 
     def _tell(self, text: str, judge: Judge) -> None:
         listener = self._listener

@@ -44,7 +44,7 @@ class Support:
 def find_support(
     claim: str,
     sources: Sequence[tuple[str, str]],
-    embedder: Callable[[], Embedder] | None,
+    embedder: Callable[[], Embedder | None] | None,
     *,
     each: bool = False,
 ) -> list[Support]:
@@ -160,16 +160,17 @@ def _share(asked: Sequence[str], text: str) -> float:
 
 
 def _meaning(
-    claim: str, ranked: Sequence[Sequence[Sentence]], embedder: Callable[[], Embedder]
+    claim: str, ranked: Sequence[Sequence[Sentence]], embedder: Callable[[], Embedder | None]
 ) -> tuple[list[float | None], bool]:
     texts = [s.text for best in ranked for s in best]
     if not texts:
         return [None] * len(ranked), True
     try:
-        found = compare_meaning(claim, texts, embedder())
+        opened = embedder()
+        found = None if opened is None else compare_meaning(claim, texts, opened)
     except (ProviderError, ModelUnavailable):  # opening it failed: the search has said so
         return [None] * len(ranked), True
-    if found.notes:
+    if found is None or found.notes:
         return [None] * len(ranked), True
     near: list[float | None] = []
     at = 0

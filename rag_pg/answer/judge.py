@@ -52,7 +52,7 @@ class Judge:
         question: str,
         shown: Sequence[Citation | ToolResult],
         *,
-        embedder: Callable[[], Embedder] | None,
+        embedder: Callable[[], Embedder | None] | None,
         denied: Sequence[str] = (),
         locate: Locate,
     ) -> None:
@@ -202,14 +202,17 @@ class _Remembered:
         return np.array([self._vectors[text] for text in texts])
 
 
-def _once(open_embedder: Callable[[], Embedder] | None) -> Callable[[], Embedder] | None:
+def _once(
+    open_embedder: Callable[[], Embedder | None] | None,
+) -> Callable[[], Embedder | None] | None:
     if open_embedder is None:
         return None
-    opened: list[Embedder] = []
+    opened: list[Embedder | None] = []
 
-    def embedder() -> Embedder:
+    def embedder() -> Embedder | None:
         if not opened:
-            opened.append(cast("Embedder", _Remembered(open_embedder())))
+            found = open_embedder()
+            opened.append(None if found is None else cast("Embedder", _Remembered(found)))
         return opened[0]
 
     return embedder

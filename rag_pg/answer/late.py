@@ -17,7 +17,7 @@ def answer_late(question: str, context: AnswerContext) -> Answer:
     if not context.retrieved:
         return Answer(text=NO_TIME, found=False, sufficient=False, model=MODEL)
     return answer_extractive(
-        question, [*context.retrieved.values()], embedder=None, judge=context.judge
+        question, [*context.retrieved.values()], embedder=None, judge=context.assessor.judge
     )
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.entailment import LEAST_QUOTE, find_support
 from rag_pg.answer.judge import Grounded, Judge
 from rag_pg.answer.negation import is_negated
 from rag_pg.answer.prompt import source_block
+from rag_pg.answer.question import Verify
 from rag_pg.answer.statements import Statement
-from rag_pg.errors import InvalidInput
 from rag_pg.text import Fence, split_sentences
 from rag_pg.threads import Threads
 from rag_pg.tracing import span
 from rag_pg.types import Answer, Citation, ToolResult
-
-Verify = Literal["once", "strict"]
 
 AT_ONCE = 4
 INSTRUCTIONS = """\
@@ -51,13 +49,6 @@ SCHEMA: Mapping[str, Any] = {
 class _Verdict:
     is_supported: bool
     quote: str
-
-
-def check_verify(verify: str | None) -> Verify | None:
-    """Return how to check. Raises: InvalidInput."""
-    if verify in (None, "once", "strict"):
-        return verify  # type: ignore[return-value]
-    raise InvalidInput(f"verify is {verify!r:.100}; use once or strict, or leave it out")
 
 
 def check_statements(
@@ -96,7 +87,7 @@ def check_statements(
     }  # fmt: skip
     denied = {number for number, one in verdicts.items() if not one.is_supported}
     unchecked = len(asked) - len(verdicts)
-    context.step(
+    context.trace.step(
         "check",
         statements=len(asked),
         unsupported=[asked[number].statement.text for number in sorted(denied)],
@@ -104,7 +95,7 @@ def check_statements(
         lifted=[asked[number].statement.text for number in sorted(lifted)],
     )
     if unchecked:
-        context.note(
+        context.trace.note(
             f"{unchecked} of {len(asked)} statements were not checked by the model, but by their"
             " words alone"
         )
@@ -124,7 +115,7 @@ def _check(
     fence = Fence()
     blocks = [_block(sources[number], fence) for number in sorted(sources)]
     text = "\n\n".join([fence.rule, *blocks, fence.quote("statements", lines)])
-    found = context.extract(INSTRUCTIONS, text, SCHEMA, purpose="check") or {"verdicts": []}
+    found = context.asker.extract(INSTRUCTIONS, text, SCHEMA, purpose="check") or {"verdicts": []}
     verdicts: dict[int, _Verdict] = {}
     for verdict in found["verdicts"]:
         number, yes = verdict["statement"], verdict["supported"]

@@ -18,12 +18,13 @@ def locate_quotes(
     Args:
         passages: what the model was shown of each source, by its number.
     """
-    if not citations or context.check_citations is None:
-        return [(citation, None) for citation in citations]
+    found: Sequence[CheckedQuote] | None = None
     try:
-        found = context.check_citations(citations, [*context.retrieved], passages)
+        if citations:
+            found = context.retriever.check_citations(citations, [*context.retrieved], passages)
     except BudgetExceeded as exc:
-        context.note(f"where the citations stand was not looked up: {exc}")
+        context.trace.note(f"where the citations stand was not looked up: {exc}")
+    if found is None:
         return [(citation, None) for citation in citations]
     return [
         (

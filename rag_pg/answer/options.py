@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from rag_pg.answer.strategy import Strategy
     from rag_pg.answer.tools import GivenTool
 
-PASSAGES = 8  # hits that an answer is made of
-
 
 class AskOptions(SearchOptions, total=False):
     """Every option of `Collection.ask`, which says what they do."""

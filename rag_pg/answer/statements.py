@@ -5,13 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from rag_pg.answer.markers import Marker, find_markers
-from rag_pg.errors import InvalidInput
 from rag_pg.text import Sentence, split_sentences
-
-Unsupported = Literal["drop", "mark", "keep"]
 
 _MARKERS = r"(?:\s*\[\d{1,6}(?:, \d{1,6})*\])+"
 _LEADING = re.compile(rf"\W*{_MARKERS}[*_\"'”’»)]*\s*(?=\S|\Z)")
@@ -137,10 +133,3 @@ def _without(whole: str, start: int, stop: int, markers: Sequence[Marker]) -> st
             words += whole[start : marker.start] + " "
             start = marker.stop
     return " ".join((words + whole[start:stop]).split())
-
-
-def check_unsupported(unsupported: str | None) -> Unsupported | None:
-    """Return what to do with statements without support. Raises: InvalidInput."""
-    if unsupported in (None, "drop", "mark", "keep"):
-        return unsupported  # type: ignore[return-value]
-    raise InvalidInput(f"unsupported is {unsupported!r:.100}; use drop, mark or keep")

@@ -15,8 +15,7 @@ from rag_pg.answer.attribution import OWN_WORDS, ground_answer
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.editor import Editor
 from rag_pg.answer.late import answer_late
-from rag_pg.answer.llm_verify import check_verify
-from rag_pg.answer.statements import Unsupported, check_unsupported
+from rag_pg.answer.question import Question, Unsupported, Verify
 from rag_pg.answer.strategies import BUILT_IN
 from rag_pg.answer.write import not_found
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderAuth, ProviderError
@@ -91,94 +90,114 @@ def import_strategy(name: str) -> str | Strategy:
     return function
 
 
-def answer_question(
-    question: str,
-    context: AnswerContext,
-    *,
-    strategy: str | Strategy = "auto",
-    verify: str | None = None,
-    unsupported: str | None = None,
-) -> Answer:
+def answer_question(context: AnswerContext, strategy: str | Strategy = "auto") -> Answer:
     """Return the answer of a strategy; of `single` when it fails, of `extractive` when the model
-    does.
+    does. Its statements are judged by their sources, see `ground_answer`.
 
     A call of a model that might pass a bound of the question is not made; `notes` and `reason` of
     the answer say so. A key that is refused and a library that is missing are mistakes in the
     set-up, and errors.
 
-    Args:
-        verify: once or strict: the helper judges the statements too, see `check_statements`. Their
-            sources' words, figures and meaning do in any case, see `ground_answer`.
-        unsupported: drop, mark or keep statements that are found to have no support. Default: drop
-            where a model judges them, else mark.
     Raises: InvalidInput (unknown strategy, no language model where one is needed), ProviderAuth,
         ModelUnavailable, and what a search raises.
     """
     started = time.perf_counter()
-    checked = check_verify(verify)
-    wanted = check_unsupported(unsupported)
     name, function = find_strategy(strategy)
-    judges = checked is not None or function is BUILT_IN["verify"]
-    action: Unsupported = wanted or ("drop" if judges else "mark")
-    context.question = question
-    context.editor = Editor(context.listener, action, is_gated=checked is not None)
-    if function is BUILT_IN["verify"]:
-        if checked == "strict":
-            function = BUILT_IN["single"]  # the draft
-        else:
-            checked = None
-    answer: Answer | None = None
-    while answer is None:
-        try:
-            with _strategy_span(name, function):
-                answer = function(question, context)
-        except ProviderError as exc:
-            late = context.account.is_late
-            if isinstance(exc, ProviderAuth) or (name == "extractive" and not late):
-                raise
-            if isinstance(exc, BudgetExceeded):
-                context.stopped = exc.bound
-            failed = context.llm is None or context.llm.name in context.failed
-            following = "extractive" if late or failed or name == "single" else "single"
-            verb = "was stopped" if isinstance(exc, BudgetExceeded) else "failed"
-            context.note(f"{name} {verb}: {exc}; answered by {following}")
-            context.step("fallback", strategy=following, reason=str(exc))
-            name, function = (following, answer_late) if late else find_strategy(following)
-    if checked is not None and (answer.strategy or name) in UNVERIFIED:
-        context.note("not verified: the answer is made of the documents' own text")
-        checked = None
+    function, verify, unsupported = _treatment(context.question, function)
+    is_gated = context.question.verify is not None
+    context.editor = Editor(context.trace.listener, unsupported, is_gated=is_gated)
+    name, answer = _run(name, function, context)
+    if verify is not None and (answer.strategy or name) in UNVERIFIED:
+        context.trace.note("not verified: the answer is made of the documents' own text")
+        verify = None
     with span("ground answer", {"rag_pg.citations": len(answer.citations)}):
-        answer = ground_answer(answer, context, unsupported=action, verify=checked)
-    if context.statement_judge is not None and answer.model not in OWN_WORDS:
-        context.editor.close(answer, context.statement_judge)
-    judged = context.assessments.get(question)
-    if context.min_support is not None and answer.found:
-        if judged is not None and judged.zone == "refuse":  # by a strategy of one's own
-            answer = not_found(context, judged.reason)
-        elif judged is None and context.calibration() is not None:  # None was noted
-            context.note(
-                "min_support was not applied: nobody assessed what strategy"
-                f" {answer.strategy or name} answers from"
-            )
-    if judged is not None and answer.support is None and answer.strategy != "metadata":
-        is_whole = judged.zone == "answer"
-        sufficient = answer.sufficient
-        if sufficient is None or not is_whole:
-            sufficient = is_whole and answer.found
-        reason = answer.reason or ("" if is_whole else judged.reason)
-        answer = replace(answer, support=judged.support, sufficient=sufficient, reason=reason)
-    stopped = f"stopped by {context.stopped}" if context.stopped else ""
+        answer = ground_answer(answer, context, unsupported=unsupported, verify=verify)
+    if answer.model not in OWN_WORDS:
+        context.editor.close(answer)
+    answer = _with_support(_refuse_unsupported(answer, name, context), context)
+    stopped = f"stopped by {context.asker.stopped}" if context.asker.stopped else ""
     return replace(
         answer,
         strategy=answer.strategy or name,
         reason=answer.reason or stopped,
-        notes=tuple(dict.fromkeys([*context.notes, *answer.notes])),
-        steps=tuple(context.steps),
-        usage=context.usage,
-        cost=context.account.cost,
+        notes=tuple(dict.fromkeys([*context.trace.notes, *answer.notes])),
+        steps=tuple(context.trace.steps),
+        usage=context.asker.usage,
+        cost=context.asker.account.cost,
         seconds=time.perf_counter() - started,
         trace_id=secrets.token_hex(16),
     )
+
+
+def _treatment(
+    question: Question, function: Strategy
+) -> tuple[Strategy, Verify | None, Unsupported]:
+    """Return what answers, how its statements are judged by a model, and what becomes of those
+    without support. Strategy verify judges by itself; told to be strict, it drafts alone."""
+    verify, verifies = question.verify, function is BUILT_IN["verify"]
+    default: Unsupported = "drop" if verify is not None or verifies else "mark"
+    unsupported = question.unsupported or default
+    if not verifies:
+        return function, verify, unsupported
+    if verify == "strict":
+        return BUILT_IN["single"], verify, unsupported
+    return function, None, unsupported
+
+
+def _run(name: str, function: Strategy, context: AnswerContext) -> tuple[str, Answer]:
+    """Return the answer of a strategy, or of what follows it when it fails, and which that is."""
+    while True:
+        try:
+            with _strategy_span(name, function):
+                return name, function(context.question.text, context)
+        except ProviderError as exc:
+            is_late = context.asker.account.is_late
+            if isinstance(exc, ProviderAuth) or (name == "extractive" and not is_late):
+                raise
+            following = _following(name, exc, context)
+            name, function = (following, answer_late) if is_late else find_strategy(following)
+
+
+def _following(name: str, exc: ProviderError, context: AnswerContext) -> str:
+    """Return the strategy that answers where one failed, and tell so."""
+    asker = context.asker
+    verb = "failed"
+    if isinstance(exc, BudgetExceeded):
+        asker.stopped, verb = exc.bound, "was stopped"
+    has_failed = asker.llm is None or asker.llm.name in asker.failed
+    by_words = asker.account.is_late or has_failed or name == "single"
+    following = "extractive" if by_words else "single"
+    context.trace.note(f"{name} {verb}: {exc}; answered by {following}")
+    context.trace.step("fallback", strategy=following, reason=str(exc))
+    return following
+
+
+def _refuse_unsupported(answer: Answer, name: str, context: AnswerContext) -> Answer:
+    """Return a refusal in the place of an answer that min_support forbids; a note where nobody can
+    tell."""
+    if context.question.min_support is None or not answer.found:
+        return answer
+    judged = context.assessor.assessments.get(context.question.text)
+    if judged is not None and judged.zone == "refuse":  # by a strategy of one's own
+        return not_found(context, judged.reason)
+    if judged is None and context.assessor.calibration is not None:  # None was noted
+        context.trace.note(
+            "min_support was not applied: nobody assessed what strategy"
+            f" {answer.strategy or name} answers from"
+        )
+    return answer
+
+
+def _with_support(answer: Answer, context: AnswerContext) -> Answer:
+    """Return an answer with what the calibration says of it."""
+    judged = context.assessor.assessments.get(context.question.text)
+    if judged is None or answer.support is not None or answer.strategy == "metadata":
+        return answer
+    is_whole, sufficient = judged.zone == "answer", answer.sufficient
+    if sufficient is None or not is_whole:
+        sufficient = is_whole and answer.found
+    reason = answer.reason or ("" if is_whole else judged.reason)
+    return replace(answer, support=judged.support, sufficient=sufficient, reason=reason)
 
 
 def _strategy_span(name: str, function: Strategy) -> AbstractContextManager[Span]:

@@ -114,7 +114,7 @@ def find_words(question: str, texts: Sequence[str], match_terms: MatchTerms | No
     Args:
         match_terms: rag.match_terms of the collection; None: words are compared here, and counted
     in `texts`."""
-    match = match_terms or _match_here
+    match = match_terms or match_here
     terms = list(match(question, texts))
     mended = _mend(question, terms, texts)
     if mended != question:
@@ -142,7 +142,8 @@ def is_in(word: str, part: str) -> bool:
     return word == part or (bool(own) and set(own) <= set(words(part)))
 
 
-def _match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
+def match_here(question: str, texts: Sequence[str]) -> list[TermMatch]:
+    """Return which texts have the words of a question, as rag.match_terms does of a collection."""
     found = []
     own = [frozenset(words(text)) for text in texts]
     for word in content_words(question):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from rag_pg.answer.tools import BUILT_IN, GivenTools, dates_tool, structured_tools, view_tools
-from rag_pg.db import Database
 from rag_pg.errors import RagError
-from rag_pg.search import Searcher, combine
-from rag_pg.types import AgentTool, Document, MetadataField, Toolset
+from rag_pg.search import Searcher
+from rag_pg.types import AgentTool, MetadataField, Toolset
 
 SECONDS = 10.0  # for a statement of a tool
 
 
 def make_toolset(
-    given: GivenTools,
+    given: GivenTools | None,
     searcher: Searcher,
     within: Mapping[str, Any] | None,
     today: date,
@@ -45,23 +44,7 @@ def make_toolset(
     except RagError as exc:
         notes.append(f"exposed views are left out: {exc}")
     built_in = [*collection.tools, *of_views, dates_tool(today)]
+    if given is None:
+        return replace(collection, tools=built_in, notes=notes)
     tools, missing = given.offer([*BUILT_IN, *(tool.name for tool in built_in)])
     return replace(collection, tools=[*built_in, *tools], notes=[*notes, *missing])
-
-
-def reader_within(
-    read: Callable[[str], Document | None],
-    database: Database,
-    collection: str,
-    filter: Mapping[str, Any] | None,
-) -> Callable[[str], Document | None]:
-    """Return what reads a document by its uri, None for one that does not pass the filter."""
-    if not filter:
-        return read
-
-    def read_passing(uri: str) -> Document | None:
-        wanted = combine(filter, {"$uri": uri})
-        found = database.count_documents(collection, metadata_filter=wanted)
-        return read(uri) if found else None
-
-    return read_passing

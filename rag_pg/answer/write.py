@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from rag_pg.answer.citations import CitedText
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.editor import Editor
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.judge import Judge
 from rag_pg.answer.locate import locate_quotes
@@ -24,30 +23,35 @@ def prompt_for(
     helper: bool = False,
     around: str = "",
     expand: bool = True,
+    budget_tokens: int | None = None,
 ) -> Prompt:
-    """Return the prompt of a question over hits, within the context's budget; a step tells it.
+    """Return the prompt of a question over hits, within the asker's budget; a step tells it.
 
     Args:
         helper: it is the helper's. around: what stands in it beside rules, sources and question.
-        expand: False shows the hits as they are.
+        expand: False shows the hits as they are. budget_tokens: of the sources, instead of the
+            asker's.
     """
-    counter = context.counter(helper=helper)
+    budget = context.asker.budget_tokens if budget_tokens is None else budget_tokens
+    counter = context.asker.counter(helper=helper)
     strong = [hit for hit in hits if hit.chunk_id not in context.weak]
     saved = sum(counter.count([h.content for h in hits if h.chunk_id in context.weak]))
-    limit = context.source_tokens(f"{SYSTEM}{RULE}{question}{around}", helper=helper)
+    limit = context.asker.source_tokens(
+        f"{SYSTEM}{RULE}{question}{around}", helper=helper, most=budget
+    )
     prompt = build_prompt(
         question,
-        context.expand(strong) if expand else strong,
+        context.retriever.expand(strong) if expand else strong,
         budget_tokens=limit,
         count_tokens=counter.count,
     )
-    if prompt.left_out and limit < context.budget_tokens and context.account.is_bounded:
+    if prompt.left_out and limit < budget and context.asker.account.is_bounded:
         shown = len(prompt.sources)
-        context.note(
+        context.trace.note(
             f"the model was shown {shown} of {shown + prompt.left_out} passages: its "
             f"bounds leave no more room"
         )
-    context.step(
+    context.trace.step(
         "context",
         chunk_ids=[source.chunk_id for source in prompt.sources],
         tokens=prompt.tokens,
@@ -74,6 +78,7 @@ def write_answer(
     findings: str = "",
     quotes: Mapping[int, str] | None = None,
     expand: bool = True,
+    budget_tokens: int | None = None,
 ) -> Answer:
     """Return the model's answer to `question` from `hits`, with the sources it cites.
 
@@ -84,22 +89,24 @@ def write_answer(
     Args:
         findings: what a model answered on the way, shown after the sources. quotes: what a citation
             of a chunk (by its id) quotes instead of what the model was shown. expand: False shows
-            the hits as they are.
+            the hits as they are. budget_tokens: of the sources, instead of the asker's.
     Raises: ProviderError and its kinds, ModelUnavailable, InvalidInput (no language model).
     """
     if refused := refuse(question, hits, context):
         return refused
-    prompt = prompt_for(question, hits, context, around=findings, expand=expand)
+    prompt = prompt_for(
+        question, hits, context, around=findings, expand=expand, budget_tokens=budget_tokens
+    )
     if not prompt.sources:
         return not_found(context, "the search found nothing")
     more = ""
     if findings:
         name = "answered on the way, to be checked against the sources"
         more = f"\n{quote_model(name, findings)}"
-    cites = context.llm is not None and context.llm.capabilities.citations
+    cites = context.asker.llm is not None and context.asker.llm.capabilities.citations
     messages = prompt.messages(more=more, cites=cites)
     return read_answer(
-        lambda show: context.complete(messages, purpose="answer", show=show),
+        lambda show: context.asker.complete(messages, purpose="answer", show=show),
         [replace(s, quote=quotes[s.chunk_id]) for s in prompt.sources]
         if quotes
         else prompt.sources,
@@ -110,8 +117,8 @@ def write_answer(
 
 def refuse(question: str, hits: Sequence[Hit], context: AnswerContext) -> Answer | None:
     """Assess hits, and return the refusal where min_support asks for more than they give."""
-    judged = context.assess(question, hits)
-    if judged is None or context.min_support is None or judged.zone != "refuse":
+    judged = context.assessor.assess(question, hits)
+    if judged is None or context.question.min_support is None or judged.zone != "refuse":
         return None
     return replace(not_found(context, judged.reason), support=judged.support)
 
@@ -131,36 +138,36 @@ def read_answer(
     text = CitedText(keys)
     context.shown += map(_shown, sources)
     known = context.known()
-    judge = context.statement_judge = open_judge(sources, context)
-    editor = context.editor or Editor(context.listener)
+    editor = context.editor
+    editor.judge = open_judge(sources, context)
 
     def show(piece: str) -> None:
         for _ in text.feed(piece):
             pass
-        editor.feed(text, judge, known)
+        editor.feed(text, known)
 
-    got = complete(None if context.listener is None else show)
+    got = complete(None if context.trace.listener is None else show)
     if not text.raw:
         show(got.text)
     was_cut = got.finish == "length"
     for _ in text.close(was_cut=was_cut):
         pass
     if was_cut:
-        limit = got.reason or f"max_tokens ({context.answer_tokens})"
-        context.note(f"the answer was cut at {limit}")
+        limit = got.reason or f"max_tokens ({context.asker.answer_tokens})"
+        context.trace.note(f"the answer was cut at {limit}")
     for item in text.dropped:
-        context.note(f"dropped citation [{item}]: there is no such source")
+        context.trace.note(f"dropped citation [{item}]: there is no such source")
     if not text.found:
         return not_found(context, "the documents do not answer", text.text)
     if not text.cited:
-        context.note("the answer cites no source")
+        context.trace.note("the answer cites no source")
     cited = [source for source in sources if source.number in text.cited]
     return Answer(
         text=text.text,
         found=True,
         citations=[source for source in cited if isinstance(source, Citation)],
         tool_results=[source for source in cited if isinstance(source, ToolResult)],
-        model=context.llm.name if context.llm else "",
+        model=context.asker.llm.name if context.asker.llm else "",
         reason="the answer was cut short" if was_cut else "",
     )
 
@@ -169,9 +176,9 @@ def open_judge(sources: Sequence[Citation | ToolResult], context: AnswerContext)
     """Return the judge of what is written from these sources."""
     passages = {source.number: source.quote for source in sources if isinstance(source, Citation)}
     return Judge(
-        context.question,
+        context.question.text,
         sources,
-        embedder=context.embedder,
+        embedder=context.retriever.embedder,
         denied=context.denied,
         locate=lambda citations: locate_quotes(citations, passages, context),
     )
@@ -191,5 +198,5 @@ def not_found(context: AnswerContext, reason: str, text: str = "") -> Answer:
         found=False,
         sufficient=False,
         reason=reason,
-        model=context.llm.name if context.llm else "",
+        model=context.asker.llm.name if context.asker.llm else "",
     )

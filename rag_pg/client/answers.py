@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Generator, Sequence
-from functools import partial
+from collections.abc import Callable, Generator
 from typing import Unpack
 
 from rag_pg.answer import AskOptions
 from rag_pg.client.opened import OpenCollection
-from rag_pg.errors import RagError
-from rag_pg.fault import Fault, fault_of
 from rag_pg.protocols import LLM
-from rag_pg.types import Answer, Event, ModelUsage
-
-log = logging.getLogger(__name__)
+from rag_pg.types import Answer, Event
 
 
 class Answers(OpenCollection):
     """The methods of `Collection` that answer."""
-
-    _records_usage = True
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer from the documents, with citations, or say that they do not answer.
@@ -93,28 +85,14 @@ class Answers(OpenCollection):
         """As `ask`, for programs that pass it on: listener is called with every event but the
         answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
         it may be kept in the log of answers, and its searches in the sample of live queries."""
-        from rag_pg.answer import ask_question, log_answer
+        from rag_pg.answer import ask_question
 
         return ask_question(
             question,
             options,
             searcher=self._searcher if logged else self._searcher.unsampled(),
             models=self.rag.models,
-            read=lambda uri: self.rag.database.get_document(self.name, uri),
             listener=listener,
             admit=admit,
-            record=self._record,
-            keep=partial(log_answer, self.rag.database, self.info, question)
-            if logged
-            else lambda answer: answer,
+            is_logged=logged,
         )
-
-    def _record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 1) -> None:
-        """Add to the day's figures what was asked; what may not write them does without."""
-        if not self._records_usage:
-            return
-        try:
-            self.rag.database.record_usage(self.name, strategy, calls, answers=answers)
-        except RagError as exc:
-            self._records_usage = fault_of(exc) is not Fault.WORKER  # no right to
-            log.info("usage was not recorded: %s", exc)

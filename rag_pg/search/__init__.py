@@ -3,7 +3,13 @@
 A question is embedded, searched for and its hits are reranked.
 """
 
-from rag_pg.search.metering import accounted, asks_models, meter_search
+from rag_pg.search.metering import (
+    accounted,
+    asks_models,
+    drop_llm_reranker,
+    meter_reranker,
+    meter_search,
+)
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.rewrite import (
     EXPANSIONS,
@@ -14,7 +20,7 @@ from rag_pg.search.rewrite import (
     local_time,
     read_history,
 )
-from rag_pg.search.search import Searcher
+from rag_pg.search.search import Searcher, check_query
 
 __all__ = [
     "EXPANSIONS",
@@ -26,9 +32,12 @@ __all__ = [
     "accounted",
     "asks_models",
     "check_names",
+    "check_query",
     "combine",
+    "drop_llm_reranker",
     "find_period",
     "local_time",
+    "meter_reranker",
     "meter_search",
     "read_history",
 ]

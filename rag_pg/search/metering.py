@@ -1,15 +1,18 @@
-"""Calls of language models beside answers: bounded, and added to the day's figures."""
+"""Calls of language models: bounded, and added to the day's figures."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from rag_pg.db import Database
-from rag_pg.errors import InvalidInput, ModelUnavailable, RagError
+from rag_pg.errors import ModelUnavailable, RagError
+from rag_pg.fault import Fault, fault_of
+from rag_pg.protocols import LLM
 from rag_pg.providers import Account, Bounds, LLMReranker, Models
 from rag_pg.search.options import SearchOptions
+from rag_pg.types import ModelUsage
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +45,13 @@ def accounted(
 
 def asks_models(options: SearchOptions) -> bool:
     """Whether a search with these options may ask a language model."""
+    return bool(options.get("rewrite") or options.get("history") or asks_reranker(options))
+
+
+def asks_reranker(options: SearchOptions) -> bool:
+    """Whether a language model reranks."""
     rerank = options.get("rerank")
-    by_model = isinstance(rerank, LLMReranker) or str(rerank).partition(":")[0] == "llm"
-    return bool(options.get("rewrite") or options.get("history") or by_model)
+    return isinstance(rerank, LLMReranker) or str(rerank).partition(":")[0] == "llm"
 
 
 def meter_search(options: SearchOptions, models: Models, account: Account) -> None:
@@ -55,9 +62,49 @@ def meter_search(options: SearchOptions, models: Models, account: Account) -> No
             helper = models.helper_llm(helper) or models.llm(helper)
         if helper is not None:
             options["helper_llm"] = account.meter(helper, "rewrite")
+    with suppress(ModelUnavailable):  # the search itself tells, in its order
+        meter_reranker(options, models, account)
+
+
+def meter_reranker(
+    options: SearchOptions, models: Models, account: Account, *, answering: LLM | None = None
+) -> None:
+    """Let the calls of a language model that reranks count.
+
+    Args:
+        answering: the model that is to answer after them, which "llm" names; they leave room for
+            that. None: "llm" names that of the settings.
+    """
     rerank = options.get("rerank")
-    if isinstance(rerank, str) and rerank.partition(":")[0] == "llm":
-        with suppress(InvalidInput, ModelUnavailable):  # the search itself tells, in its order
-            rerank = models.reranker(rerank)
+    if rerank == "llm" and answering is not None:
+        rerank = LLMReranker(answering)
+    elif isinstance(rerank, str) and rerank.partition(":")[0] == "llm":
+        rerank = models.reranker(rerank)
     if isinstance(rerank, LLMReranker):
-        options["rerank"] = LLMReranker(account.meter(rerank.llm, "rerank"))
+        metered = account.meter(rerank.llm, "rerank", before=answering)
+        options["rerank"] = LLMReranker(metered)
+
+
+def drop_llm_reranker(options: SearchOptions) -> None:
+    """Let no language model rerank."""
+    if asks_reranker(options):
+        del options["rerank"]
+
+
+class UsageRecorder:
+    """Adds to the day's figures of a collection what models were asked. A role that may not write
+    them does without, and tries no more."""
+
+    def __init__(self, database: Database, collection: str) -> None:
+        self._database, self._collection = database, collection
+        self.may_write = True
+
+    def record(self, strategy: str, calls: Sequence[ModelUsage], answers: int = 0) -> None:
+        """Count calls by their strategy. answers: how many they gave; 0 for an error."""
+        if not self.may_write:
+            return
+        try:
+            self._database.record_usage(self._collection, strategy, calls, answers=answers)
+        except RagError as exc:
+            self.may_write = fault_of(exc) is not Fault.WORKER  # no right to
+            log.info("usage was not recorded: %s", exc)

@@ -14,6 +14,7 @@ from rag_pg.deadline import call_within, current_scope, half_of_the_time
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, RagError, SpaceChanged
 from rag_pg.protocols import LLM, Embedder, Reranker
 from rag_pg.search.metadata import CollectionMetadata
+from rag_pg.search.metering import UsageRecorder
 from rag_pg.search.options import SearchOptions, StatementOptions, check_names
 from rag_pg.search.passages import join_hits
 from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
@@ -77,6 +78,7 @@ class Searcher:
         self._entries = entries
         self._vectors: QueryVectors | None = None
         self._metadata = CollectionMetadata(database, info.name)
+        self.usage = UsageRecorder(database, info.name)
         self._sample: QuerySample | None = QuerySample(database, info)
         self._status: str | None = None
         self._status_at = float("-inf")
@@ -109,11 +111,11 @@ class Searcher:
         """Return the cache as a call wants it; see `Entries.wanted`."""
         return None if self._entries is None else self._entries.wanted(cache)
 
-    def question_vector(self, question: str, cache: bool | Cache | None = None) -> Vectors:
+    def question_vector(self, question: str, entries: Entries | None) -> Vectors:
         """Return the vector of a question. Raises: as the embedder, CollectionMismatch."""
         if self._vectors is None:
             self._vectors = QueryVectors(self.embedder)
-        (vector,) = self._vectors.embed((Variant(query=question),), self.entries(cache))
+        (vector,) = self._vectors.embed((Variant(query=question),), entries)
         return vector
 
     def forget_metadata(self) -> None:
@@ -157,16 +159,7 @@ class Searcher:
                 will be given beside that of the question.
         Raises: as `rewrite_question`, and InvalidQuery (no text, an empty one).
         """
-        if not isinstance(question, str):
-            raise InvalidQuery(f"the query is a text, not {question!r:.100}")
-        question, _ = clean_text(question)
-        if not question.strip():
-            raise InvalidQuery("the query is empty; ask for something")
-        if (size := len(question.encode())) > LONGEST_QUERY:
-            raise InvalidQuery(
-                f"the query has {size} bytes; use at most {LONGEST_QUERY}: "
-                "add a long text as a document and search for its passages"
-            )
+        question = check_query(question)
         if not names and not history:
             return Rewritten(question=question, variants=(Variant(query=question),))
         llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
@@ -417,6 +410,21 @@ class Searcher:
         if now - self._status_at > (1 if short else 10):
             self._status, self._status_at = self.database.search_note(self.info.name), now
         return self._status
+
+
+def check_query(query: str) -> str:
+    """Return a query as it is searched for. Raises: InvalidQuery (no text, an empty one)."""
+    if not isinstance(query, str):
+        raise InvalidQuery(f"the query is a text, not {query!r:.100}")
+    query, _ = clean_text(query)
+    if not query.strip():
+        raise InvalidQuery("the query is empty; ask for something")
+    if (size := len(query.encode())) > LONGEST_QUERY:
+        raise InvalidQuery(
+            f"the query has {size} bytes; use at most {LONGEST_QUERY}: "
+            "add a long text as a document and search for its passages"
+        )
+    return query
 
 
 def _wants_vectors(options: StatementOptions) -> bool:

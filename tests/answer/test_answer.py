@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Literal
 
 import pytest
+from contexts import context_of
 from fakes import ScriptedLLM
 from hypothesis import given
 from hypothesis import strategies as st
 from passages import hit, hits
 from prompts import outside_fences
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
 from rag_pg.answer.extractive import NOT_FOUND
 from rag_pg.answer.prompt import MARKER, build_prompt
 from rag_pg.errors import InvalidInput, RateLimited
@@ -117,10 +118,10 @@ def answer(
 
 
 def ask(llm: LLM, *passages: str, max_tokens: int = 100) -> Answer:
-    context = AnswerContext(
-        find=lambda query, **options: Hits(hits(*passages)), llm=llm, answer_tokens=max_tokens
+    context = context_of(
+        "Why?", lambda query, **o: Hits(hits(*passages)), llm=llm, answer_tokens=max_tokens
     )
-    return answer_question("Why?", context, strategy="single")
+    return answer_question(context, "single")
 
 
 @pytest.mark.parametrize(

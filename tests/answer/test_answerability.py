@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from contexts import context_of
 from fakes import HashEmbedder, ScriptedLLM
 from passages import hit
 
@@ -68,16 +69,17 @@ def run(
         found = [hit(text, number=number) for number, text in enumerate(TEXTS, 1)]
         return Hits(found[2:] if offset else found[:2])
 
-    context = AnswerContext(
-        find=find,
+    context = context_of(
+        question,
+        find,
         embedder=embedder,
         llm=llm,
         helper_llm=helper,
-        calibration=lambda: calibration,
+        calibration=calibration,
         min_support=min_support,
-        account=account or Account(),
+        account=account,
     )
-    return answer_question(question, context, strategy=strategy), llm
+    return answer_question(context, strategy), llm
 
 
 @pytest.mark.parametrize("strategy", ["extractive", "single"])
@@ -136,15 +138,16 @@ def test_what_iterative_finds_further_decides(reply: Any, min_support: float | N
     for found, support in ((pages, 0.5), (pages[:1], 0.0), (pages[::-1], 0.5)):
         llm = ScriptedLLM("In the warm sea [1].", name="main")
         remaining = [Hits(page) for page in found]
-        context = AnswerContext(
-            find=lambda query, remaining=remaining, **_: remaining.pop(0) if remaining else Hits(),
+        context = context_of(
+            QUESTION,
+            lambda query, remaining=remaining, **_: remaining.pop(0) if remaining else Hits(),
             embedder=HashEmbedder,
             llm=llm,
             helper_llm=ScriptedLLM(reply, name="helper"),
-            calibration=lambda: calibration,
+            calibration=calibration,
             min_support=min_support,
         )
-        answer = answer_question(QUESTION, context, strategy="iterative")
+        answer = answer_question(context, "iterative")
         is_enough = support == 0.5
         assert answer.support == pytest.approx(support, abs=0.01)
         assert answer.sufficient == is_enough
@@ -266,7 +269,7 @@ def own(question: str, context: AnswerContext) -> Answer:
 
 
 def own_assessing(question: str, context: AnswerContext) -> Answer:
-    context.assess(question, context.search(question))
+    context.assessor.assess(question, context.search(question))
     return Answer(text="It swims.", found=True)
 
 

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from contexts import context_of
 from fakes import Call, ScriptedLLM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from passages import hit
 from patience import BOUND
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
+from rag_pg.answer.question import Verify
 from rag_pg.errors import BudgetExceeded, InvalidInput, ProviderTimeout, ProviderUnavailable
 from rag_pg.providers import Account, Bounds, LLMReranker
 from rag_pg.types import Answer, Capabilities, Completion, Hits, ToolCall, Usage
@@ -83,12 +85,13 @@ def ask(
     llm: ScriptedLLM,
     helper: ScriptedLLM | None = None,
     *,
-    verify: str | None = None,
+    verify: Verify | None = None,
     listener: Any = None,
 ) -> Answer:
     searches = itertools.count()
-    context = AnswerContext(
-        find=lambda query, **options: Hits(
+    context = context_of(
+        QUESTION,
+        lambda query, **options: Hits(
             [replace(h, chunk_id=h.chunk_id + 10 * next(searches)) for h in HITS]
         ),
         llm=llm,
@@ -96,8 +99,9 @@ def ask(
         listener=listener,
         answer_tokens=200,
         account=Account(bounds, price=price),
+        verify=verify,
     )
-    return answer_question(QUESTION, context, strategy=strategy, verify=verify)
+    return answer_question(context, strategy)
 
 
 @settings(max_examples=300, deadline=None)
@@ -119,7 +123,7 @@ def test_what_is_spent_never_passes_the_bounds(
     lengths: list[int],
     thoughts: int,
     with_helper: bool,
-    verify: str | None,
+    verify: Verify | None,
     tells: bool,
     schema: bool,
 ) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from contexts import context_of
 from fakes import ScriptedLLM
 from hypothesis import given
 from hypothesis import strategies as st
 from passages import hit
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
 from rag_pg.text import estimate_tokens
 from rag_pg.types import Answer, Capabilities, Hit, Hits
 
@@ -33,8 +34,8 @@ class WordCounter(ScriptedLLM):
 
 
 def ask(llm: ScriptedLLM, hits: list[Hit], strategy: str = "single", **more: Any) -> Answer:
-    context = AnswerContext(find=lambda query, **options: Hits(hits), llm=llm, **more)
-    return answer_question("What do they eat?", context, strategy=strategy)
+    context = context_of("What do they eat?", lambda query, **o: Hits(hits), llm=llm, **more)
+    return answer_question(context, strategy)
 
 
 def shown(answer: Answer) -> Any:

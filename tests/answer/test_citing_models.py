@@ -7,11 +7,12 @@ import warnings
 from uuid import UUID
 
 import pytest
+from contexts import context_of
 from fake_anthropic import FakeAnthropic
 from fake_provider import GOOD_KEY, Reply
 from fakes import Call, ScriptedLLM
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
 from rag_pg.protocols import LLM
 from rag_pg.providers.anthropic import AnthropicLLM
 from rag_pg.types import Answer, Capabilities, Event, Hit, Hits
@@ -38,12 +39,13 @@ FOUND = [hit(1, "The red fish swims\u200b below."), hit(2, "The blue bird flies 
 
 
 def ask(llm: LLM, events: list[Event] | None = None) -> Answer:
-    context = AnswerContext(
-        find=lambda query, **options: Hits(FOUND),
+    context = context_of(
+        "Where is the bird?",
+        lambda query, **options: Hits(FOUND),
         llm=llm,
         listener=None if events is None else events.append,
     )
-    return answer_question("Where is the bird?", context, strategy="single")
+    return answer_question(context, "single")
 
 
 def test_sources_stand_beside_the_question_and_their_keys_become_numbers() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from contexts import context_of
 from fakes import HashEmbedder
 from hostile_completions import CANARY, HOSTILE, SOURCE, HostileLLM, K
 from markdown_it import MarkdownIt
 from passages import hits
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
 from rag_pg.answer.markers import cited_numbers
 from rag_pg.types import Answer, Event, Hits
 
@@ -18,14 +21,16 @@ STRATEGIES = [
 KNOWN = ("https://docs.example.com/pump_(new)?a=1&amp;b=2", "../manual.md")
 
 
-def ask(text: str, strategy: str, events: list[Event] | None = None, **options: str) -> Answer:
-    context = AnswerContext(
-        find=lambda query, **more: Hits(hits(SOURCE)),
+def ask(text: str, strategy: str, events: list[Event] | None = None, **options: Any) -> Answer:
+    context = context_of(
+        "How does the pump run?",
+        lambda query, **more: Hits(hits(SOURCE)),
         embedder=HashEmbedder,
         llm=HostileLLM(text),
         listener=None if events is None else events.append,
+        **options,
     )
-    return answer_question("How does the pump run?", context, strategy=strategy, **options)
+    return answer_question(context, strategy)
 
 
 def assert_harmless(text: str) -> None:

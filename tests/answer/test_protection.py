@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from contexts import context_of
 from fakes import Call, HashEmbedder, ScriptedLLM
 from passages import hits
 
@@ -38,7 +39,7 @@ def own(question: str, context: AnswerContext) -> Answer:
 def alone(question: str, context: AnswerContext) -> Answer:
     """One that cites nothing, and has the model write as it likes."""
     context.search(question)
-    got = context.complete([], purpose="answer")
+    got = context.asker.complete([], purpose="answer")
     return Answer(text=got.text, found=True)
 
 
@@ -79,13 +80,15 @@ def ask(
     passages: Sequence[str] = PASSAGES,
     **options: Any,
 ) -> Answer:
-    context = AnswerContext(
-        find=lambda query, **options: Hits(hits(*passages)),
+    context = context_of(
+        "How long does the UPS hold?",
+        lambda query, **options: Hits(hits(*passages)),
         embedder=lambda: HashEmbedder(f"hash:{dimensions}"),
         llm=Model(text, verdict),
         listener=None if events is None else events.append,
+        **options,
     )
-    return answer_question("How long does the UPS hold?", context, strategy=strategy, **options)
+    return answer_question(context, strategy)
 
 
 def streamed(events: Sequence[Event]) -> str:
@@ -216,12 +219,13 @@ def test_what_strategy_verify_took_back_is_not_delivered_uncited(final: str) -> 
     def act(call: Call) -> str:
         return as_json(draft=f"{TRUE} {denied} [2]", unsupported=[f"{denied} [2]"], final=text)
 
-    context = AnswerContext(
-        find=lambda query, **options: Hits(hits(*PASSAGES)),
+    context = context_of(
+        "How long does the UPS hold?",
+        lambda query, **options: Hits(hits(*PASSAGES)),
         embedder=HashEmbedder,
         llm=ScriptedLLM(act),
     )
-    answer = answer_question("How long does the UPS hold?", context, strategy="verify")
+    answer = answer_question(context, "verify")
     assert denied not in answer.text and denied in answer.unsupported
 
 

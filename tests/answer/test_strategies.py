@@ -9,12 +9,14 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from contexts import context_of
 from fakes import Call, HashEmbedder, ScriptedLLM
 from passages import hits
 from prompts import quoted
 
 from rag_pg.answer import AnswerContext, answer_question, find_strategy, register_strategy
 from rag_pg.answer.extractive import NOT_FOUND
+from rag_pg.answer.question import Verify, check_verify
 from rag_pg.answer.tools import calculate, parse_calls
 from rag_pg.errors import (
     InvalidInput,
@@ -105,22 +107,24 @@ def run(
     helper: ScriptedLLM | None = None,
     capabilities: Capabilities | None = None,
     bounds: Bounds | None = None,
-    verify: str | None = None,
+    verify: Verify | None = None,
     listener: Any = None,
     price: Any = lambda model, usage: None,
 ) -> tuple[Answer, ScriptedLLM]:
     library = library or Library()
     llm = ScriptedLLM(*(replies or ("unused",)), name="main", capabilities=capabilities)
-    context = AnswerContext(
-        find=library.find,
+    context = context_of(
+        question,
+        library.find,
         read=library.read,
         embedder=HashEmbedder,
         llm=llm,
         helper_llm=helper,
         account=Account(bounds or Bounds(), price=price),
         listener=listener,
+        verify=verify,
     )
-    return answer_question(question, context, strategy=strategy, verify=verify), llm
+    return answer_question(context, strategy), llm
 
 
 def kinds(answer: Answer) -> list[str]:
@@ -263,10 +267,10 @@ def test_nothing_found_is_no_answer_and_costs_no_final_call(strategy: str) -> No
 
 
 def test_a_strategy_needs_a_language_model_and_says_so() -> None:
-    context = AnswerContext(find=Library().find)
+    context = context_of(QUESTION, Library().find)
     with pytest.raises(InvalidInput, match="needs a language model.*RAG_PG_LLM"):
-        answer_question(QUESTION, context, strategy="single")
-    assert answer_question(QUESTION, context).strategy == "extractive"
+        answer_question(context, "single")
+    assert answer_question(context).strategy == "extractive"
 
 
 def test_an_unknown_strategy_is_told_what_there_is() -> None:
@@ -281,8 +285,8 @@ def test_a_function_is_a_strategy_and_can_be_registered() -> None:
         hits = context.search(question)
         return Answer(text=hits[0].content.upper(), found=True)
 
-    context = AnswerContext(find=Library().find)
-    answer = answer_question(QUESTION, context, strategy=shout)
+    context = context_of(QUESTION, Library().find)
+    answer = answer_question(context, shout)
     assert answer.text.startswith("THE RED FISH") and answer.strategy == "shout"
     register_strategy("shouting", shout)
     register_strategy("shouting", shout)
@@ -388,7 +392,7 @@ def test_a_supported_answer_stays_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("verify", ["once", "strict"])
-def test_an_answer_that_nobody_could_check_says_so(verify: str) -> None:
+def test_an_answer_that_nobody_could_check_says_so(verify: Verify) -> None:
     answer, _ = run("single", "It eats [1].", helper=ScriptedLLM(DOWN), verify=verify)
     assert (answer.text, answer.sufficient) == ("It eats [1].", None)
     assert "check was skipped: cannot be reached" in answer.notes
@@ -408,7 +412,7 @@ def test_the_documents_own_text_is_not_verified() -> None:
 
 def test_an_unknown_check_is_refused() -> None:
     with pytest.raises(InvalidInput, match="use once or strict"):
-        run("single", "So [1].", verify="twice")
+        check_verify("twice")
 
 
 # --- self_ask ------------------------------------------------------------------------------------
@@ -507,12 +511,13 @@ def test_evidence_refuses_without_asking_when_no_passage_helps() -> None:
 
 def test_evidence_asks_about_a_bounded_number_of_passages() -> None:
     helper = ScriptedLLM(as_json(summary="", score=0), name="helper")
-    context = AnswerContext(
-        find=lambda query, **options: Hits(hits(*map(str, range(60)))),
+    context = context_of(
+        QUESTION,
+        lambda query, **options: Hits(hits(*map(str, range(60)))),
         llm=ScriptedLLM("So [1].", name="main"),
         helper_llm=helper,
     )
-    answer = answer_question(QUESTION, context, strategy="evidence")
+    answer = answer_question(context, "evidence")
     assert len(helper.calls) == 50
     assert "the first 50 of 60 passages were judged" in answer.notes
 

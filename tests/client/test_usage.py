@@ -104,7 +104,7 @@ def test_a_role_that_may_not_write_answers_without_a_further_try(
                  embedders=rag.models._extra) as reader:  # fmt: skip
             collection = reader.collection("docs")
             assert collection.ask(QUESTION, strategy="extractive").found
-            assert not collection._records_usage
+            assert not collection._searcher.usage.may_write
     finally:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from contexts import context_of
 from fakes import ScriptedLLM
 from passages import hits
 
@@ -21,7 +22,7 @@ def calling(*asked: tuple[str, dict[str, Any]]) -> Completion:
 def context_with(llm: ScriptedLLM, tools: Sequence[AgentTool], **options: Any) -> AnswerContext:
     """Return what the strategy agent has at hand."""
     options.setdefault("find", lambda query, **o: Hits(hits("the red fish")))
-    return AnswerContext(llm=llm, tools=lambda: Toolset(tools=tools), **options)
+    return context_of("How many?", llm=llm, tools=Toolset(tools=tools), **options)
 
 
 def ask_with_tools(
@@ -30,4 +31,4 @@ def ask_with_tools(
     """Return the answer of the strategy agent to "How many?", and the model that gave it."""
     llm = ScriptedLLM(*replies, name="main", capabilities=options.pop("capabilities", None))
     context = context_with(llm, tools, **options)
-    return answer_question("How many?", context, strategy="agent"), llm
+    return answer_question(context, "agent"), llm

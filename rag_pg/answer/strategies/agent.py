@@ -7,10 +7,10 @@ from dataclasses import replace
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.figures import unfounded_figures
 from rag_pg.answer.prompt import SYSTEM
+from rag_pg.answer.toolbox import ToolBox
 from rag_pg.answer.tools import (
     MARK,
     RESULT_TOKENS,
-    ToolBox,
     describe_tools,
     parse_calls,
 )
@@ -29,19 +29,19 @@ LEAST_TOKENS = 100  # of a result
 
 def agent(question: str, context: AnswerContext) -> Answer:
     """A call of the model for each step and one for the answer; the tools that it asks for."""
-    box = ToolBox(context)
-    by_itself = context.llm is not None and context.llm.capabilities.tools
+    box, asker = ToolBox(context), context.asker
+    by_itself = asker.llm is not None and asker.llm.capabilities.tools
     messages, tools = _begin(question, context, box, by_itself)
     got: Completion | None = None
     before = messages  # the last results of tools
-    for _ in range(context.bounds.max_steps):
+    for _ in range(asker.bounds.max_steps):
         if full := _context_left(context, box, messages):
-            context.note(f"stopped calling tools: {full} is used up")
+            context.trace.note(f"stopped calling tools: {full} is used up")
             break
         try:
-            got = context.complete(messages, purpose="agent", tools=tools if by_itself else ())
+            got = asker.complete(messages, purpose="agent", tools=tools if by_itself else ())
         except BudgetExceeded as exc:
-            context.note(f"calling tools was stopped by {exc.bound}")
+            context.trace.note(f"calling tools was stopped by {exc.bound}")
             break
         added = _native(got, box) if by_itself else _textual(got, box)
         if not added:
@@ -49,16 +49,18 @@ def agent(question: str, context: AnswerContext) -> Answer:
         before, messages = messages, messages + added
         got = None
     else:
-        context.note(f"stopped after max_steps ({context.bounds.max_steps}) calls of the model")
+        context.trace.note(f"stopped after max_steps ({asker.bounds.max_steps}) calls of the model")
     if got is None:
         last = Message(role="user", content=LAST)
         try:
-            got = context.complete([*messages, last], purpose="answer")
+            got = asker.complete([*messages, last], purpose="answer")
         except BudgetExceeded:  # a call leaves room for an answer to what it was sent
-            if before is messages or context.account.is_late:
+            if before is messages or asker.account.is_late:
                 raise
-            context.note("the last results of tools were left out: there was no room for them")
-            got = context.complete([*before, last], purpose="answer")
+            context.trace.note(
+                "the last results of tools were left out: there was no room for them"
+            )
+            got = asker.complete([*before, last], purpose="answer")
         if got.tool_calls or MARK in got.text:
             raise UnusableReply("the model called tools and wrote no answer")
     final = got
@@ -66,7 +68,7 @@ def agent(question: str, context: AnswerContext) -> Answer:
     if answer.found and not box.answered and not answer.tool_results:
         raise UnusableReply("the model answered without a result of any tool")
     if answer.found and (figures := unfounded_figures(answer.text, [question, *box.texts])):
-        context.note(f"no source and no tool gave these figures: {', '.join(figures[:10])}")
+        context.trace.note(f"no source and no tool gave these figures: {', '.join(figures[:10])}")
     return replace(answer, sufficient=None if answer.found else False)
 
 
@@ -80,32 +82,32 @@ def _begin(
     fence = box.numbered.fence
     asked = Message(role="user", content=f"Question: {question.strip()}")
     fields = fence.quote("metadata of the documents", box.fields) if box.fields else ""
-    limit = context.prompt_tokens()
+    limit = context.asker.prompt_tokens()
     left_out: list[str] = []
     while True:
         tools = box.offered()
         told = describe_tools(tools)
         rules = "\n".join(filter(None, (SYSTEM, INSTRUCTIONS, box.rules, fence.rule, fields)))
         text = rules if by_itself else f"{rules}\n{told}"
-        taken = context.counter().count([rules, told, asked.content])
+        taken = context.asker.counter().count([rules, told, asked.content])
         if limit is None or sum(taken) <= limit // 2 or len(tools) == 1:
             break
         fields = ""
         left_out.append(tools[-1].name)
         box.leave_out(tools[-1].name)
     if left_out:
-        context.note(f"the model has no room for all tools: {', '.join(left_out)} left out")
+        context.trace.note(f"the model has no room for all tools: {', '.join(left_out)} left out")
     return [Message(role="system", content=text), asked], tools
 
 
 def _context_left(context: AnswerContext, box: ToolBox, messages: list[Message]) -> str:
     """Let results have half of what the model may still read; return what is used up, or ""."""
-    limit = context.prompt_tokens()
+    limit = context.asker.prompt_tokens()
     if limit is None:
         return ""
-    left = limit - sum(context.counter().count([message.content for message in messages]))
+    left = limit - sum(context.asker.counter().count([message.content for message in messages]))
     box.result_tokens = max(LEAST_TOKENS, min(RESULT_TOKENS, left // 2))
-    if context.account.is_bounded:  # which refuses the call itself
+    if context.asker.account.is_bounded:  # which refuses the call itself
         return ""
     return "the model's context" if len(messages) > 2 and left // 2 < LEAST_TOKENS else ""
 

@@ -26,12 +26,14 @@ def auto(question: str, context: AnswerContext) -> Answer:
     route = _route(question, context)
     if route.name == "none":
         return _small_talk(question, context, route)
-    if route.name == "metadata" and route.query is not None and context.metadata is not None:
+    if route.name == "metadata" and route.query is not None:
         try:
-            return metadata_answer(context.metadata(route.query))
+            return metadata_answer(context.retriever.ask_metadata(route.query))
         except InvalidInput as exc:
-            context.note(f"the metadata could not be asked: {exc}; passages were searched for")
-    if context.llm is None or route.name == "search":
+            context.trace.note(
+                f"the metadata could not be asked: {exc}; passages were searched for"
+            )
+    if context.asker.llm is None or route.name == "search":
         chosen = extractive
     else:
         chosen = full_context if route.name == "full_context" else single
@@ -40,25 +42,33 @@ def auto(question: str, context: AnswerContext) -> Answer:
 
 
 def _route(question: str, context: AnswerContext) -> Route:
-    if context.route is None:
-        route = Route(name="retrieval", reason="no other way is known")
-    else:
-        route = context.route(question)
+    llm = context.asker.llm
+    route = context.retriever.route(
+        question,
+        helper_llm=context.asker.metered("route"),
+        reads=None if llm is None else llm.capabilities.context_tokens,
+    )
     for text in route.notes:
-        context.note(text)
-    context.step("route", usage=route.usage, route=route.name, reason=route.reason, by=route.by)
+        context.trace.note(text)
+    context.trace.step(
+        "route", usage=route.usage, route=route.name, reason=route.reason, by=route.by
+    )
     return route
 
 
 def _small_talk(question: str, context: AnswerContext, route: Route) -> Answer:
-    if context.llm is None:
+    if context.asker.llm is None:
         return Answer(text=INVITATION, found=False, reason=route.reason, strategy="none")
     messages = [
         Message(role="system", content=SMALL_TALK),
-        *context.history,
+        *context.question.history,
         Message(role="user", content=question),
     ]
-    got = context.complete(messages, purpose="answer")
+    got = context.asker.complete(messages, purpose="answer")
     return Answer(
-        text=got.text, found=False, reason=route.reason, model=context.llm.name, strategy="none"
+        text=got.text,
+        found=False,
+        reason=route.reason,
+        model=context.asker.llm.name,
+        strategy="none",
     )

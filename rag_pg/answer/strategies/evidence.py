@@ -35,10 +35,10 @@ SCHEMA: Mapping[str, Any] = {
 
 def evidence(question: str, context: AnswerContext) -> Answer:
     """One search, a call of the helper for each of up to 50 passages, one call for the answer."""
-    found = context.expand(context.search(question))
+    found = context.retriever.expand(context.search(question))
     hits = found[:MOST_PASSAGES]
     if len(found) > len(hits):
-        context.note(f"the first {len(hits)} of {len(found)} passages were judged")
+        context.trace.note(f"the first {len(hits)} of {len(found)} passages were judged")
     with Threads(AT_ONCE, "rag-pg-evidence") as threads:
         judged = list(threads.map(lambda hit: _judge(question, hit, context), hits))
     scored = [(hit, value) for hit, value in zip(hits, judged, strict=True) if value is not None]
@@ -46,12 +46,12 @@ def evidence(question: str, context: AnswerContext) -> Answer:
         return write_answer(question, hits, context)
     useful = [(hit, f) for hit, f in scored if f["score"] >= LEAST and f["summary"].strip()]
     best = sorted(useful, key=lambda pair: -pair[1]["score"])[:BEST]
-    context.step(
+    context.trace.step(
         "evidence", passages=[{"chunk_id": hit.chunk_id, "score": f["score"]} for hit, f in scored]
     )
     if not best:
         return not_found(context, "no passage helps to answer the question")
-    context.assess(question, hits)  # the passages, not what a model made of them
+    context.assessor.assess(question, hits)  # the passages, not what a model made of them
     return write_answer(
         question,
         [replace(hit, content=f["summary"]) for hit, f in best],
@@ -63,4 +63,4 @@ def evidence(question: str, context: AnswerContext) -> Answer:
 
 def _judge(question: str, hit: Hit, context: AnswerContext) -> Any | None:
     prompt = prompt_for(question, [hit], context, helper=True, around=INSTRUCTIONS, expand=False)
-    return context.extract(INSTRUCTIONS, prompt.text, SCHEMA, purpose="evidence")
+    return context.asker.extract(INSTRUCTIONS, prompt.text, SCHEMA, purpose="evidence")

@@ -10,13 +10,13 @@ from rag_pg.types import Answer
 def extractive(question: str, context: AnswerContext) -> Answer:
     """One search, no call of a model but for the judgement of a calibration that has one."""
     hits = context.search(question)
-    without = context.embedder is None or "vector" in hits.skipped
+    retriever = context.retriever
     return answer_extractive(
         question,
         hits,
-        embedder=None if without or context.embedder is None else context.embedder(),
-        match_terms=context.match_terms,
-        read_around=context.read_around,
-        judge=context.judge,
-        spread=context.cosine_spread(),
+        embedder=None if "vector" in hits.skipped else retriever.embedder(),
+        match_terms=retriever.match_terms,
+        read_around=retriever.read_around,
+        judge=context.assessor.judge,
+        spread=retriever.cosine_spread(),
     )

@@ -17,17 +17,18 @@ RULES = 700  # tokens of rules and question
 def full_context(question: str, context: AnswerContext) -> Answer:
     """One search for everything, one call; `single` where it does not fit."""
     hits = context.search(question, limit=MOST, per_document=None, diversity=None, rerank=None)
-    reads = context.prompt_tokens()
-    budget = max(context.budget_tokens, reads or 0)
-    if reads is not None and context.account.is_bounded:
+    reads = context.asker.prompt_tokens()
+    budget = max(context.asker.budget_tokens, reads or 0)
+    if reads is not None and context.asker.account.is_bounded:
         budget = reads
     whole = hits.method != "keyword" and len(hits) < MOST
     texts = [f"{hit.title or hit.uri}\n{hit.heading}\n{hit.content}" for hit in hits]
-    tokens = sum(context.counter().count(texts)) + MARKS * len(hits) + RULES
+    tokens = sum(context.asker.counter().count(texts)) + MARKS * len(hits) + RULES
     if not whole or tokens > budget:
         size = f"{tokens} tokens" if whole else f"{len(hits)} passages or more"
-        context.note(f"full_context: {size} do not fit into {budget} tokens; answered by single")
+        context.trace.note(
+            f"full_context: {size} do not fit into {budget} tokens; answered by single"
+        )
         return replace(single(question, context), strategy="single")
     ordered = sorted(hits, key=lambda hit: (hit.uri, hit.chunk_id))
-    context.budget_tokens = budget
-    return write_answer(question, ordered, context)
+    return write_answer(question, ordered, context, budget_tokens=budget)

@@ -33,15 +33,18 @@ def iterative(question: str, context: AnswerContext) -> Answer:
     """
     hits: list[Hit] = list(context.search(question))
     asked = [question]
-    assessed = context.assess(question, hits)
+    assessed = context.assessor.assess(question, hits)
     is_unsure = assessed is not None and (
-        assessed.zone == "hedge" or (assessed.zone == "refuse" and context.min_support is not None)
+        assessed.zone == "hedge"
+        or (assessed.zone == "refuse" and context.question.min_support is not None)
     )
     sufficient: bool | None = None
     missing = ""
     while True:
-        if len(asked) > context.bounds.max_steps:
-            context.note(f"stopped after max_steps ({context.bounds.max_steps}) further searches")
+        if len(asked) > context.asker.bounds.max_steps:
+            context.trace.note(
+                f"stopped after max_steps ({context.asker.bounds.max_steps}) further searches"
+            )
             break
         again = is_unsure and len(asked) == 1
         judged = _judge(question, hits, asked, context)
@@ -59,7 +62,7 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         if not new:
             break
         hits = interleave(hits, new)
-        assessed = context.assess(question, hits, anew=True)
+        assessed = context.assessor.assess(question, hits, anew=True)
         if assessed is not None and assessed.zone == "answer":
             sufficient, missing = None, ""  # the judgement was of fewer hits
         if judged is None:
@@ -78,14 +81,14 @@ def _judge(
     searched = "\n".join(f"- {query}" for query in asked)
     around = f"{INSTRUCTIONS}{searched}"
     prompt = prompt_for(question, hits, context, helper=True, around=around)
-    judged = context.extract(
+    judged = context.asker.extract(
         INSTRUCTIONS,
         f"{prompt.text}\n{quote_model('searched', searched)}",
         SCHEMA,
         purpose="sufficiency",
     )
     if judged is not None:
-        context.step(
+        context.trace.step(
             "judgement",
             sufficient=judged["sufficient"],
             missing=judged["missing"],

@@ -42,17 +42,19 @@ def self_ask(question: str, context: AnswerContext) -> Answer:
         text = (
             f"{prompt.text}\n{quote_model('answers on the way, and the last question asked', way)}"
         )
-        found = context.extract(INSTRUCTIONS, text, SCHEMA, purpose="follow-up")
+        found = context.asker.extract(INSTRUCTIONS, text, SCHEMA, purpose="follow-up")
         if found is None:
             break
         answered.append(f"{asked[-1]} {found['answer']}")
         follow_up = found["follow_up"].strip()
-        context.step("follow_up", asked=asked[-1], answer=found["answer"], follow_up=follow_up)
+        context.trace.step(
+            "follow_up", asked=asked[-1], answer=found["answer"], follow_up=follow_up
+        )
         if not follow_up or follow_up in asked:
             break
-        if len(asked) > context.bounds.max_steps:
-            context.note(
-                f"stopped after max_steps ({context.bounds.max_steps}) follow-up questions"
+        if len(asked) > context.asker.bounds.max_steps:
+            context.trace.note(
+                f"stopped after max_steps ({context.asker.bounds.max_steps}) follow-up questions"
             )
             break
         asked.append(follow_up)

@@ -35,7 +35,7 @@ def verify(question: str, context: AnswerContext) -> Answer:
     prompt = prompt_for(question, hits, context, around=INSTRUCTIONS)
     if not prompt.sources:
         return not_found(context, "the search found nothing")
-    got = context.complete(
+    got = context.asker.complete(
         [
             Message(role="system", content=f"{prompt.system}\n{INSTRUCTIONS}"),
             Message(role="user", content=prompt.text),
@@ -45,10 +45,10 @@ def verify(question: str, context: AnswerContext) -> Answer:
     )
     parts = got.parsed
     unsupported = [show_numbers(text, prompt.keys) for text in parts["unsupported"]]
-    context.step("check", unsupported=unsupported)
+    context.trace.step("check", unsupported=unsupported)
     context.denied += unsupported
     if unsupported:
-        context.note(
+        context.trace.note(
             f"{len(unsupported)} statements of the draft were taken out: no source supports them"
         )
     final = Completion(text=parts["final"], finish=got.finish)

@@ -19,6 +19,7 @@ from rag_pg.types import AgentTool
 
 GivenTool = AgentTool | SqlFunction | McpTools | Callable[..., Any] | str
 MOST_TOOLS = 100
+BUILT_IN = ("search", "get_document", "expand", "compare", "calculate")  # names of passage tools
 
 
 class GivenTools:

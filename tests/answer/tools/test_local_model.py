@@ -6,9 +6,10 @@ import importlib.util
 from datetime import date
 
 import pytest
+from contexts import context_of
 from passages import hits
 
-from rag_pg.answer import AnswerContext, answer_question
+from rag_pg.answer import answer_question
 from rag_pg.answer.tools import dates_tool, make_tool
 from rag_pg.providers import Account, Bounds
 from rag_pg.providers.local import LocalLLM
@@ -26,14 +27,15 @@ pytestmark = [
 def test_a_small_model_answers_by_the_text_protocol_or_by_a_search() -> None:
     count = make_tool("count", "How many documents there are.", lambda: {"documents": 41})
     llm = LocalLLM()
-    context = AnswerContext(
-        find=lambda query, **options: Hits(hits("The red fish eats 12 shrimps a day.")),
+    context = context_of(
+        "How many documents are there?",
+        lambda query, **options: Hits(hits("The red fish eats 12 shrimps a day.")),
         llm=llm,
-        tools=lambda: Toolset(tools=[count, dates_tool(date(2026, 11, 22))]),
+        tools=Toolset(tools=[count, dates_tool(date(2026, 11, 22))]),
         account=Account(Bounds(max_steps=2)),
         answer_tokens=16,
     )
-    answer = answer_question("How many documents are there?", context, strategy="agent")
+    answer = answer_question(context, "agent")
     assert answer.text and answer.strategy in ("agent", "single", "extractive")
     calls = [step for step in answer.steps if step.kind == "llm"]
     assert calls and "error" not in calls[0].detail

@@ -13,7 +13,8 @@ from prompts import outside_fences, quoted
 from tool_calls import ask_with_tools as ask
 from tool_calls import calling, context_with
 
-from rag_pg.answer.tools import AgentTool, ToolBox, check_tool, make_tool
+from rag_pg.answer.toolbox import ToolBox
+from rag_pg.answer.tools import AgentTool, check_tool, make_tool
 from rag_pg.errors import InvalidInput
 from rag_pg.providers import Account, Bounds
 from rag_pg.types import Capabilities, Completion, Hits
@@ -129,10 +130,10 @@ def test_what_is_wrong_with_a_call_is_its_result(
         make_tool("fail", "", fail),
         make_tool("odd", "", lambda: loop),
     ]
-    box = box_of(*tools, read_around=lambda chunk_id: None)
+    box = box_of(*tools)
     (text,) = call(box, asked)
     assert text.startswith(told) and not box.answered
-    assert box.context.steps[-1].detail["error"] is True
+    assert box.context.trace.steps[-1].detail["error"] is True
 
 
 def test_too_many_calls_at_once_are_refused() -> None:
@@ -145,7 +146,7 @@ def test_a_result_is_cut_to_its_tokens() -> None:
     rows = [{"n": n, "text": "word " * 20} for n in range(1000)]
     box = box_of(make_tool("rows", "", lambda: rows))
     (text,) = call(box, ("rows", {}))
-    count = box.context.counter().count
+    count = box.context.asker.counter().count
     assert count([text])[0] < 1700 and "of 1000 more; ask for fewer" in text
 
 

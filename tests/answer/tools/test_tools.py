@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_pg.answer.figures import unfounded_figures
+from rag_pg.answer.passage_tools import compare_texts
 from rag_pg.answer.tools import (
     AgentTool,
     check_tool,
@@ -22,7 +23,6 @@ from rag_pg.answer.tools import (
     function_tool,
     render,
 )
-from rag_pg.answer.tools.passages import compare_texts
 from rag_pg.answer.tools.schema import check_arguments
 from rag_pg.errors import InvalidInput
 from rag_pg.text import estimate_tokens

@@ -10,9 +10,9 @@ from contextlib import nullcontext
 from typing import Any
 
 from rag_pg.answer.context import AnswerContext
+from rag_pg.answer.passage_tools import Shown, passage_tools
 from rag_pg.answer.tools.calculate import calculate
 from rag_pg.answer.tools.numbered import Numbered
-from rag_pg.answer.tools.passages import Shown, passage_tools
 from rag_pg.answer.tools.render import RESULT_TOKENS, render
 from rag_pg.answer.tools.schema import check_arguments, make_tool
 from rag_pg.deadline import call_within, current_scope, seconds_left
@@ -25,7 +25,6 @@ from rag_pg.types import AgentTool, Tool, ToolCall
 AT_ONCE = 4
 MOST_CALLS = 8  # of one completion
 AUXILIARY = frozenset({"calculate", "dates"})  # they tell nothing of the documents
-BUILT_IN = ("search", "get_document", "expand", "compare", "calculate")
 _ERROR_LENGTH = 1000
 _TOLD = 500  # characters of a result in a step
 
@@ -44,12 +43,12 @@ class ToolBox:
         self.answered = 0
         self.texts: list[str] = []
         self.result_tokens = RESULT_TOKENS
-        self._count = context.counter().count
-        toolset = call_within(current_scope(), context.tools, "the tools")
+        self._count = context.asker.counter().count
+        toolset = call_within(current_scope(), context.retriever.toolset, "the tools")
         self.rules = toolset.rules
         self.fields = toolset.fields
         for note in toolset.notes:
-            context.note(note)
+            context.trace.note(note)
         own = [
             *passage_tools(context, self.numbered, self._count),
             *toolset.tools,
@@ -111,7 +110,7 @@ class ToolBox:
     def _call_group(self, calls: Sequence[ToolCall]) -> list[str]:
         running: list[_Running | str | InvalidInput] = []
         for call in calls:
-            self.context.step("tool_call", name=call.name, arguments=dict(call.arguments))
+            self.context.trace.step("tool_call", name=call.name, arguments=dict(call.arguments))
             running.append(self._start(call))
         return [self._finish(call, run) for call, run in zip(calls, running, strict=True)]
 
@@ -154,7 +153,7 @@ class ToolBox:
                 text = _error(run.error)
                 if not run.tool.trusted:
                     text = self.numbered.fence.quote(f"error of {call.name}", text)
-        self.context.step(
+        self.context.trace.step(
             "tool_result", seconds=seconds, name=call.name, result=text[:_TOLD], error=failed
         )
         return text

@@ -36,7 +36,7 @@ def passage_tools(
     """Return the tools that find and show the documents' own text."""
 
     def search(query: str) -> Shown:
-        hits = context.expand(context.search(query))
+        hits = context.retriever.expand(context.search(query))
         return Shown(lambda max_tokens: _show_hits(hits, numbered, max_tokens, count))
 
     def get_document(uri: str, start: int = 0) -> str | Shown:
@@ -44,7 +44,7 @@ def passage_tools(
         source = numbered.passage(uri)
         if source is not None:
             known = numbered.of_document(source.uri)
-        document = context.read(known[0][0].uri if known else uri)
+        document = context.retriever.read(known[0][0].uri if known else uri)
         if document is None:
             raise InvalidInput(f"there is no document with the uri {uri!r:.300}; search, or select")
         text = (document.content or "")[start : start + READ_CHARACTERS]
@@ -63,7 +63,7 @@ def passage_tools(
 
     def expand(key: str) -> str:
         source = numbered.passage(key)
-        around = context.read_around(source.chunk_id) if source and context.read_around else None
+        around = context.retriever.read_around(source.chunk_id) if source else None
         if around is None:
             raise InvalidInput(f"no source with the key {key!r:.100} was found; search first")
         return around
@@ -76,14 +76,14 @@ def passage_tools(
         if source is not None:
             return source.quote
         known = numbered.of_document(which)
-        document = context.read(known[0][0].uri if known else which)
+        document = context.retriever.read(known[0][0].uri if known else which)
         if document is None:
             raise InvalidInput(
                 f"{which!r:.300} is neither the key of a source nor a document's uri"
             )
         return document.content or ""
 
-    tools = [
+    return [
         make_tool(
             "search",
             "Search the passages of the documents by keywords and meaning.",
@@ -98,6 +98,12 @@ def passage_tools(
             start={"type": "integer", "minimum": 0, "default": 0},
         ),
         make_tool(
+            "expand",
+            "Read what stands around a passage that was found.",
+            expand,
+            key={"type": "string", "minLength": 1},
+        ),
+        make_tool(
             "compare",
             "Compare two passages or documents: what only one of them has.",
             compare,
@@ -105,17 +111,6 @@ def passage_tools(
             second=_KEY_OR_URI,
         ),
     ]
-    if context.read_around is not None:
-        tools.insert(
-            2,
-            make_tool(
-                "expand",
-                "Read what stands around a passage that was found.",
-                expand,
-                key={"type": "string", "minLength": 1},
-            ),
-        )
-    return tools
 
 
 def _show_hits(hits: Sequence[Hit], numbered: Numbered, max_tokens: int, count: CountTokens) -> str:

@@ -1,0 +1,64 @@
+"""What is asked of a collection: a question, what was said before it, and how to answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Literal
+
+from rag_pg.errors import InvalidInput
+from rag_pg.types import Message
+
+Verify = Literal["once", "strict"]
+Unsupported = Literal["drop", "mark", "keep"]
+Expand = Literal["window", "section"]
+PASSAGES = 8  # hits that an answer is made of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What is asked.
+
+    text: the question; it stands alone. history: the conversation before it, as it was written.
+    verify: how a helper judges the statements of the answer, None: not at all. unsupported: what
+    becomes of statements without support; None: drop where a model judges them, else mark.
+    min_support: how often an answer must be right to be given, 0 to 1; None: nobody asks. today:
+    what sources are compared with to tell how current they are.
+    """
+
+    text: str
+    history: Sequence[Message] = ()
+    verify: Verify | None = None
+    unsupported: Unsupported | None = None
+    min_support: float | None = None
+    today: date = field(default_factory=date.today)
+
+
+def check_verify(verify: str | None) -> Verify | None:
+    """Return how to check statements. Raises: InvalidInput."""
+    if verify in (None, "once", "strict"):
+        return verify  # type: ignore[return-value]
+    raise InvalidInput(f"verify is {verify!r:.100}; use once or strict, or leave it out")
+
+
+def check_unsupported(unsupported: str | None) -> Unsupported | None:
+    """Return what to do with statements without support. Raises: InvalidInput."""
+    if unsupported in (None, "drop", "mark", "keep"):
+        return unsupported  # type: ignore[return-value]
+    raise InvalidInput(f"unsupported is {unsupported!r:.100}; use drop, mark or keep")
+
+
+def check_expand(expand: str | None) -> Expand | None:
+    """Return what is shown around hits. Raises: InvalidInput."""
+    if expand in (None, "window", "section"):
+        return expand  # type: ignore[return-value]
+    raise InvalidInput(f"expand is {expand!r:.100}; use window or section, or leave it out")
+
+
+def check_support(min_support: float | None) -> float | None:
+    """Return how often an answer must be right. Raises: InvalidInput."""
+    is_number = isinstance(min_support, int | float) and not isinstance(min_support, bool)
+    if min_support is None or (is_number and 0 <= min_support <= 1):
+        return min_support
+    raise InvalidInput(f"min_support is {min_support!r:.100}; use a share from 0 to 1, as 0.9")
