@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Mapping
 from typing import Any
 
 from rag_pg.db import Database
 from rag_pg.errors import RagError
-from rag_pg.types import CollectionInfo, Vectors
+from rag_pg.search.query import Found, Query
+from rag_pg.types import CollectionInfo
 
 SECONDS = 60.0  # after which the collection's share is read anew, and a failure is forgotten
 PATIENCE = "100ms"  # for a lock: of an erasure, which takes the sample with it
@@ -27,37 +27,29 @@ class QuerySample:
         self._share = info.sample_queries
         self._read_at = time.monotonic()
 
-    def offer(
-        self,
-        query: str,
-        embedding: Vectors | None,
-        options: Mapping[str, Any],
-        *,
-        expected_space: int,
-        seconds: float,
-    ) -> None:
-        """Have the collection's share of searches kept, drawn by chance.
-
-        Args:
-            options: of rag.search. seconds: how long the search took.
-        """
+    def offer(self, query: Query, found: Found) -> None:
+        """Have the collection's share of searches kept, drawn by chance; none of which a leg was
+        skipped."""
+        if found.skipped:
+            return
         if time.monotonic() - self._read_at > SECONDS:
             self._read_share()
         if self._share == 0 or random.random() >= self._share:
             return
-        given = {name: value for name, value in options.items() if value is not None}
-        limit, where = given.pop("limit", 10), given.pop("filter", {})
+        given: dict[str, Any] = {k: v for k, v in query.statement.items() if v is not None}
+        limit, where = given.pop("limit"), given.pop("filter", {})
         given.pop("offset", None)
+        embedding = None if found.embeddings is None else found.embeddings[0]
         try:
             self._database.with_settings({"lock_timeout": PATIENCE}).log_query(
                 self._name,
-                query,
+                query.variants[0].query,
                 embedding,
                 limit=limit,
                 filter=where,
                 options=given,
-                expected_space=None if embedding is None else expected_space,
-                seconds=seconds,
+                expected_space=None if embedding is None else found.space_id,
+                seconds=found.seconds,
             )
         except RagError as exc:
             self._rest(exc)

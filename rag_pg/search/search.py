@@ -1,4 +1,4 @@
-"""A question becomes hits: embed it, search, put what was found into a better order."""
+"""A question becomes hits: rewritten, searched for, put into a better order."""
 
 from __future__ import annotations
 
@@ -6,41 +6,40 @@ import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from rag_pg.cache import Cache, Entries, keep_completions
-from rag_pg.db import Database, plain_arguments
-from rag_pg.deadline import call_within, current_scope, half_of_the_time
-from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError, RagError, SpaceChanged
+from rag_pg.db import Database
+from rag_pg.deadline import half_of_the_time
+from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError
 from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.search.active_space import ActiveSpace
 from rag_pg.search.metadata import CollectionMetadata
 from rag_pg.search.metering import UsageRecorder
-from rag_pg.search.options import SearchOptions, StatementOptions, check_names
+from rag_pg.search.options import SearchOptions, check_names
 from rag_pg.search.passages import join_hits
-from rag_pg.search.rerank import SECONDS, rerank_hits, reranked_limit
+from rag_pg.search.query import Found, Query, read_query
+from rag_pg.search.rerank import rerank_hits
 from rag_pg.search.rewrite import (
     Rewritten,
     Variant,
     choose_route,
-    combine,
     local_time,
     rewrite_question,
 )
 from rag_pg.search.sample import QuerySample
-from rag_pg.search.search_cache import find_kept, search_key
-from rag_pg.search.vectors import QueryVectors
+from rag_pg.search.search_cache import search_entry
+from rag_pg.search.statement import find_by_statement
 from rag_pg.text import clean_text, estimate_tokens
 from rag_pg.tracing import span
 from rag_pg.types import (
     CollectionInfo,
     Hit,
     Hits,
-    Leg,
     Message,
     MetadataField,
     MetadataQuery,
     MetadataResult,
-    Method,
     Route,
     Vectors,
 )
@@ -69,14 +68,10 @@ class Searcher:
         entries: Entries | None = None,
     ) -> None:
         self.database = database
-        self.info = info
-        self._read = read
-        self._open_embedder = embedder
+        self._space = ActiveSpace(info, read=read, embedder=embedder)
         self._open_reranker = reranker
-        self._embedder: Embedder | None = None
         self._open_llm = llm
         self._entries = entries
-        self._vectors: QueryVectors | None = None
         self._metadata = CollectionMetadata(database, info.name)
         self.usage = UsageRecorder(database, info.name)
         self._sample: QuerySample | None = QuerySample(database, info)
@@ -84,19 +79,18 @@ class Searcher:
         self._status_at = float("-inf")
 
     @property
+    def info(self) -> CollectionInfo:
+        """The collection's settings, as they were when they were read last."""
+        return self._space.info
+
+    @property
     def embedder(self) -> Embedder:
         """The active space's. Raises CollectionMismatch, ModelUnavailable."""
-        if self._embedder is None:
-            self._embedder = call_within(
-                current_scope(), lambda: self._open_embedder(self.info.name), self.info.model
-            )
-        return self._embedder
+        return self._space.embedder
 
     def refresh(self) -> None:
         """Read the settings again, after another space was activated or a field declared."""
-        self.info = self._read(self.info.name)
-        self._embedder = None
-        self._vectors = None
+        self._space.refresh()
         if self._sample is not None:
             self._sample = QuerySample(self.database, self.info)
         self.forget_metadata()
@@ -113,9 +107,7 @@ class Searcher:
 
     def question_vector(self, question: str, entries: Entries | None) -> Vectors:
         """Return the vector of a question. Raises: as the embedder, CollectionMismatch."""
-        if self._vectors is None:
-            self._vectors = QueryVectors(self.embedder)
-        (vector,) = self._vectors.embed((Variant(query=question),), entries)
+        (vector,) = self._space.embed((Variant(query=question),), entries)
         return vector
 
     def forget_metadata(self) -> None:
@@ -222,89 +214,69 @@ class Searcher:
             "gen_ai.request.top_k": options.get("limit", 10),
         }
         with span(f"retrieval {self.info.name}", attributes) as current:
+            started = time.perf_counter()
             entries = self.entries(options.pop("cache", None))
-            if entries is not None and entries.settings.searches:
-                hits = self._find_kept(rewritten, options, entries)
-            else:
-                hits = self._find(rewritten, options, entries)
+            query = read_query(rewritten, options)
+            entry = search_entry(query, self._space, entries)
+            found = entry.found if entry is not None else None
+            if found is None:
+                found = self._find(query, entries)
+                if entry is not None:
+                    entry.keep(found)
+            hits = self._hits(query, found, entry.refusal if entry is not None else "")
+            hits.seconds = time.perf_counter() - started
             current.set_attribute("rag_pg.hits", len(hits))
             current.set_attribute("rag_pg.method", hits.method)
             current.set_attribute("rag_pg.skipped", sorted(hits.skipped))
         return hits
 
-    def _find_kept(self, rewritten: Rewritten, options: SearchOptions, entries: Entries) -> Hits:
-        """The hits that were found before, or are found now; see `find_kept`."""
-        options = cast(SearchOptions, plain_arguments(options))
-        try:
-            embedder = self.embedder if _wants_vectors(cast(StatementOptions, options)) else None
-            key = search_key(self.info, rewritten, options, embedder)
-        except ModelUnavailable:  # keywords alone answer
-            key = None
-        if key is None:
-            return self._find(rewritten, options, entries)
-        limit = options.get("limit", 10)
-        return find_kept(
-            key,
-            rewritten,
-            entries,
-            collection=self.info.name,
-            find=lambda: self._find(rewritten, cast(SearchOptions, {**options}), entries),
-            waiting=lambda found: self._waiting(found < limit),
-        )
+    def _find(self, query: Query, entries: Entries | None) -> Found:
+        """What the cache does not have: embedded and searched for by one statement, sampled,
+        reranked."""
+        found = find_by_statement(query, self.database, self._space, entries)
+        if self._sample is not None:
+            self._sample.offer(query, found)
+        found = self._reranked(query, found)
+        found.hits = found.hits[query.page]
+        return found
 
-    def _find(self, rewritten: Rewritten, options: SearchOptions, entries: Entries | None) -> Hits:
-        started = time.perf_counter()
-        rerank = options.pop("rerank", None)
-        rerank_timeout = options.pop("rerank_timeout", SECONDS)
-        rerank_weight = options.pop("rerank_weight", 1.0)
-        statement = cast(StatementOptions, options)
-        if rewritten.filter:
-            statement["filter"] = combine(statement.get("filter"), rewritten.filter)
-        if rewritten.boosts:
-            statement["boosts"] = [*(statement.get("boosts") or ()), *rewritten.boosts]
-        plain_arguments(statement)
-        limit = statement.setdefault("limit", 10)
-        page = slice(limit)
-        if rerank is not None:
-            offset = statement.pop("offset", 0)
-            page = slice(offset, offset + limit)
-            count = reranked_limit(
-                limit, statement.get("candidate_limit"), rerank_timeout, rerank_weight
-            )
-            if not 0 <= offset < count:
-                raise InvalidQuery(
-                    f"offset {offset} is out of range: {count} candidates are reranked; "
-                    "raise candidate_limit"
+    def _reranked(self, query: Query, found: Found) -> Found:
+        """What was found in the reranker's order, or as it was where that does not answer."""
+        rerank = query.rerank
+        if rerank is None:
+            return found
+        try:
+            reranker = rerank.reranker
+            opened = self._open_reranker(reranker) if isinstance(reranker, str) else reranker
+            with half_of_the_time():
+                found.hits = rerank_hits(
+                    opened,
+                    query.rewritten.question,
+                    found.hits,
+                    timeout=rerank.timeout,
+                    weight=rerank.weight,
                 )
-            statement["limit"] = statement["candidate_limit"] = count
-        notes = list(rewritten.notes)
-        skipped: set[Leg] = set()
-        hits = self._ask_database(rewritten.variants, statement, notes, skipped, entries)
-        if rerank is not None:
-            try:
-                reranker = self._open_reranker(rerank) if isinstance(rerank, str) else rerank
-                with half_of_the_time():
-                    hits = rerank_hits(
-                        reranker,
-                        rewritten.question,
-                        hits,
-                        timeout=rerank_timeout,
-                        weight=rerank_weight,
-                    )
-            except (ProviderError, ModelUnavailable) as exc:
-                skipped.add("rerank")
-                notes.append(f"reranking was skipped: {exc}")
-        if note := self._waiting(len(hits) < statement["limit"]):
-            notes.append(note)
+        except (ProviderError, ModelUnavailable) as exc:
+            found.skipped.add("rerank")
+            found.notes.append(f"reranking was skipped: {exc}")
+        return found
+
+    def _hits(self, query: Query, found: Found, refusal: str) -> Hits:
+        """What was found, and what has to be said of it now."""
+        notes = [*query.rewritten.notes, *found.notes]
+        if waiting := self._waiting(found.is_short):
+            notes.append(waiting)
+        if refusal:
+            notes.append(f"nothing is cached: {refusal}")
         return Hits(
-            hits[page],
+            found.hits,
             notes,
-            skipped,
-            method=_method(rewritten.variants, statement, skipped),
+            found.skipped,
+            method=found.method,
             count_tokens=estimate_tokens,
-            seconds=time.perf_counter() - started,
-            question=rewritten.question,
-            steps=rewritten.steps,
+            question=query.rewritten.question,
+            steps=query.rewritten.steps,
+            cached=found.is_cached,
         )
 
     def expand(self, hits: Sequence[Hit], upto: str | None, *, longest: int) -> list[Hit]:
@@ -324,84 +296,6 @@ class Searcher:
             upto="section" if upto == "section" else "window",
         )
         return join_hits(hits, passages, longest=longest)
-
-    def _ask_database(
-        self,
-        variants: Sequence[Variant],
-        options: StatementOptions,
-        notes: list[str],
-        skipped: set[Leg],
-        entries: Entries | None,
-    ) -> list[Hit]:
-        """Search with the variants' vectors;
-        anew by another model when another space was activated meanwhile."""
-        started = time.perf_counter()
-        for attempt in range(3):
-            embeddings, failure = self._embed(variants, options, entries)
-            given: dict[str, Any] = {**options}
-            if embeddings is None:
-                given["vector_weight"] = 0.0
-            else:
-                given["expected_space"] = self.info.space_id
-            try:
-                if len(variants) == 1:
-                    hits = self.database.search(
-                        self.info.name,
-                        variants[0].query,
-                        None if embeddings is None else embeddings[0],
-                        notes=notes,
-                        **given,
-                    )
-                else:
-                    queries = [variant.query for variant in variants]
-                    hits = self.database.search_variants(
-                        self.info.name, queries, embeddings, notes=notes, **given
-                    )
-            except SpaceChanged:
-                if attempt == 2:
-                    raise
-                self.refresh()
-                continue
-            if failure is not None:
-                skipped.add("vector")
-                notes.append(f"vector search was skipped: {failure}")
-            elif self._sample is not None:
-                self._sample.offer(
-                    variants[0].query,
-                    None if embeddings is None else embeddings[0],
-                    options,
-                    expected_space=self.info.space_id,
-                    seconds=time.perf_counter() - started,
-                )
-            return hits
-        raise AssertionError("the last attempt returns or raises")
-
-    def _embed(
-        self, variants: Sequence[Variant], options: StatementOptions, entries: Entries | None
-    ) -> tuple[list[Vectors] | None, Exception | None]:
-        """Embed variants: float32 (dimensions,) each.
-        None where that is not wanted or not possible, and then why."""
-        if not _wants_vectors(options):
-            return None, None
-        try:
-            with half_of_the_time():
-                if self._vectors is None:
-                    self._vectors = QueryVectors(self.embedder)
-                return self._vectors.embed(variants, entries), None
-        except (ProviderError, ModelUnavailable) as exc:
-            if options.get("keyword_weight") == 0:
-                self._check(variants, options)
-                raise
-            return None, exc
-        except RagError:
-            self._check(variants, options)
-            raise
-
-    def _check(self, variants: Sequence[Variant], options: StatementOptions) -> None:
-        """Raise what is wrong with the arguments, which is told before what is wrong with a
-        model."""
-        given: dict[str, Any] = {**options, "vector_weight": 0.0, "keyword_weight": 1.0}
-        self.database.search(self.info.name, variants[0].query, None, **given)
 
     def _waiting(self, short: bool) -> str | None:
         """That documents wait and no worker lives; asked for at most once a second, or, when a
@@ -425,14 +319,3 @@ def check_query(query: str) -> str:
             "add a long text as a document and search for its passages"
         )
     return query
-
-
-def _wants_vectors(options: StatementOptions) -> bool:
-    return options.get("vector_weight") != 0
-
-
-def _method(variants: Sequence[Variant], options: StatementOptions, skipped: set[Leg]) -> Method:
-    """Return which legs searched."""
-    if "vector" in skipped or not _wants_vectors(options):
-        return "keyword"
-    return "vector" if options.get("keyword_weight") == 0 else "hybrid"

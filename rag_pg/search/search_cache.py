@@ -2,92 +2,83 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, astuple, dataclass
 
 from rag_pg.cache import Entries, digest, pack, unpack
-from rag_pg.protocols import Embedder
-from rag_pg.search.options import SearchOptions
-from rag_pg.search.rewrite import Rewritten
-from rag_pg.text import estimate_tokens
-from rag_pg.types import CollectionInfo, Hit, Hits, Method
+from rag_pg.errors import ModelUnavailable
+from rag_pg.search.active_space import ActiveSpace
+from rag_pg.search.query import Found, Query
+from rag_pg.types import Hit, Method
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class KeptHits:
-    """What is kept of hits."""
+class _Kept:
+    """What is kept of what was found."""
 
     hits: Sequence[Hit]
     method: Method
     notes: Sequence[str]
 
 
-def search_key(
-    info: CollectionInfo, rewritten: Rewritten, options: SearchOptions, embedder: Embedder | None
-) -> bytes | None:
-    """Return the key of a search; None where it depends on more: on the time of day, or on a
-    reranker that is no name.
+class SearchEntry:
+    """What the cache has of a search: `found`, None where it has nothing; else it keeps it.
 
-    Args:
-        embedder: of the query's vectors; None: they are not wanted.
+    Hits are given again while the collection and the caller's rights are the same. refusal: why
+    nothing is cached, "" where it may be.
     """
-    boosts = [*(options.get("boosts") or ()), *rewritten.boosts]
-    rerank = options.get("rerank")
-    if any("recency" in boost for boost in boosts):
+
+    def __init__(self, key: bytes, entries: Entries, collection: str, limit: int) -> None:
+        self._key, self._entries, self._collection = key, entries, collection
+        self._looked = entries.look("search", [key], collection)
+        self.refusal = self._looked.refusal
+        self.found: Found | None = None
+        kept = unpack(_Kept, self._looked.values[0])
+        if kept is not None:
+            entries.uses.add("search", self._looked.collection_key, hits={key}, misses=0)
+            self.found = Found(
+                hits=list(kept.hits),
+                method=kept.method,
+                notes=list(kept.notes),
+                is_short=len(kept.hits) < limit,
+                is_cached=True,
+            )
+
+    def keep(self, found: Found) -> None:
+        """Keep what was found unless a leg was skipped."""
+        if self.refusal:
+            return
+        looked, entries = self._looked, self._entries
+        entries.uses.add("search", looked.collection_key, hits=set(), misses=1)
+        if not found.skipped:
+            kept = _Kept(hits=found.hits, method=found.method, notes=found.notes)
+            entries.keep(
+                "search", {self._key: pack(kept)}, looked.version, collection=self._collection
+            )
+
+
+def search_entry(query: Query, space: ActiveSpace, entries: Entries | None) -> SearchEntry | None:
+    """Return what the cache has of a search; None where hits are not kept, or these depend on more:
+    on the time of day, or on a reranker that is no name."""
+    if entries is None or not entries.settings.searches:
         return None
-    if not isinstance(rerank, str | None) or (rerank or "").partition(":")[0] == "llm":
+    rerank = query.rerank
+    named = rerank is None or isinstance(rerank.reranker, str)
+    if not named or (rerank is not None and str(rerank.reranker).partition(":")[0] == "llm"):
         return None
-    return digest(
-        info.name,
-        embedder.fingerprint if embedder is not None else None,
-        rewritten.question if rerank is not None else None,
-        [asdict(variant) for variant in rewritten.variants],
-        rewritten.filter,
-        boosts,
-        {name: value for name, value in options.items() if value is not None},
+    if any("recency" in boost for boost in query.statement.get("boosts") or ()):
+        return None
+    try:
+        fingerprint = space.embedder.fingerprint if query.wants_vectors else None
+    except ModelUnavailable:  # keywords alone answer
+        return None
+    limit = query.page.stop - (query.page.start or 0)
+    key = digest(
+        space.info.name,
+        fingerprint,
+        None if rerank is None else (query.rewritten.question, astuple(rerank)),
+        [asdict(variant) for variant in query.variants],
+        {name: value for name, value in query.statement.items() if value is not None},
+        [query.page.start or 0, limit],
     )
-
-
-def find_kept(
-    key: bytes,
-    rewritten: Rewritten,
-    entries: Entries,
-    *,
-    collection: str,
-    find: Callable[[], Hits],
-    waiting: Callable[[int], str | None],
-) -> Hits:
-    """Return the hits that were found before, while the collection and the caller's rights are the
-    same; else those of `find`, which are kept unless a leg was skipped.
-
-    Args:
-        waiting: called with the number of hits; says whether documents wait and no worker lives.
-    """
-    started = time.perf_counter()
-    looked = entries.look("search", [key], collection)
-    kept = unpack(KeptHits, looked.values[0])
-    if kept is not None:
-        entries.uses.add("search", looked.collection_key, hits={key}, misses=0)
-        note = waiting(len(kept.hits))
-        return Hits(
-            kept.hits,
-            [*rewritten.notes, *kept.notes, *([note] if note else [])],
-            method=kept.method,
-            count_tokens=estimate_tokens,
-            seconds=time.perf_counter() - started,
-            question=rewritten.question,
-            steps=rewritten.steps,
-            cached=True,
-        )
-    hits = find()
-    if looked.refusal:
-        hits.notes = (*hits.notes, f"nothing is cached: {looked.refusal}")
-        return hits
-    entries.uses.add("search", looked.collection_key, hits=set(), misses=1)
-    if not hits.skipped:
-        waits = waiting(len(hits))
-        notes = [note for note in hits.notes[len(rewritten.notes) :] if note != waits]
-        packed = pack(KeptHits(hits=list(hits), method=hits.method, notes=notes))
-        entries.keep("search", {key: packed}, looked.version, collection=collection)
-    return hits
+    return None if key is None else SearchEntry(key, entries, space.info.name, limit)

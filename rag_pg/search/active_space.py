@@ -1,0 +1,54 @@
+"""The embedding space that a collection is searched in: its settings and its embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rag_pg.cache import Entries
+from rag_pg.deadline import call_within, current_scope
+from rag_pg.protocols import Embedder
+from rag_pg.search.rewrite import Variant
+from rag_pg.search.vectors import QueryVectors
+from rag_pg.types import CollectionInfo, Vectors
+
+
+class ActiveSpace:
+    """Remembers a collection's settings, the embedder of its active space and the vectors of recent
+    queries.
+
+    Args:
+        read: the collection's settings as they are now. embedder: opens that of a collection.
+    """
+
+    def __init__(
+        self,
+        info: CollectionInfo,
+        *,
+        read: Callable[[str], CollectionInfo],
+        embedder: Callable[[str], Embedder],
+    ) -> None:
+        self.info = info
+        self._read, self._open = read, embedder
+        self._embedder: Embedder | None = None
+        self._vectors: QueryVectors | None = None
+
+    @property
+    def embedder(self) -> Embedder:
+        """Raises CollectionMismatch, ModelUnavailable."""
+        if self._embedder is None:
+            self._embedder = call_within(
+                current_scope(), lambda: self._open(self.info.name), self.info.model
+            )
+        return self._embedder
+
+    def embed(self, variants: Sequence[Variant], entries: Entries | None) -> list[Vectors]:
+        """Return float32 (dimensions,) for each variant. Raises: as the embedder, and as opening
+        it."""
+        if self._vectors is None:
+            self._vectors = QueryVectors(self.embedder)
+        return self._vectors.embed(variants, entries)
+
+    def refresh(self) -> None:
+        """Read the settings again, after another space was activated."""
+        self.info = self._read(self.info.name)
+        self._embedder = self._vectors = None
