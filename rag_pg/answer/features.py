@@ -108,9 +108,9 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
     rest = np.delete(first.scores, best)
     return {
         "best_similarity": evidence.similarity,
-        "similarity": float(np.nan_to_num(first.near[best])),
-        "words": float(first.own[best]),
-        "words_with_headings": float(first.full[best]),
+        "similarity": float(np.nan_to_num(first.similarities[best])),
+        "words": float(first.word_shares[best]),
+        "words_with_headings": float(first.word_shares_with_headings[best]),
         "unknown_words": evidence.unknown,
         "sentence_margin": float(first.scores[best])
         - max((float(c.scores[c.best]) for c in others), default=0.0),
@@ -128,7 +128,8 @@ def measure(question: str, evidence: Evidence) -> dict[str, float]:
         "matched_words": sum(map(bool, positions)) / max(len(asked), 1),
         "missing_words": _share_missing(asked, in_passage),
         "meaning_agrees": float(
-            float(np.nanmax(first.near)) >= max(float(np.nanmax(c.near)) for c in ranked)
+            float(np.nanmax(first.similarities))
+            >= max(float(np.nanmax(c.similarities)) for c in ranked)
         ),
         "words_agree": float(first.coverage >= max(c.coverage for c in ranked)),
         "adjacent_words": _adjacent(positions),

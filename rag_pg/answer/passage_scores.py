@@ -37,7 +37,7 @@ NUMBER = 0.1  # it has a number, where the question asks how much
 QUESTION_COST = 0.15  # it asks itself
 FRAGMENT_COST = 0.1  # it is a label, or introduces what does not follow
 
-# A passage's score: its standing in the search (1: the best hit's) plus its best sentence's
+# A passage's score: its relative score in the search (1: the best hit's) plus its best sentence's
 # similarity, and:
 WORDS = 0.6  # x the best share of words of a sentence with the headings above
 HEADING = 0.3  # x the similarity of its heading
@@ -54,29 +54,34 @@ ENOUGH_WORDS = 0.26  # without the similarity, where that cannot be relied on
 
 @dataclass(kw_only=True, slots=True)
 class Candidate:
-    """A hit with its sentences: displayed text, the heading within the hit above each, share of the
-    question's words alone and with headings, similarity (nan: not embedded) and score of each.
-    met: the words of the question that it has."""
+    """A hit with its sentences, and of each: the displayed text, the heading within the hit above
+    it, the share of the question's words that it has, alone and with headings, and that this
+    heading has, its similarity to the question (nan: not embedded) and its score.
+
+    relative_score: of the hit in the search, 1: the best hit's. coverage: the share of the
+    question's words that the hit has; words_found: which. heading_similarity, heading_agreement: of
+    its best heading with the question, in meaning and by words.
+    """
 
     hit: Hit
-    standing: float
+    relative_score: float
     sentences: list[Sentence]
     shown: list[str]
-    above: list[str]
-    own: Numbers = field(default_factory=lambda: np.zeros(0))
-    full: Numbers = field(default_factory=lambda: np.zeros(0))
-    near: Numbers = field(default_factory=lambda: np.zeros(0))
-    above_words: Numbers = field(default_factory=lambda: np.zeros(0))
+    headings_above: list[str]
+    word_shares: Numbers = field(default_factory=lambda: np.zeros(0))
+    word_shares_with_headings: Numbers = field(default_factory=lambda: np.zeros(0))
+    similarities: Numbers = field(default_factory=lambda: np.zeros(0))
+    heading_shares: Numbers = field(default_factory=lambda: np.zeros(0))
     scores: Numbers = field(default_factory=lambda: np.zeros(0))
     coverage: float = 0.0
-    met: set[str] = field(default_factory=set)
-    heading: float = 0.0
-    heading_words: float = 0.0
+    words_found: set[str] = field(default_factory=set)
+    heading_similarity: float = 0.0
+    heading_agreement: float = 0.0
     score: float = 0.0
 
     @property
     def evidence(self) -> float:
-        return float(np.nanmax(self.near)) + COVERAGE * self.coverage
+        return float(np.nanmax(self.similarities)) + COVERAGE * self.coverage
 
     @property
     def best(self) -> int:
@@ -160,7 +165,7 @@ def examine(
         kind=kind,
         asked=asked,
         lacking=find_lacking(asked, by_meaning=bool(by_meaning)),
-        similarity=max(float(np.nanmax(c.near)) for c in candidates),
+        similarity=max(float(np.nanmax(c.similarities)) for c in candidates),
         coverage=coverage,
         unknown=found.unknown,
         trusted=meaning.trusted,
@@ -174,14 +179,14 @@ def _candidates(sources: Sequence[Hit]) -> list[Candidate]:
     found = []
     for rank, hit in enumerate(sources):
         sentences = _split(hit)
-        standing = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
+        relative = hit.score / most if hit.rerank_score is None and most > 0 else 1 / (1 + rank / 8)
         found.append(
             Candidate(
                 hit=hit,
-                standing=standing,
+                relative_score=relative,
                 sentences=sentences,
                 shown=[display(s) for s in sentences],
-                above=headings_above(hit.content, sentences),
+                headings_above=headings_above(hit.content, sentences),
             )
         )
     return found
@@ -209,7 +214,7 @@ def _weigh_words(
     texts: list[str] = []
     for c in candidates:
         path = heading_path(c.hit)
-        texts += [": ".join(path), path[-1] if path else "", *c.shown, *c.above]
+        texts += [": ".join(path), path[-1] if path else "", *c.shown, *c.headings_above]
     found = find_words(question, texts, match_terms)
     at = 0
     for c in candidates:
@@ -217,18 +222,20 @@ def _weigh_words(
         count = len(c.shown)
         at = first + 2 * count
         positions = range(first, first + count)
-        c.own = np.array([found.coverage(p) for p in positions])
-        c.full = np.array([found.coverage(p, p + count, head) for p in positions])
+        c.word_shares = np.array([found.coverage(p) for p in positions])
+        c.word_shares_with_headings = np.array(
+            [found.coverage(p, p + count, head) for p in positions]
+        )
         c.coverage = found.coverage(head, *range(first, at))
         whole = f"{texts[head]}\n{c.hit.content}"
-        c.met = {
+        c.words_found = {
             word
             for word in found.different
             if stands_in(word, whole)
             or (not is_code(word) and found.have(word, [head, *range(first, at)]))
         }
-        c.above_words = np.array([found.coverage(p + count) for p in positions])
-        c.heading_words = max(
+        c.heading_shares = np.array([found.coverage(p + count) for p in positions])
+        c.heading_agreement = max(
             _agreement(found, p, texts[p]) for p in (last, *range(first + count, at))
         )
     return found
@@ -242,7 +249,7 @@ def _weigh_asked(found: Words, meaning: Meaning, candidates: Sequence[Candidate]
     if meaning.trusted and meaning.lost.sum() > 0:
         weights, brings = meaning.lost / meaning.lost.sum(), meaning.brings
     names = find_names(found.question, [c.hit.content for c in candidates])
-    met = set().union(*(c.met for c in candidates))
+    met = set().union(*(c.words_found for c in candidates))
     return [
         Asked(
             word=word.strip(MARKS),
@@ -276,7 +283,9 @@ def _weigh_meaning(
     chosen: list[list[int]] = []
     texts: list[str] = []
     for c in candidates:
-        order = np.argsort(-(c.own + c.full), kind="stable")[: EMBEDDED[len(chosen)]]
+        order = np.argsort(-(c.word_shares + c.word_shares_with_headings), kind="stable")[
+            : EMBEDDED[len(chosen)]
+        ]
         chosen.append([int(i) for i in order])
         path = heading_path(c.hit)
         texts += [c.shown[i] for i in chosen[-1]]
@@ -293,30 +302,37 @@ def _weigh_meaning(
     by_text = dict(zip(different, meaning.near, strict=True))
     for c, picked in zip(candidates, chosen, strict=True):
         path = heading_path(c.hit)
-        c.near = np.full(len(c.shown), np.nan)
-        c.near[picked] = [by_text[c.shown[i]] for i in picked]
+        c.similarities = np.full(len(c.shown), np.nan)
+        c.similarities[picked] = [by_text[c.shown[i]] for i in picked]
         names = [": ".join(path), path[-1] if path else "", *_best_headings(c)]
-        c.heading = max(by_text[name] for name in names)
-        c.scores = np.where(np.isnan(c.near), -9.0, c.near + OWN_WORDS * c.own + ALL_WORDS * c.full)
+        c.heading_similarity = max(by_text[name] for name in names)
+        c.scores = np.where(
+            np.isnan(c.similarities),
+            -9.0,
+            c.similarities + OWN_WORDS * c.word_shares + ALL_WORDS * c.word_shares_with_headings,
+        )
         asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
         for position in range(1, len(c.shown)):  # a question is answered by what follows it
             if asking[position - 1] and not asking[position]:
                 c.scores[position] = max(c.scores[position], c.scores[position - 1])
-        for position, heading in enumerate(c.above):  # and so is a heading that asks
-            follows = position == 0 or c.above[position - 1] != heading
+        for position, heading in enumerate(c.headings_above):  # and so is a heading that asks
+            follows = position == 0 or c.headings_above[position - 1] != heading
             if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
-                words_of = OWN_WORDS * c.above_words[position] + ALL_WORDS * c.full[position]
+                words_of = (
+                    OWN_WORDS * c.heading_shares[position]
+                    + ALL_WORDS * c.word_shares_with_headings[position]
+                )
                 c.scores[position] = max(c.scores[position], by_text[heading] + words_of)
         c.scores -= QUESTION_COST * np.array(asking)
         for position, shown in enumerate(c.shown):
             c.scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
             c.scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
         c.score = (
-            c.standing
-            + float(np.nanmax(c.near))
-            + WORDS * float(c.full.max())
-            + HEADING * c.heading
-            + HEADING_WORDS * c.heading_words
+            c.relative_score
+            + float(np.nanmax(c.similarities))
+            + WORDS * float(c.word_shares_with_headings.max())
+            + HEADING * c.heading_similarity
+            + HEADING_WORDS * c.heading_agreement
             + CODE * (kind == "how_to" and has_code(c.hit.content))
         )
     return meaning
@@ -324,7 +340,11 @@ def _weigh_meaning(
 
 def _best_headings(c: Candidate) -> list[str]:
     """The headings within a hit that have most of the question's words, INNER_HEADINGS at most."""
-    share = {heading: float(c.above_words[at]) for at, heading in enumerate(c.above) if heading}
+    share = {
+        heading: float(c.heading_shares[at])
+        for at, heading in enumerate(c.headings_above)
+        if heading
+    }
     with_words = [heading for heading, words_of in share.items() if words_of > 0]
     return sorted(with_words, key=lambda heading: -share[heading])[:INNER_HEADINGS]
 
