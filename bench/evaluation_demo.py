@@ -1,6 +1,6 @@
 """Fifty questions to the documentation of FastAPI: an ingest, a run, a report.
 
-    make eval-demo      needs RAG_PG_EVAL_DATA
+    make bench-evaluation-demo      needs RAG_PG_EVAL_DATA
 
 The questions (tests/quality/fastapi_pages.jsonl) name the pages that answer them; one passes when
 such a page is among the first five hits. The pages are added twice: embedded, and with the vectors

@@ -1,7 +1,7 @@
 """Keyword search benchmark: rag._rank_keyword beside GIN + ts_rank_cd, GIN + ts_rank,
 tantivy and bm25s.
 
-    make bench-keyword
+    make bench-keyword-search
     python bench/keyword_search.py [--dsn postgresql://…] --sizes 10000 100000
 
 Corpus: the abstracts of arxiv-100k under RAG_PG_EVAL_DATA. More than 100,000 chunks are

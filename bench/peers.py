@@ -2,7 +2,7 @@
 server and questions.
 
     make bench-peers             or: python bench/peers.py [SET[:N] …] [--only STORE …]
-    make bench-peers-short       without the libraries: less than 8 minutes on a quiet machine
+    make bench-peers ARGS="scifact arxiv-100k:40000 --short"     without the libraries: 8 minutes at most
 
 SET:N is the first N documents of a set (default: scifact). Needed is a ready vector of every text:
 scifact, anthropic-docs, squad2-dev, xquad-en, arxiv-100k:40000 have them.
