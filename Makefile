@@ -25,7 +25,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-report test-matrix \
-	test-langchain test-killed stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
+	test-langchain test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
 	@grep -hE '^[a-z0-9%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -145,6 +145,9 @@ test-matrix: $(VENV)/.test ## a collection's life under every setting, encoding,
 
 test-langchain: $(VENV)/.test # rag_pg beside langchain-postgres, which pins an old pgvector-python, in an environment of its own
 	$(BIN)/python tests/package/beside_langchain.py
+
+test-releases: $(VENV)/.test # wheels of two releases beside one database, and one from before the first release
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/db/test_releases.py
 
 test-killed: $(VENV)/.test ## each call (or CALL) killed before each of its statements, and done again
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest --numprocesses $(PROCESSES) $(if $(CALL),-k "[$(CALL)]") tests/ingest/test_killed.py

@@ -294,6 +294,7 @@ PUBLIC: dict[str, tuple[str, tuple[str, ...]]] = {
             "status",
             "version",
             "api_version",
+            "min_api_version",
             "doctor",
             "audit",
             "advise",

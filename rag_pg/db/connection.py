@@ -9,17 +9,18 @@ of this one.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import logging
 import selectors
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any, LiteralString, Self, TypeVar
+from typing import TYPE_CHECKING, Any, LiteralString, Self, TypeVar
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
-from psycopg.rows import BaseRowFactory, class_row, dict_row, scalar_row, tuple_row
+from psycopg.rows import BaseRowFactory, RowMaker, dict_row, scalar_row, tuple_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
@@ -46,7 +47,11 @@ from rag_pg.errors import (
 )
 from rag_pg.fault import Fault, fault_of_sqlstate
 
-API_VERSION = 2
+if TYPE_CHECKING:
+    from psycopg._cursor_base import BaseCursor
+
+# Raised, with rag.api_version(), when this program calls what older schemas have not.
+API_VERSION = 3
 LONGEST_MESSAGE = 1000  # characters
 PING_SECONDS = 2
 POOL_SIZE = 4
@@ -111,9 +116,9 @@ class Statements:
             check_encoding(connection)
             if upgrade:
                 schema.ensure(self.dsn, connection)
-            found = _api_version(connection)
+            versions = _api_versions(connection)
             vector_schema(connection)
-        check_api_version(found)
+        check_api_version(*versions)
         self._pool.open(wait=False)
         self._opened = True
 
@@ -182,7 +187,7 @@ class Statements:
     def _rows(
         self, cls: type[T], statement: LiteralString | sql.Composed, /, **values: object
     ) -> list[T]:
-        return self._fetch(class_row(cls), statement, values)
+        return self._fetch(known_row(cls), statement, values)
 
     def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
         return self._fetch(dict_row, statement, values)
@@ -235,6 +240,22 @@ class Statements:
             connection.execute(SET_LOCAL, [list(names), list(values)])
 
 
+def known_row(cls: type[T]) -> BaseRowFactory[T]:
+    """Rows as objects of a dataclass. Columns that it does not have are left out: a function of a
+    later release may return more."""
+    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+
+    def make(cursor: BaseCursor[Any, Any]) -> RowMaker[T]:
+        columns = [
+            (number, column.name)
+            for number, column in enumerate(cursor.description or ())
+            if column.name in known
+        ]
+        return lambda values: cls(**{name: values[number] for number, name in columns})
+
+    return make
+
+
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:
     """Whether a pooler stands between: the process that answers is not the one that was greeted."""
     row = connection.execute("SELECT pg_catalog.pg_backend_pid()").fetchone()
@@ -282,22 +303,29 @@ def _is_open(connection: psycopg.Connection[Any]) -> bool:
     return True
 
 
-def _api_version(connection: psycopg.Connection[Any]) -> int:
+def _api_versions(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     try:
-        row = connection.execute("SELECT rag.api_version()").fetchone()
+        row = connection.execute("SELECT rag.min_api_version(), rag.api_version()").fetchone()
     except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
         raise SchemaMismatch(
             'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'
         ) from exc
     assert row is not None
-    return int(row[0])
+    return int(row[0]), int(row[1])
 
 
-def check_api_version(found: int) -> None:
-    if found != API_VERSION:
-        remedy = 'run "rag-pg db upgrade"' if found < API_VERSION else "upgrade rag-pg"
+def check_api_version(oldest: int, newest: int) -> None:
+    """Raise SchemaMismatch unless the schema serves this program: it serves clients from
+    rag.min_api_version() to rag.api_version()."""
+    if newest < API_VERSION:
         raise SchemaMismatch(
-            f"schema rag has api version {found}, this program needs {API_VERSION}: {remedy}"
+            f"schema rag has api version {newest}, this program needs {API_VERSION}: run"
+            ' "rag-pg db upgrade"'
+        )
+    if oldest > API_VERSION:
+        raise SchemaMismatch(
+            f"schema rag serves programs of api version {oldest} to {newest}, this one has"
+            f" {API_VERSION}: upgrade rag-pg"
         )
 
 

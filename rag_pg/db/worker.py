@@ -23,10 +23,10 @@ class Workers(Statements):
         leased_jobs: int,
         rates: Mapping[str, float],
     ) -> None:
-        """Report a worker. Raises SchemaMismatch when the schema is no longer this program's."""
-        found = self._scalar(
+        """Report a worker. Raises SchemaMismatch when the schema no longer serves this program."""
+        ((newest, oldest),) = self._tuples(
             """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::pg_catalog.text[],
-               %(concurrency)s, %(jobs)s, %(rates)s)""",
+               %(concurrency)s, %(jobs)s, %(rates)s), rag.min_api_version()""",
             name=name,
             version=version,
             collections=None if collections is None else list(collections),
@@ -34,7 +34,7 @@ class Workers(Statements):
             jobs=leased_jobs,
             rates=Jsonb(rates),
         )
-        check_api_version(int(found))
+        check_api_version(oldest, newest)
 
     def forget_worker(self, name: str) -> None:
         self._scalar("SELECT rag.forget_worker(%(name)s)", name=name)

@@ -1,13 +1,23 @@
--- The versions that a client checks when it opens.
+-- The versions that a client checks when it opens, and a worker with each heartbeat.
 
 CREATE OR REPLACE FUNCTION rag.api_version()
 RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN 2;
+RETURN 3;
 
 COMMENT ON FUNCTION rag.api_version() IS
-$$The version of the SQL functions' contract, raised on incompatible change. Clients compare it when
-they open.$$;
+$$The version of what clients and workers call: raised by a release that adds to it. A client of a
+higher version needs an upgrade of the schema.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.min_api_version()
+RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN 3;
+
+COMMENT ON FUNCTION rag.min_api_version() IS
+$$The oldest version of clients and workers that this schema serves: raised by a release that takes
+away what they call. What is added in 0.n is taken away in 0.n+1 at the earliest.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.version()

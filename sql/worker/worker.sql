@@ -45,8 +45,8 @@ COMMENT ON FUNCTION rag.heartbeat(text, text, text[], integer, integer, jsonb) I
 $$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs
 per second}.
 
-Returns rag.api_version(): a worker that was made for another one stops. Call it every 20 seconds or
-so.$$;
+Returns rag.api_version(): a worker whose own is higher, or lower than rag.min_api_version(), stops.
+Call it every 20 seconds or so.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.forget_worker(worker_name text)

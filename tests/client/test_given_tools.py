@@ -164,7 +164,9 @@ def test_a_function_does_what_its_caller_may(
 ) -> None:
     connection.execute("CREATE ROLE tools_caller LOGIN")
     connection.execute("GRANT USAGE ON SCHEMA rag TO tools_caller")
-    connection.execute("GRANT EXECUTE ON FUNCTION rag.api_version() TO tools_caller")
+    connection.execute(
+        "GRANT EXECUTE ON FUNCTION rag.api_version(), rag.min_api_version() TO tools_caller"
+    )
     try:
         limited = Database(make_conninfo(dsn, user="tools_caller"))
         limited.open()

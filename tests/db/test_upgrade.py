@@ -14,9 +14,11 @@ from rag_pg.db import schema
 from rag_pg.db.database import Database
 from rag_pg.db.schema import requirements
 from rag_pg.db.schema.functions import apply_functions
+from rag_pg.db.schema.release import Installed, Release, newer_release
 from rag_pg.db.schema.requirements import ensure_vector
 from rag_pg.db.schema.revisions import newest_revision
 from rag_pg.db.schema.transaction import transaction
+from rag_pg.version import __version__
 
 
 def run(dsn: str, *statements: str) -> list[Any]:
@@ -63,8 +65,9 @@ def test_opening_an_installed_database_changes_nothing_in_it(
     newest = newest_revision()
     assert run(dsn, "SELECT version_num FROM rag.alembic_version") == [(newest,)]
     for outdated in (
-        "UPDATE rag.installed SET digest = 'x' WHERE kind = 'file' AND name = 'admin/version.sql'",
-        "INSERT INTO rag.installed (kind, name, digest) VALUES ('file', 'gone/gone.sql', 'x')",
+        "UPDATE rag.installed SET digest = 'x' WHERE kind = 'release'",
+        "UPDATE rag.installed SET name = '0.0.9' WHERE kind = 'release'",
+        "DELETE FROM rag.installed WHERE kind = 'release'",
         "ALTER EXTENSION vector SET SCHEMA pg_catalog",
     ):
         run(dsn, outdated)
@@ -351,18 +354,47 @@ def test_a_database_of_another_revision_of_that_number_is_told_what_it_lacks(
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
-def test_an_old_program_refuses_a_newer_schema(dsn: str) -> None:
+def test_an_older_program_refuses_a_newer_schema_and_changes_nothing(dsn: str) -> None:
     run(
         dsn,
-        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE"
-        " RETURN 999",
+        "UPDATE rag.installed SET name = '9.10.0' WHERE kind = 'release'",
+        "UPDATE rag.alembic_version SET version_num = '9999'",
     )
-    with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
-        Database(dsn).open()
-    run(dsn, "UPDATE rag.alembic_version SET version_num = '9999'")
-    with pytest.raises(SchemaMismatch, match="at revision 9999.*install a newer rag_pg") as caught:
+    state = "SELECT count(*), max(xmin::text::bigint) FROM pg_proc"
+    before = run(dsn, state)
+    with pytest.raises(SchemaMismatch, match=r"of release 9\.10\.0.*nothing was chan") as caught:
         schema.upgrade(dsn)
     assert "\n" not in str(caught.value)
+    with psycopg.connect(dsn, autocommit=True) as looking:
+        schema.ensure(dsn, looking)
+    assert run(dsn, state) == before
+    (problem,) = schema.check(dsn)
+    assert "install rag-pg 9.10.0 or newer" in problem
+    run(dsn, "UPDATE rag.installed SET name = '0.0.9' WHERE kind = 'release'")
+    with pytest.raises(SchemaMismatch, match="at revision 9999.*install a newer rag_pg"):
+        schema.upgrade(dsn)
+
+
+@pytest.mark.parametrize("oldest, newest, remedy", [(1, 2, "db upgrade"), (9, 12, "upgrade rag-p")])
+def test_a_schema_that_does_not_serve_this_program_is_refused(
+    dsn: str, oldest: int, newest: int, remedy: str
+) -> None:
+    for name, number in (("api_version", newest), ("min_api_version", oldest)):
+        run(
+            dsn,
+            f"CREATE OR REPLACE FUNCTION rag.{name}() RETURNS int LANGUAGE sql IMMUTABLE"
+            f" RETURN {number}",
+        )
+    with pytest.raises(SchemaMismatch, match=f"{newest}.*{remedy}"):
+        Database(dsn).open()
+
+
+def test_versions_are_ordered_by_their_numbers() -> None:
+    ordered = ["0.1.0.dev1", "0.1.0rc1", "0.1.0rc2", "0.1.0", "0.1.1", "0.2.0", "0.10.0", "1.0.0"]
+    for version in ordered:
+        found = Installed(Release(version, ""), frozenset(), False)
+        newer = ordered.index(version) > ordered.index(__version__)
+        assert (newer_release(found) is not None) is newer, version
 
 
 @pytest.mark.parametrize("revision", ["0001", "0022"])

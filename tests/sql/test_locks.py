@@ -383,6 +383,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "document_id": ("rag.document_id('own', 'd1')",),
     "version": ("rag.version()",),
     "api_version": ("rag.api_version()",),
+    "min_api_version": ("rag.min_api_version()",),
     "help": ("rag.help()",),
     "set_fingerprint": ("rag.set_fingerprint('own', 'f')",),
     "pending_indexes": ("rag.pending_indexes()",),

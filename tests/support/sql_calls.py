@@ -188,6 +188,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "help": ("reader", "SELECT * FROM rag.help()"),
     "version": ("reader", "SELECT rag.version()"),
     "api_version": ("reader", "SELECT rag.api_version()"),
+    "min_api_version": ("reader", "SELECT rag.min_api_version()"),
     "doctor": ("reader", "SELECT * FROM rag.doctor()"),
     "audit": ("reader", "SELECT * FROM rag.audit('docs', 'faq')"),
     "advise": ("reader", "SELECT * FROM rag.advise('docs')"),

@@ -611,7 +611,7 @@ def test_a_running_worker_refuses_a_newer_schema(rag: Rag, connection: Connectio
     runner.start()
     wait_until(lambda: bool(rag.database.list_workers()))
     connection.execute(
-        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE RETURN 999"
+        "CREATE OR REPLACE FUNCTION rag.min_api_version() RETURNS int LANGUAGE sql RETURN 99"
     )
     runner.join(BOUND)
     assert not runner.is_alive()

@@ -17,6 +17,7 @@ from rag_pg.db.schema.packaged import (
     routines_of,
     sql_files,
 )
+from rag_pg.db.schema.release import installed_release, packaged_release, replaced_by
 from rag_pg.db.schema.transaction import psycopg_connection
 from rag_pg.errors import SchemaMismatch
 
@@ -53,9 +54,12 @@ def _routines(connection: psycopg.Connection[Any]) -> list[tuple[int, str, str]]
 
 
 def record_installed(connection: Connection, vector_schema: str, tables: Mapping[str, str]) -> None:
-    """Write down what is installed, for `check`."""
+    """Write down what is installed, for `check` and for programs of other releases."""
     raw = psycopg_connection(connection)
-    rows = [("file", name, digest) for name, digest in packaged_files().items()]
+    own = packaged_release()
+    replaced = replaced_by(own, installed_release(raw))
+    rows = [("release", own.version, own.digest), *(("replaced", name, "") for name in replaced)]
+    rows += [("file", name, digest) for name, digest in packaged_files().items()]
     functions = [("function", name, digest) for name, digest in inventory.functions(raw).items()]
     before = raw.execute("SELECT kind, name, digest FROM rag.installed WHERE kind = 'function'")
     if set(before) != set(functions):  # other functions may find something else

@@ -11,6 +11,7 @@ types, functions and operators.
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import psycopg
@@ -20,12 +21,18 @@ from rag_pg.db.schema.copies import adopt_copy, is_copy
 from rag_pg.db.schema.differences import damage, function_differences, table_differences
 from rag_pg.db.schema.functions import apply_functions, record_installed
 from rag_pg.db.schema.packaged import packaged_files, packaged_routines
+from rag_pg.db.schema.release import (
+    Installed,
+    check_not_newer,
+    installed_release,
+    newer_release,
+    packaged_release,
+)
 from rag_pg.db.schema.requirements import check_schema, check_server, ensure_vector, moved_vector
 from rag_pg.db.schema.revisions import (
     check_revision,
     check_tables,
     fresh_tables,
-    newest_revision,
     recorded_tables,
     run_revisions,
 )
@@ -39,13 +46,15 @@ from rag_pg.db.schema.transaction import (
 from rag_pg.db.schema.words import store_words
 from rag_pg.errors import DatabaseUnavailable
 
+log = logging.getLogger(__name__)
+
 
 def upgrade(dsn: str) -> str:
     """Bring schema `rag` to this program's version and return its Alembic revision.
 
     Idempotent, safe when several processes call it at once, all or nothing.
     Raises DatabaseUnavailable: no connection, PostgreSQL before 16, no pgvector 0.8,
-    missing privileges.
+    missing privileges. SchemaMismatch: the schema is of a newer release, or damaged.
     """
     try:
         with transaction(dsn) as connection:
@@ -55,6 +64,7 @@ def upgrade(dsn: str) -> str:
             if not scalar(connection, "SELECT count(*) FROM pg_namespace WHERE nspname = 'rag'"):
                 connection.exec_driver_sql("CREATE SCHEMA rag")
             check_schema(connection)
+            check_not_newer(psycopg_connection(connection))
             if is_copy(connection):
                 adopt_copy(connection, vector_schema)
             tables = recorded_tables(connection)
@@ -71,35 +81,30 @@ def upgrade(dsn: str) -> str:
 
 
 def ensure(dsn: str, connection: psycopg.Connection[Any]) -> None:
-    """Upgrade where the revision or a file of sql/ is another than this program's,
-    and else do nothing.
+    """Upgrade where schema rag is of an older release than this program or not there, and else do
+    nothing: a newer one stays, whether this program can work with it or not.
 
-    Functions changed by hand are not looked for, as `check` does. Raises: as `upgrade`.
+    Of two programs of one version and other files the one that comes last is installed, and the
+    one that was replaced leaves it: no two install their functions in turn. Functions changed by
+    hand are not looked for, as `check` does. Raises: as `upgrade`.
 
     Args:
         connection: one to the database of `dsn`, in autocommit mode, to look with.
     """
-    wanted = {("file", name, digest) for name, digest in packaged_files().items()}
     try:
-        rows = connection.execute(
-            """
-            SELECT 'revision', v.version_num, '' FROM rag.alembic_version AS v
-            UNION ALL SELECT i.kind, i.name, i.digest FROM rag.installed AS i
-            WHERE i.kind OPERATOR(pg_catalog.=) 'file'
-            UNION ALL
-            SELECT 'moved', i.name, '' FROM rag.installed AS i
-            WHERE i.kind OPERATOR(pg_catalog.=) 'pgvector' AND NOT EXISTS (
-                SELECT FROM pg_catalog.pg_extension AS e
-                JOIN pg_catalog.pg_namespace AS n
-                    ON n.oid OPERATOR(pg_catalog.=) e.extnamespace
-                WHERE e.extname OPERATOR(pg_catalog.=) 'vector'
-                    AND n.nspname OPERATOR(pg_catalog.=) i.name)
-            """
-        ).fetchall()
-        if set(rows) == wanted | {("revision", newest_revision(), "")}:
-            return
-    except psycopg.Error:
-        pass  # upgrade says what is wrong
+        installed = installed_release(connection)
+    except psycopg.Error:  # upgrade says what is wrong
+        installed = Installed(None, frozenset(), False)
+    own = packaged_release()
+    if newer_release(installed) or (installed.release == own and not installed.moved):
+        return
+    if own.digest in installed.replaced:
+        log.warning(
+            "schema rag was installed by another program of release %s after this one:"
+            ' "rag-pg db upgrade" installs this one\'s functions',
+            own.version,
+        )
+        return
     upgrade(dsn)
 
 
@@ -111,8 +116,10 @@ def check(dsn: str) -> list[str]:
             return ['schema rag is not installed: run "rag-pg db upgrade"']
         if is_copy(connection):
             return ['schema rag is a copy without its rows: run "rag-pg db upgrade"']
-        problems = check_revision(connection)
         raw = psycopg_connection(connection)
+        if newer := newer_release(installed_release(raw)):
+            return [newer]
+        problems = check_revision(connection)
         installed: dict[str, dict[str, str]] = {}
         for kind, name, definition in raw.execute("SELECT kind, name, digest FROM rag.installed"):
             installed.setdefault(kind, {})[name] = definition

@@ -38,6 +38,12 @@ def packaged_files() -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
 
 
+def revision_files() -> dict[str, str]:
+    """Return the digest of each revision of the tables by the name of its file."""
+    files = share("alembic").glob("versions/[0-9]*.py")
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
 def packaged_routines() -> set[str]:
     """Return the names of the routines that the files make. No name has two."""
     texts = (path.read_text(encoding="utf-8") for path in sql_files())

@@ -113,9 +113,9 @@ def test_workers_are_listed_while_their_hearts_beat(
 
 def test_a_heartbeat_finds_a_newer_schema(database: Database, connection: Connection) -> None:
     connection.execute(
-        "CREATE OR REPLACE FUNCTION rag.api_version() RETURNS int LANGUAGE sql IMMUTABLE RETURN 999"
+        "CREATE OR REPLACE FUNCTION rag.min_api_version() RETURNS int LANGUAGE sql RETURN 99"
     )
-    with pytest.raises(SchemaMismatch, match="999.*upgrade rag-pg"):
+    with pytest.raises(SchemaMismatch, match="99 to .*upgrade rag-pg"):
         beat(database)
 
 
