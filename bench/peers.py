@@ -2,7 +2,7 @@
 server and questions.
 
     make bench-peers             or: python bench/peers.py [SET[:N] …] [--only STORE …]
-    make bench-peers ARGS="scifact arxiv-100k:40000 --short"     without the libraries: 8 minutes at most
+    make bench-peers ARGS="scifact arxiv-100k:40000 --short"     8 minutes: without the libraries
 
 SET:N is the first N documents of a set (default: scifact). Needed is a ready vector of every text:
 scifact, anthropic-docs, squad2-dev, xquad-en, arxiv-100k:40000 have them.
