@@ -116,6 +116,7 @@ check: lint types test ## everything a change must pass
 docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the database
 	$(BIN)/python docs/generate_sql_api.py
 	$(BIN)/python docs/generate_contributing.py
+	$(BIN)/python docs/generate_async.py
 	$(BIN)/python docs/generate_decisions.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there

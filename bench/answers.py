@@ -107,9 +107,9 @@ def calibrated(rag: Rag, name: str) -> dict[str, object]:
     names = sorted({question.collection for question in read_questions(name)})
     for collection in names:
         docs = open_collection(rag, root, collection)
-        rag.put_eval_queries(f"{collection}-but-{name}", other_questions(docs, name))
+        rag.evaluation.sets.put(f"{collection}-but-{name}", other_questions(docs, name))
         try:
-            found = docs.calibrate(f"{collection}-but-{name}")
+            found = docs.evaluation.calibrate(f"{collection}-but-{name}")
         except InvalidInput as exc:
             print(f"{collection}: not calibrated: {exc}")
             continue
@@ -121,7 +121,7 @@ def calibrated(rag: Rag, name: str) -> dict[str, object]:
         )
     asked = everyday(rag, name)
     for collection in names:
-        rag.collection(collection).drop_calibration()
+        rag.collection(collection).evaluation.drop_calibration()
     return {**asked, "set": f"{name}, calibrated"}
 
 
@@ -129,7 +129,7 @@ def other_questions(docs: Collection, name: str) -> list[dict[str, object]]:
     """Questions of a collection that are not in the everyday set `name`."""
     if docs.name == "squad2-dev":
         return squad_questions(data.read(docs.name), 200)[0]
-    uris = [document.uri for document in docs.documents(limit=1000)]
+    uris = [document.uri for document in docs.list(limit=1000)]
 
     def paged(question: str, pages: Sequence[str]) -> dict[str, object]:
         relevant = [uri for uri in uris if any(uri.endswith(page) for page in pages)]

@@ -75,7 +75,7 @@ def hits(rag: Rag) -> list[Row]:
     docs = rag.collection(COLLECTION, model="minilm")
     if rag.database.count_documents(COLLECTION, metadata_filter={}) == 0:
         docs.add(*({"uri": key, "content": d["text"]} for key, d in corpus.documents.items()))
-    rag.clear_cache()
+    rag.admin.clear_cache()
     questions = list(corpus.queries.values())[:300]
     docs.search(questions[0], cache=False)
     docs.ask(questions[0], cache=False)

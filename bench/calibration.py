@@ -60,8 +60,8 @@ def main() -> None:
     with Rag() as rag:
         docs = open_documents(rag, documents, arguments.model)
         sets = (f"{arguments.name}-{arguments.questions}", f"off-{arguments.name}")
-        rag.put_eval_queries(sets[0], own)
-        rag.put_eval_queries(sets[1], off)
+        rag.evaluation.sets.put(sets[0], own)
+        rag.evaluation.sets.put(sets[1], off)
         found = observe(rag, docs, sets)
     table = Table("left out", "mean", "sd", title=f"{arguments.name}, {SPLITS} halves")
     kept = {"": report(table, found[0], found[1], arguments.name)}
@@ -117,10 +117,12 @@ def observe(
     rag: Rag, docs: Collection, sets: Sequence[str]
 ) -> tuple[list[Observation], list[Observation]]:
     """What the questions of the corpus and those off it show."""
-    queries = rag.eval_queries(sets[0])
+    queries = rag.evaluation.sets.queries(sets[0])
     random.Random(14).shuffle(queries)
-    own = observe_questions(docs, sets[0], queries)
-    off = observe_questions(docs, sets[1], rag.eval_queries(sets[1]), off_corpus=True)
+    own = observe_questions(docs._opened, sets[0], queries)
+    off = observe_questions(
+        docs._opened, sets[1], rag.evaluation.sets.queries(sets[1]), off_corpus=True
+    )
     return [o for o in own if o is not None], [o for o in off if o is not None]
 
 

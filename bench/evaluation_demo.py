@@ -57,16 +57,20 @@ def main() -> None:
         )
         beside = add(docs, pages)
         embedder.embed_documents = embed  # type: ignore[method-assign]
-        rag.import_eval_set(NAME, QUESTIONS)
+        rag.evaluation.sets.import_file(NAME, QUESTIONS)
         docs.search("warm")
-        run = docs.evaluate(NAME, name="demo")
-        found = {m.metric: m.value for m in rag.eval_metrics(run.run_id, k=K) if m.category is None}
+        run = docs.evaluation.run(NAME, name="demo")
+        found = {
+            m.metric: m.value
+            for m in rag.evaluation.runs.metrics(run.run_id, k=K)
+            if m.category is None
+        }
         REPORT.parent.mkdir(exist_ok=True)
-        REPORT.write_text(rag.eval_report([run.run_id], k=K).html(), encoding="utf-8")
+        REPORT.write_text(rag.evaluation.runs.report([run.run_id], k=K).html(), encoding="utf-8")
         began = time.perf_counter()
-        docs.set_gate(NAME)
-        rag.set_eval_baseline(run.run_id)
-        docs.check_gates()
+        docs.evaluation.gates.set(NAME)
+        rag.evaluation.runs.set_baseline(run.run_id)
+        docs.evaluation.gates.check()
         gate = time.perf_counter() - began
     print(f"pass (page among the first {K}): {found['hit_rate']:.0%} of {run.queries} questions")
     print(f"recall@{K} {found['recall']:.3f}, ndcg@{K} {found['ndcg']:.3f}, mrr {found['mrr']:.3f}")

@@ -45,12 +45,12 @@ def audit(
         raise InvalidInput("--set is for collections: a table has no runs")
     with open_client(dsn) as rag:
         if table is not None:
-            found = rag.audit_table(
+            found = rag.admin.audit_table(
                 table, content=content, language=language, sample_size=sample,
                 max_tokens=max_tokens or 256,
             )  # fmt: skip
         else:
-            found = open_collection(rag, collection or "").audit(
+            found = open_collection(rag, collection or "").evaluation.audit(
                 set_name, sample_size=sample, max_tokens=max_tokens
             )
     if json_:
@@ -82,7 +82,7 @@ def advise(
 ) -> None:
     """Which language, model, chunking, weights and index suit, and why; it changes nothing."""
     with open_client(dsn) as rag:
-        given = open_collection(rag, collection).advise()
+        given = open_collection(rag, collection).evaluation.advise()
     if json_:
         for one in given:
             print_json(one)

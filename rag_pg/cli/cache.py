@@ -27,7 +27,7 @@ COLUMNS = (
 def cache_stats(json_: Json = False, dsn: Dsn = None) -> None:
     """Show what the cache holds, and the tokens and US dollars that its hits have saved."""
     with open_client(dsn) as rag:
-        found = rag.cache_stats()
+        found = rag.admin.cache_stats()
     if json_:
         for row in found:
             print_json(row)
@@ -63,6 +63,6 @@ def cache_clear(
 ) -> None:
     """Empty the cache."""
     with open_client(dsn) as rag:
-        removed = rag.clear_cache(collection)
+        removed = rag.admin.clear_cache(collection)
     count = "1 entry" if removed == 1 else f"{removed} entries"
     write_result(f"{count} removed", json_, removed=removed)

@@ -68,25 +68,27 @@ def calibrate(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if drop:
-            was_there = target.drop_calibration()
+            was_there = target.evaluation.drop_calibration()
             write_message("forgotten" if was_there else f"{collection} was not calibrated")
             return
         if questions is not None:
             set_name = f"{collection}-questions"
-            report = rag.import_eval_set(set_name, questions)
+            report = rag.evaluation.sets.import_file(set_name, questions)
             rejected = report.rejected
             for one in rejected:
                 failed(str(one))
         if set_name is None:
-            found = target.calibration()
+            found = target.evaluation.calibration()
         else:
             judge = judge or llm is not None
             if judge:
-                _tell_cost(target.estimate_calibration(set_name, off_corpus=off_corpus, llm=llm))
+                _tell_cost(
+                    target.evaluation.estimate_calibration(set_name, off_corpus=off_corpus, llm=llm)
+                )
                 if not yes and not typer.confirm("Go on?", err=True):
                     raise SystemExit(1)
             with show_progress() as progress:
-                found = target.calibrate(
+                found = target.evaluation.calibrate(
                     set_name,
                     off_corpus=off_corpus,
                     accuracy=accuracy,

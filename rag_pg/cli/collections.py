@@ -75,7 +75,7 @@ def index_field(
 ) -> None:
     """Declare a metadata field, so that filters by its range or prefix are fast."""
     with open_client(dsn) as rag:
-        open_collection(rag, collection).index_field(field, type)
+        open_collection(rag, collection).metadata.index(field, type)
     write_result(f"field {field} is indexed as {type}", json_, field=field, type=type)
 
 

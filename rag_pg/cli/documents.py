@@ -209,10 +209,12 @@ def documents(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if order_by is None and not descending:
-            found = list(target.documents(filter=where, limit=limit, uri_prefix=prefix))
+            found = list(target.list(filter=where, limit=limit, uri_prefix=prefix))
         else:
             order = order_by or "uri"
-            found = target.select(filter=where, order_by=order, descending=descending, limit=limit)
+            found = target.metadata.select(
+                filter=where, order_by=order, descending=descending, limit=limit
+            )
     if json_:
         for document in found:
             print_json(document)
@@ -248,7 +250,7 @@ def facets(
     """The values of a metadata field and how many documents hold each, the most frequent first."""
     where = parsed_filter(filter)
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).facets(field, filter=where, limit=limit)
+        found = open_collection(rag, collection).metadata.facets(field, filter=where, limit=limit)
     if json_:
         for facet in found:
             print_json(facet)
@@ -279,7 +281,7 @@ def show(
         if original:
             _write_original(open_collection(rag, collection).original(uri), output)
             return
-        found = open_collection(rag, collection).document(uri)
+        found = open_collection(rag, collection).get(uri)
     if json_:
         print_json(found)
         return

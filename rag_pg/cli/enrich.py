@@ -51,11 +51,11 @@ def enrich(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if dry_run:
-            print_previews(target.preview_enrichment(wanted, documents=documents), json_)
+            print_previews(target.enrichment.preview_rules(wanted, documents=documents), json_)
         elif wanted is None:
-            print_enrichment(target.enrichment(), json_)
+            print_enrichment(target.enrichment.list(), json_)
         else:
-            write_count(target.set_enrichment(wanted, wait=wait), wait, json_, collection)
+            write_count(target.enrichment.set_rules(wanted, wait=wait), wait, json_, collection)
 
 
 def extract(
@@ -76,8 +76,8 @@ def extract(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if wanted:
-            confirm_cost(target.estimate_extraction(wanted, model), yes)
-        count = target.set_extraction(wanted, model=model, wait=wait)
+            confirm_cost(target.enrichment.estimate_extraction(wanted, model), yes)
+        count = target.enrichment.set_extraction(wanted, model=model, wait=wait)
     write_count(count, wait, json_, collection)
 
 
@@ -94,8 +94,8 @@ def contexts(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if not remove:
-            confirm_cost(target.estimate_contexts(model), yes)
-        count = target.set_contexts(not remove, model=model, wait=wait)
+            confirm_cost(target.enrichment.estimate_contexts(model), yes)
+        count = target.enrichment.set_contexts(not remove, model=model, wait=wait)
     write_count(count, wait, json_, collection)
 
 

@@ -56,7 +56,7 @@ def versions(
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
         if moment is not None:
-            text = opened.document_at(uri, moment)
+            text = opened.versions.at(uri, moment)
             if text is None:
                 raise NotFound(
                     f"what {uri} said at {_local(moment)} is not kept; rag-pg versions"
@@ -65,12 +65,12 @@ def versions(
             _print_text(text, json_)
             return
         if diff is not None:
-            lines = opened.diff_versions(uri, *diff, context_lines=context)
+            lines = opened.versions.diff(uri, *diff, context_lines=context)
             _print_difference(uri, diff, lines, json_)
             return
-        found = opened.versions(uri)
+        found = opened.versions.list(uri)
         if not found:
-            opened.document(uri)  # says that there is none
+            opened.get(uri)  # says that there is none
     if json_:
         for version in found:
             print_json(version)
@@ -121,9 +121,9 @@ def answers(
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
         if replay is not None:
-            _print_replay(opened.replay_answer(replay), json_)
+            _print_replay(opened.answers.replay(replay), json_)
             return
-        found = opened.answers(moment, only_open=only_open, limit=limit)
+        found = opened.answers.list(moment, only_open=only_open, limit=limit)
         keeps = bool(opened.info.keep_answers)
     if json_:
         for one in found:
@@ -155,7 +155,9 @@ def feedback(
         raise InvalidInput(f"{rating!r} is no rating; use up or down")
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
-        number = opened.feedback(answer_id, RATINGS[rating], comment=comment, citation=citation)
+        number = opened.answers.feedback(
+            answer_id, RATINGS[rating], comment=comment, citation=citation
+        )
     write_result("noted", json_, feedback_id=number)
 
 

@@ -94,7 +94,7 @@ def _show(rag: Rag, as_json: bool) -> None:
 def _report_the_rest(rag: Rag) -> None:
     """Tell what a table of collections does not show: the release, the workers, what is wrong."""
     colours = {"warn": "yellow", "fail": "red"}
-    for line in rag.status(["release", "worker", "finding"]):
+    for line in rag.admin.status(["release", "worker", "finding"]):
         name = "" if line.name is None else f" {line.name}"
         write_message((f"{line.topic}{name}:", colours.get(line.state, "dim")), f" {line.detail}")
 

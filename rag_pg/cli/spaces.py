@@ -43,7 +43,7 @@ def reembed(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         with show_progress() as progress:
-            space = target.reembed(model, wait=wait, activate=activate, progress=progress)
+            space = target.spaces.create(model, wait=wait, activate=activate, progress=progress)
     if json_:
         print_json(space)
         return
@@ -109,7 +109,7 @@ def spaces(
     with open_client(dsn) as rag:
         if collection is not None and any(actions):
             target = open_collection(rag, collection)
-            own = [s.space_id for s in target.spaces()]
+            own = [s.space_id for s in target.spaces.list()]
             for wanted in (activate, drop):
                 if wanted is not None and wanted not in own:
                     raise InvalidInput(
@@ -117,17 +117,17 @@ def spaces(
                         + ", ".join(map(str, own))
                     )
             if compare is not None:
-                _print_comparison(target.compare_spaces(_queries(compare)), json_)
+                _print_comparison(target.spaces.compare(_queries(compare)), json_)
                 return
             if activate is not None:
-                missing = target.activate_space(activate, forced=force)
+                missing = target.spaces.activate(activate, forced=force)
                 write_message(
                     f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
                 )
             elif rollback:
-                write_message(f"space {target.rollback_space(forced=force)} is active again")
+                write_message(f"space {target.spaces.rollback(forced=force)} is active again")
             elif drop is not None:
-                target.drop_space(drop)
+                target.spaces.drop(drop)
                 write_message(f"space {drop} is gone")
         found = rag.database.list_spaces(collection)
     if json_:

@@ -58,7 +58,7 @@ def fields(
     where = parsed_filter(filter)
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
-        found = opened.describe_metadata(
+        found = opened.metadata.describe(
             filter=where, examples=examples, sample_size=None if exact else 20_000
         )
     if json_:
@@ -106,7 +106,7 @@ def aggregate(
     wanted, where = read_aggregates(aggregates), parsed_filter(filter)
     kept = read_having(having)
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).aggregate_documents(
+        found = open_collection(rag, collection).metadata.aggregate(
             wanted,
             group_by=by or (),
             filter=where,
@@ -164,7 +164,7 @@ def views_expose(
 ) -> None:
     """Let questions be put to a view; callers need the right to read it."""
     with open_client(dsn) as rag:
-        found = rag.expose_view(
+        found = rag.views.expose(
             view,
             description,
             name=name,
@@ -182,7 +182,7 @@ def views_expose(
 def views_list(json_: Json = False, dsn: Dsn = None) -> None:
     """The exposed views that may be asked, with their columns."""
     with open_client(dsn) as rag:
-        found = rag.list_views()
+        found = rag.views.list()
     if json_:
         for view in found:
             print_json(view)
@@ -217,7 +217,7 @@ def views_hide(
 ) -> None:
     """Let no more questions be put to a view."""
     with open_client(dsn) as rag:
-        hidden = rag.hide_view(name)
+        hidden = rag.views.hide(name)
     write_result(f"view {name} is hidden" if hidden else "it was not exposed", json_, hidden=hidden)
 
 
@@ -242,9 +242,9 @@ def views_query(
     with open_client(dsn) as rag:
         names = column
         if names is None and wanted is None:
-            names = [one.name for view in rag.list_views() if view.name == name
+            names = [one.name for view in rag.views.list() if view.name == name
                      for one in view.columns]  # fmt: skip
-        found = rag.query_view(
+        found = rag.views.query(
             name,
             columns=names or None,
             filter=where,

@@ -39,7 +39,7 @@ def usage(
     """What models were asked and what it cost, by day, strategy, model and so on."""
     groups = [name.strip() for name in by.split(",") if name.strip()]
     with open_client(dsn) as rag:
-        lines = rag.usage_report(
+        lines = rag.admin.usage(
             None if since is None else since.date(), None if until is None else until.date(), groups
         )
     if json_:

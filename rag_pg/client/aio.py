@@ -1,7 +1,8 @@
 """The client for asyncio: the same calls, run in threads.
 
 A statement is short, an answer waits for models: each kind of call has threads of its own, so that
-answers, however many and slow, never stop a search.
+answers, however many and slow, never stop a search. What stands between two comments is written by
+`make docs`, from the classes of the synchronous client.
 """
 
 from __future__ import annotations
@@ -14,9 +15,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from rag_pg.answer import AskOptions
+from rag_pg.client.admin import Admin
+from rag_pg.client.answers import Answers
 from rag_pg.client.collection import Collection
+from rag_pg.client.enrichment import Enrichment
+from rag_pg.client.evaluation import CollectionEvaluation
+from rag_pg.client.gates import Gates
+from rag_pg.client.jobs import Jobs
+from rag_pg.client.metadata import Metadata
 from rag_pg.client.rag import Rag
-from rag_pg.client.threaded import Kind, Threaded, kind_of_search
+from rag_pg.client.runs import EvalJudges, EvalRuns, EvalSets, Evaluation
+from rag_pg.client.spaces import Spaces
+from rag_pg.client.threaded import Beside, Inner, Kind, Threaded
+from rag_pg.client.versions import Versions
+from rag_pg.client.views import Views
 from rag_pg.deadline import Scope, Stopped
 from rag_pg.errors import RagError
 from rag_pg.protocols import Embedder
@@ -29,6 +41,170 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 LONG_AT_ONCE = 64  # calls that wait for models, beside which the others have their own threads
+
+
+# written by make docs
+class AsyncJobs(Beside[Jobs]):
+    """As `Jobs`."""
+
+    list = Threaded(Jobs.list)
+    counts = Threaded(Jobs.counts)
+    explain = Threaded(Jobs.explain)
+    retry = Threaded(Jobs.retry)
+
+
+class AsyncViews(Beside[Views]):
+    """As `Views`."""
+
+    list = Threaded(Views.list)
+    expose = Threaded(Views.expose)
+    query = Threaded(Views.query)
+    hide = Threaded(Views.hide)
+
+
+class AsyncAdmin(Beside[Admin]):
+    """As `Admin`."""
+
+    doctor = Threaded(Admin.doctor)
+    check = Threaded(Admin.check)
+    maintain = Threaded(Admin.maintain)
+    status = Threaded(Admin.status)
+    stats = Threaded(Admin.stats)
+    usage = Threaded(Admin.usage)
+    cache_stats = Threaded(Admin.cache_stats)
+    clear_cache = Threaded(Admin.clear_cache)
+    audit_table = Threaded(Admin.audit_table)
+
+
+class AsyncEvalSets(Beside[EvalSets]):
+    """As `EvalSets`."""
+
+    list = Threaded(EvalSets.list)
+    queries = Threaded(EvalSets.queries)
+    put = Threaded(EvalSets.put)
+    import_file = Threaded(EvalSets.import_file)
+    export_file = Threaded(EvalSets.export_file)
+    drop = Threaded(EvalSets.drop)
+
+
+class AsyncEvalRuns(Beside[EvalRuns]):
+    """As `EvalRuns`."""
+
+    list = Threaded(EvalRuns.list)
+    metrics = Threaded(EvalRuns.metrics)
+    compare = Threaded(EvalRuns.compare)
+    compare_queries = Threaded(EvalRuns.compare_queries)
+    report = Threaded(EvalRuns.report)
+    export_file = Threaded(EvalRuns.export_file)
+    set_baseline = Threaded(EvalRuns.set_baseline)
+    drop = Threaded(EvalRuns.drop)
+    judge = Threaded(EvalRuns.judge)
+    label = Threaded(EvalRuns.label)
+    labelled = Threaded(EvalRuns.labelled)
+
+
+class AsyncEvalJudges(Beside[EvalJudges]):
+    """As `EvalJudges`."""
+
+    list = Threaded(EvalJudges.list)
+    measure = Threaded(EvalJudges.measure)
+
+
+class AsyncEvaluation(Beside[Evaluation]):
+    """As `Evaluation`."""
+
+    sets = Inner(AsyncEvalSets)
+    runs = Inner(AsyncEvalRuns)
+    judges = Inner(AsyncEvalJudges)
+
+
+class AsyncSpaces(Beside[Spaces]):
+    """As `Spaces`."""
+
+    list = Threaded(Spaces.list)
+    create = Threaded(Spaces.create)
+    compare = Threaded(Spaces.compare)
+    activate = Threaded(Spaces.activate)
+    rollback = Threaded(Spaces.rollback)
+    drop = Threaded(Spaces.drop)
+
+
+class AsyncMetadata(Beside[Metadata]):
+    """As `Metadata`."""
+
+    index = Threaded(Metadata.index)
+    unindex = Threaded(Metadata.unindex)
+    fields = Threaded(Metadata.fields)
+    describe = Threaded(Metadata.describe)
+    facets = Threaded(Metadata.facets)
+    find_values = Threaded(Metadata.find_values)
+    select = Threaded(Metadata.select)
+    aggregate = Threaded(Metadata.aggregate)
+
+
+class AsyncVersions(Beside[Versions]):
+    """As `Versions`."""
+
+    list = Threaded(Versions.list)
+    at = Threaded(Versions.at)
+    diff = Threaded(Versions.diff)
+
+
+class AsyncAnswers(Beside[Answers]):
+    """As `Answers`."""
+
+    list = Threaded(Answers.list)
+    feedback = Threaded(Answers.feedback)
+    replay = Threaded(Answers.replay)
+
+
+class AsyncEnrichment(Beside[Enrichment]):
+    """As `Enrichment`."""
+
+    list = Threaded(Enrichment.list)
+    set_rules = Threaded(Enrichment.set_rules)
+    preview_rules = Threaded(Enrichment.preview_rules)
+    estimate_extraction = Threaded(Enrichment.estimate_extraction)
+    set_extraction = Threaded(Enrichment.set_extraction)
+    estimate_contexts = Threaded(Enrichment.estimate_contexts)
+    set_contexts = Threaded(Enrichment.set_contexts)
+
+
+class AsyncGates(Beside[Gates]):
+    """As `Gates`."""
+
+    list = Threaded(Gates.list)
+    set = Threaded(Gates.set)
+    drop = Threaded(Gates.drop)
+    check = Threaded(Gates.check)
+    checks = Threaded(Gates.checks)
+
+
+class AsyncCollectionEvaluation(Beside[CollectionEvaluation]):
+    """As `CollectionEvaluation`."""
+
+    gates = Inner(AsyncGates)
+    run = Threaded(CollectionEvaluation.run)
+    import_run = Threaded(CollectionEvaluation.import_run)
+    embed_queries = Threaded(CollectionEvaluation.embed_queries)
+    drift = Threaded(CollectionEvaluation.drift)
+    estimate_queries = Threaded(CollectionEvaluation.estimate_queries)
+    generate_queries = Threaded(CollectionEvaluation.generate_queries)
+    add_logged_queries = Threaded(CollectionEvaluation.add_logged_queries)
+    sweep = Threaded(CollectionEvaluation.sweep)
+    estimate_sweep = Threaded(CollectionEvaluation.estimate_sweep)
+    calibrate = Threaded(CollectionEvaluation.calibrate)
+    estimate_calibration = Threaded(CollectionEvaluation.estimate_calibration)
+    calibration = Threaded(CollectionEvaluation.calibration)
+    drop_calibration = Threaded(CollectionEvaluation.drop_calibration)
+    audit = Threaded(CollectionEvaluation.audit)
+    advise = Threaded(CollectionEvaluation.advise)
+    replay = Threaded(CollectionEvaluation.replay)
+    measure_recall = Threaded(CollectionEvaluation.measure_recall)
+    recall_measures = Threaded(CollectionEvaluation.recall_measures)
+
+
+# end
 
 
 class AsyncRag:
@@ -125,44 +301,22 @@ class AsyncRag:
         """See Rag.worker."""
         return await self.run(self._sync.worker, collections, **options)
 
+    # written by make docs
     open = Threaded(Rag.open)
     close = Threaded(Rag.close)
-    upgrade = Threaded(Rag.upgrade, "long")
+    upgrade = Threaded(Rag.upgrade)
+    jobs = Inner(AsyncJobs)
+    views = Inner(AsyncViews)
+    admin = Inner(AsyncAdmin)
+    evaluation = Inner(AsyncEvaluation)
     collections = Threaded(Rag.collections)
-    status = Threaded(Rag.status)
-    usage_report = Threaded(Rag.usage_report)
     drop_collection = Threaded(Rag.drop_collection)
-    adopt = Threaded(Rag.adopt, "long")
-    audit_table = Threaded(Rag.audit_table, "long")
-    embedder = Threaded(Rag.embedder, "long")
-    embedder_of = Threaded(Rag.embedder_of, "long")
-    reranker = Threaded(Rag.reranker, "long")
+    adopt = Threaded(Rag.adopt)
+    embedder = Threaded(Rag.embedder)
+    embedder_of = Threaded(Rag.embedder_of)
+    reranker = Threaded(Rag.reranker)
     info = Threaded(Rag.info)
-    import_eval_set = Threaded(Rag.import_eval_set, "long")
-    export_eval_set = Threaded(Rag.export_eval_set, "long")
-    export_eval_run = Threaded(Rag.export_eval_run, "long")
-    put_eval_queries = Threaded(Rag.put_eval_queries, "long")
-    eval_sets = Threaded(Rag.eval_sets)
-    eval_queries = Threaded(Rag.eval_queries)
-    drop_eval_set = Threaded(Rag.drop_eval_set)
-    eval_runs = Threaded(Rag.eval_runs)
-    drop_eval_run = Threaded(Rag.drop_eval_run)
-    set_eval_baseline = Threaded(Rag.set_eval_baseline)
-    eval_metrics = Threaded(Rag.eval_metrics)
-    eval_report = Threaded(Rag.eval_report, "long")
-    compare_runs = Threaded(Rag.compare_runs)
-    compare_queries = Threaded(Rag.compare_queries)
-    judge_run = Threaded(Rag.judge_run, "long")
-    measure_judge = Threaded(Rag.measure_judge)
-    eval_judges = Threaded(Rag.eval_judges)
-    label_run = Threaded(Rag.label_run)
-    labelled_results = Threaded(Rag.labelled_results)
-    cache_stats = Threaded(Rag.cache_stats)
-    clear_cache = Threaded(Rag.clear_cache)
-    expose_view = Threaded(Rag.expose_view)
-    list_views = Threaded(Rag.list_views)
-    query_view = Threaded(Rag.query_view)
-    hide_view = Threaded(Rag.hide_view)
+    # end
 
 
 class AsyncCollection:
@@ -187,15 +341,15 @@ class AsyncCollection:
         docs.embedder)`."""
         return self._sync.embedder
 
-    async def documents(
+    async def list(
         self,
         *,
         filter: Mapping[str, Any] | None = None,
         limit: int | None = None,
         uri_prefix: str | None = None,
     ) -> AsyncIterator[Document]:
-        """See Collection.documents."""
-        found = self._sync.documents(filter=filter, limit=limit, uri_prefix=uri_prefix)
+        """See Collection.list."""
+        found = self._sync.list(filter=filter, limit=limit, uri_prefix=uri_prefix)
         following = partial(next, found, None)
         while (document := await self._run("statements", following, can_stop=False)) is not None:
             yield document
@@ -212,7 +366,7 @@ class AsyncCollection:
             events.put_nowait(None)  # behind all that was told
             _ = task.cancelled() or task.exception()  # which may be nobody's to read
 
-        answer = partial(self._sync._answer, question, options, listener=listen)
+        answer = partial(self._sync._opened.answer, question, options, listener=listen)
         answering = loop.create_task(self._run("long", answer, can_stop=True))
         answering.add_done_callback(end)
         try:
@@ -222,72 +376,28 @@ class AsyncCollection:
         finally:
             answering.cancel()
 
+    # written by make docs
     refresh = Threaded(Collection.refresh)
-    alter = Threaded(Collection.alter)
-    add = Threaded(Collection.add, "long")
-    sync = Threaded(Collection.sync, "long")
-    add_chunks = Threaded(Collection.add_chunks, "long")
-    adopt = Threaded(Collection.adopt, "long")
-    audit = Threaded(Collection.audit, "long")
-    advise = Threaded(Collection.advise, "long")
+    spaces = Inner(AsyncSpaces)
+    metadata = Inner(AsyncMetadata)
+    versions = Inner(AsyncVersions)
+    answers = Inner(AsyncAnswers)
+    enrichment = Inner(AsyncEnrichment)
+    evaluation = Inner(AsyncCollectionEvaluation)
+    add = Threaded(Collection.add)
+    sync = Threaded(Collection.sync)
+    add_chunks = Threaded(Collection.add_chunks)
     delete = Threaded(Collection.delete)
-    delete_many = Threaded(Collection.delete_many, "long")
-    spaces = Threaded(Collection.spaces)
-    reembed = Threaded(Collection.reembed, "long")
-    rechunk = Threaded(Collection.rechunk, "long")
-    compare_spaces = Threaded(Collection.compare_spaces, "long")
-    activate_space = Threaded(Collection.activate_space, "long")
-    rollback_space = Threaded(Collection.rollback_space, "long")
-    drop_space = Threaded(Collection.drop_space)
-    set_enrichment = Threaded(Collection.set_enrichment, "long")
-    estimate_extraction = Threaded(Collection.estimate_extraction, "long")
-    set_extraction = Threaded(Collection.set_extraction, "long")
-    estimate_contexts = Threaded(Collection.estimate_contexts, "long")
-    set_contexts = Threaded(Collection.set_contexts, "long")
-    enrichment = Threaded(Collection.enrichment)
-    preview_enrichment = Threaded(Collection.preview_enrichment, "long")
-    index_field = Threaded(Collection.index_field)
-    unindex_field = Threaded(Collection.unindex_field)
-    fields = Threaded(Collection.fields)
-    wait_until_searchable = Threaded(Collection.wait_until_searchable, "long")
-    search = Threaded(Collection.search, kind_of_search, can_stop=True)
-    rewrite = Threaded(Collection.rewrite, "long", can_stop=True)
-    snippets = Threaded(Collection.snippets)
-    ask = Threaded(Collection.ask, "long", can_stop=True)
-    versions = Threaded(Collection.versions)
-    document_at = Threaded(Collection.document_at)
-    diff_versions = Threaded(Collection.diff_versions)
-    answers = Threaded(Collection.answers)
-    feedback = Threaded(Collection.feedback)
-    replay_answer = Threaded(Collection.replay_answer)
-    add_logged_queries = Threaded(Collection.add_logged_queries)
-    erase = Threaded(Collection.erase, "long")
-    count = Threaded(Collection.count)
-    facets = Threaded(Collection.facets)
-    select = Threaded(Collection.select)
-    describe_metadata = Threaded(Collection.describe_metadata)
-    aggregate_documents = Threaded(Collection.aggregate_documents)
-    find_values = Threaded(Collection.find_values)
-    document = Threaded(Collection.document)
+    wait = Threaded(Collection.wait)
+    get = Threaded(Collection.get)
     original = Threaded(Collection.original)
+    count = Threaded(Collection.count)
+    search = Threaded(Collection.search)
+    rewrite = Threaded(Collection.rewrite)
+    snippets = Threaded(Collection.snippets)
+    ask = Threaded(Collection.ask)
     stats = Threaded(Collection.stats)
-    evaluate = Threaded(Collection.evaluate, "long")
-    sweep = Threaded(Collection.sweep, "long")
-    estimate_sweep = Threaded(Collection.estimate_sweep, "long")
-    calibrate = Threaded(Collection.calibrate, "long")
-    estimate_calibration = Threaded(Collection.estimate_calibration, "long")
-    calibration = Threaded(Collection.calibration)
-    drop_calibration = Threaded(Collection.drop_calibration)
-    import_eval_run = Threaded(Collection.import_eval_run, "long")
-    embed_eval_queries = Threaded(Collection.embed_eval_queries, "long")
-    eval_drift = Threaded(Collection.eval_drift)
-    set_gate = Threaded(Collection.set_gate, "long")
-    drop_gate = Threaded(Collection.drop_gate)
-    gates = Threaded(Collection.gates)
-    check_gates = Threaded(Collection.check_gates, "long")
-    gate_checks = Threaded(Collection.gate_checks)
-    replay = Threaded(Collection.replay, "long")
-    measure_recall = Threaded(Collection.measure_recall, "long")
-    recall_measures = Threaded(Collection.recall_measures)
-    estimate_eval_queries = Threaded(Collection.estimate_eval_queries, "long")
-    generate_eval_queries = Threaded(Collection.generate_eval_queries, "long")
+    alter = Threaded(Collection.alter)
+    rechunk = Threaded(Collection.rechunk)
+    erase = Threaded(Collection.erase)
+    # end

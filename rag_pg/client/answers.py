@@ -1,98 +1,56 @@
-"""Answers from a collection."""
+"""The logged answers of a collection."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import Unpack
+import builtins
+from datetime import datetime
+from uuid import UUID
 
-from rag_pg.answer import AskOptions
-from rag_pg.client.opened import OpenCollection
-from rag_pg.protocols import LLM
-from rag_pg.types import Answer, Event
+from rag_pg.client.namespace import OfCollection
+from rag_pg.errors import InvalidInput
+from rag_pg.types import LoggedAnswer, ReplayedCitation
 
 
-class Answers(OpenCollection):
-    """The methods of `Collection` that answer."""
+class Answers(OfCollection):
+    """What was answered; logged where `Collection.alter(keep_answers=…)` says so."""
 
-    def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
-        """Answer from the documents, with citations, or say that they do not answer.
+    def list(
+        self, since: datetime | None = None, *, only_open: bool = False, limit: int = 100
+    ) -> list[LoggedAnswer]:
+        """Return logged answers, the latest first; they are kept where `alter(keep_answers=…)` says
+        so.
 
         Args:
-            strategy: how: auto (the default) chooses; extractive, single, verify, self_ask,
-                iterative, evidence, agent, full_context, a name given to `register_strategy`, or a
-                function of a question and an `AnswerContext`. See docs/guides/answers.md.
-            verify: once or strict: the helper judges the statements too, by one call, or by one for
-                each. It may deny them, and lifts a doubt where it quotes what the source has.
-            unsupported: drop, mark or keep the statements that are found to have no support, cited
-                or not, and single citations that do not support a statement which others do. They
-                are listed in `Answer.unsupported`, and told by `Citation.supports`, in any case.
-                Default: mark; drop with verify, and for strategy verify. They are found by the
-                words, figures and meaning of what they cite, or where they cite nothing of all that
-                the model was shown, which tells other things and other figures, not a misreading.
-            llm: extractive (no key needed; the default unless RAG_PG_LLM says otherwise),
-                gemini[:<model>], openai:<model>, anthropic:<model>, local, or an object of the
-                protocol `LLM`.
-            rewrite: names of rewrites, see docs/guides/questions.md. history: the turns before the
-                question, each with role and content; a follow-up is made to stand alone.
-            helper_llm: what rewrites, checks and extracts; default: RAG_PG_HELPER_LLM, else llm.
-            expand: window shows the model the chunk before and after each hit as well, section the
-                hit's whole section; hits that stand beside each other are one source in any case.
-            max_steps: 1 to 50, default 4: how often a strategy searches anew, or calls the model
-                with tools. max_tokens, max_cost: of all calls, tokens and US dollars. timeout:
-                seconds for the whole answer. A call that might pass one of these is not made; the
-                answer is made of what there is, which notes and reason say.
-            tools: what the model may call beside the collection's own, see docs/guides/tools.md:
-                functions, `AgentTool`, names of SQL functions ("schema.function") or
-                `SqlFunction`, `McpTools` or their servers ("stdio:…", "https://…"). With tools
-                auto is agent.
-            cache: True: an answer that was given before is given again while neither the collection
-                nor the caller's rights have changed, and this one is kept; False: nothing is read
-                from the cache or kept; None: as the client's settings say.
-            min_support: 0 to 1: refuse what the calibration does not show to be right that often,
-                see `calibrate`; without one, and for what the strategy does not assess (agent,
-                metadata), it is noted and nothing is refused for it.
-            views: False keeps the agent from the exposed views that this role may read.
-            options: as of `search`; limit, default 8: how many hits are shown to the model;
-                rerank: llm is the model that answers.
-        Returns: the answer; when the strategy fails that of `single`, when the model fails that of
-            `extractive`, which `notes` say.
-        Raises: as `search`, InvalidInput (unknown strategy or model, no model where one is
-            needed, max_cost for a model without a known price), ProviderAuth (its key is refused),
-            ModelUnavailable (its library is missing).
+            only_open: those that nothing was found for, or that somebody disliked.
+            limit: 1 to 1000.
         """
-        return self._answer(question, options)
+        return self._database.list_answers(self._name, since, only_open=only_open, limit=limit)
 
-    def stream(self, question: str, **options: Unpack[AskOptions]) -> Generator[Event]:
-        """Yield what happens while a question is answered, and the answer last; see `Event`.
+    def feedback(
+        self, answer_id: str | UUID, rating: int, *, comment: str = "", citation: int | None = None
+    ) -> int:
+        """Note what somebody says of a logged answer; returns the number of the note.
 
-        The text comes in statements that were judged, as the answer has it; with verify after all.
-
-        Args: as of `ask`. Closing the iterator ends the work at its next event. Raises: as `ask`.
+        Args:
+            answer_id: `Answer.trace_id`. rating: 1 (thumb up) or -1 (thumb down).
+            citation: the number of one that is meant; None: the whole answer.
+        Raises: NotFound (no such answer is logged), InvalidInput.
         """
-        from rag_pg.answer import stream_events  # not before there is a question
+        return self._database.feedback(_id(answer_id), rating, comment, citation)
 
-        return stream_events(lambda listener: self._answer(question, options, listener=listener))
+    def replay(self, answer_id: str | UUID) -> builtins.list[ReplayedCitation]:
+        """Return each citation of a logged answer against what its source said then, and says now.
 
-    def _answer(
-        self,
-        question: str,
-        options: AskOptions,
-        *,
-        listener: Callable[[Event], None] | None = None,
-        admit: Callable[[LLM, int], None] | None = None,
-        logged: bool = True,
-    ) -> Answer:
-        """As `ask`, for programs that pass it on: listener is called with every event but the
-        answer, admit before each call of a model (see `rag_pg.providers.Account`). logged: whether
-        it may be kept in the log of answers, and its searches in the sample of live queries."""
-        from rag_pg.answer import ask_question
+        Raises: NotFound (no such answer is logged), InvalidInput (no id).
+        """
+        return self._database.replay_answer(_id(answer_id))
 
-        return ask_question(
-            question,
-            options,
-            searcher=self._searcher if logged else self._searcher.unsampled(),
-            models=self.rag.models,
-            listener=listener,
-            admit=admit,
-            is_logged=logged,
-        )
+
+def _id(answer_id: str | UUID) -> UUID:
+    try:
+        return UUID(str(answer_id))
+    except ValueError as exc:
+        raise InvalidInput(
+            f"{str(answer_id)!r} is no id of an answer; pass Answer.trace_id or"
+            " LoggedAnswer.answer_id (rag-pg answers lists them)"
+        ) from exc

@@ -1,4 +1,4 @@
-"""Calibration of a collection: measured, stored, read for an answer."""
+"""Calibration of a collection: measured and stored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rag_pg.answer import PASSAGES
-from rag_pg.client.answers import Answers
-from rag_pg.client.search import Searching
+from rag_pg.client.opened import OpenCollection
 from rag_pg.db import Database
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM, Embedder
@@ -31,149 +30,110 @@ STORED = ("set_name", "settings", "features", "answerable_weights", "right_weigh
 UNJUDGED = 0.05  # share of the questions whose judgement may fail
 
 
-class Calibrating(Searching, Answers):
-    """The methods of `Collection` about when its answers are right."""
+def calibrate(
+    opened: OpenCollection,
+    set_name: str,
+    *,
+    off_corpus: str | None,
+    accuracy: float,
+    judge: bool,
+    llm: str | LLM | None,
+    max_tokens: int | None,
+    max_cost: float | None,
+    progress: Callable[[int, int], None] | None,
+) -> None:
+    """See `CollectionEvaluation.calibrate`."""
+    from rag_pg.answer import JUDGEMENT_VERSION
+    from rag_pg.evaluation import calibrate as fit
+    from rag_pg.evaluation import judge_observations
 
-    def calibrate(
-        self,
-        set_name: str,
-        *,
-        off_corpus: str | None = None,
-        accuracy: float = 0.9,
-        judge: bool = False,
-        llm: str | LLM | None = None,
-        max_tokens: int | None = None,
-        max_cost: float | None = None,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> Calibration:
-        """Ask the questions of a set, measure with which evidence their extractive answers are
-        right, and store it: `ask` then tells how surely it answers, and refuses by it.
-
-        An answer is right when one of its first two citations holds one of the question's answers;
-        of a question without such texts, when its first source is a relevant passage, or of a
-        relevant document.
-
-        Args:
-            set_name: some hundreds of questions, with unanswerable ones that come near. Of equal
-                questions the first is asked.
-            off_corpus: a set of questions about other matters; they are measured, not fitted to.
-            accuracy: 0 to 1; an answer stands without a hedge from the support on at which answers
-                are right at least that often, by the exact lower bound.
-            judge: measure with a language model's judgement of the passages as well, a call for
-                each question (`estimate_calibration` tells what that takes); `Calibration.judged`
-                then is what `ask` applies where the same model is its helper or its llm.
-            llm: the model that judges; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM. Implies judge.
-            max_tokens, max_cost: of all judgements, tokens and US dollars.
-            progress: called with how many were asked, of how many; then with how many were judged.
-        Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
-            asked again), ProviderAuth, ModelUnavailable, and as `search`.
-        """
-        from rag_pg.answer import JUDGEMENT_VERSION
-        from rag_pg.evaluation import calibrate, judge_observations
-
-        if not 0 < accuracy < 1:
-            raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
-        model = self._judge(llm) if judge or llm is not None else None
-        database = self.rag.database
-        database.require_insert("calibrations")
-        if model is not None:
-            database.require_insert("eval_verdicts")
-        own, others, repeated = self._questions(set_name, off_corpus)
-        items = []
-        for done, item in enumerate(
-            chain(
-                observe_questions(self, set_name, own),
-                observe_questions(self, off_corpus or "", others, off_corpus=True),
-            ),
-            1,
-        ):
-            if item is not None:
-                items.append(item)
-            if progress is not None:
-                progress(done, len(own) + len(others))
-        settings = {"limit": PASSAGES, "accuracy": accuracy, "release": __version__,
-            "off_corpus": off_corpus, "repeated_questions": repeated}  # fmt: skip
-        plain = calibrate(items, set_name=set_name, settings=settings)
-        found = _with_zones(database, plain, accuracy)
-        if model is not None:
-            with accounted(
-                database, self.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
-            ) as account:
-                judged, failures = judge_observations(
-                    items, account.meter(model, "judge"), database, progress=progress
-                )
-            if len(failures) > UNJUDGED * len(items):
-                raise InvalidInput(
-                    f"{model.name} judged {len(judged)} of {len(items)} questions, too few to"
-                    f" calibrate with: {failures[0]}; call again, what was judged is kept"
-                )
-            by_model = _with_zones(
-                database, calibrate(judged, set_name=set_name, settings=settings), accuracy
+    if not 0 < accuracy < 1:
+        raise InvalidInput(f"accuracy is {accuracy}; use a share between 0 and 1, as 0.9")
+    model = _judge(opened, llm) if judge or llm is not None else None
+    database = opened.rag.database
+    database.require_insert("calibrations")
+    if model is not None:
+        database.require_insert("eval_verdicts")
+    own, others, repeated = _questions(opened, set_name, off_corpus)
+    items = []
+    for done, item in enumerate(
+        chain(
+            observe_questions(opened, set_name, own),
+            observe_questions(opened, off_corpus or "", others, off_corpus=True),
+        ),
+        1,
+    ):
+        if item is not None:
+            items.append(item)
+        if progress is not None:
+            progress(done, len(own) + len(others))
+    settings = {"limit": PASSAGES, "accuracy": accuracy, "release": __version__,
+        "off_corpus": off_corpus, "repeated_questions": repeated}  # fmt: skip
+    plain = fit(items, set_name=set_name, settings=settings)
+    found = _with_zones(database, plain, accuracy)
+    if model is not None:
+        with accounted(
+            database, opened.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            judged, failures = judge_observations(
+                items, account.meter(model, "judge"), database, progress=progress
             )
-            by_model = replace(
-                by_model,
-                judge_model=model.name,
-                judge_version=JUDGEMENT_VERSION,
-                figures={**by_model.figures, "unjudged_questions": len(failures)},
-            )
-            found = replace(found, judged=by_model)
-        database.put_calibration(self.name, stored_values(found))
-        stored = self.calibration()
-        assert stored is not None  # it was written just now
-        return stored
-
-    def estimate_calibration(
-        self, set_name: str, *, off_corpus: str | None = None, llm: str | LLM | None = None
-    ) -> Estimate:
-        """What `calibrate` with a judgement will take, at most about: calls, tokens, US dollars.
-        Asks no model.
-
-        Raises: NotFound, InvalidInput (there is no model).
-        """
-        from rag_pg.evaluation import estimate_judgements
-
-        own, others, _ = self._questions(set_name, off_corpus)
-        return estimate_judgements(
-            self.rag.database,
-            self.name,
-            self._judge(llm),
-            questions=len(own) + len(others),
-            passages=PASSAGES,
-        )
-
-    def _questions(
-        self, set_name: str, off_corpus: str | None
-    ) -> tuple[list[EvalQuery], list[EvalQuery], int]:
-        """The different questions of both sets, and how many of the first are repeated."""
-        from rag_pg.evaluation import distinct_questions
-
-        database = self.rag.database
-        queries = database.list_eval_queries(set_name)
-        own = distinct_questions(queries)
-        others = distinct_questions(database.list_eval_queries(off_corpus)) if off_corpus else []
-        return own, others, len(queries) - len(own)
-
-    def _judge(self, llm: str | LLM | None) -> LLM:
-        models = self.rag.models
-        model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
-        if model is None:
+        if len(failures) > UNJUDGED * len(items):
             raise InvalidInput(
-                "passages are judged by a language model: name one, or set RAG_PG_HELPER_LLM"
+                f"{model.name} judged {len(judged)} of {len(items)} questions, too few to"
+                f" calibrate with: {failures[0]}; call again, what was judged is kept"
             )
-        return model
+        by_model = _with_zones(
+            database, fit(judged, set_name=set_name, settings=settings), accuracy
+        )
+        by_model = replace(
+            by_model,
+            judge_model=model.name,
+            judge_version=JUDGEMENT_VERSION,
+            figures={**by_model.figures, "unjudged_questions": len(failures)},
+        )
+        found = replace(found, judged=by_model)
+    database.put_calibration(opened.name, stored_values(found))
 
-    def calibration(self) -> Calibration | None:
-        """What is stored of when this collection's answers are right, and whether the documents
-        were changed since; None: nothing."""
-        found = self.rag.database.get_calibration(self.name)
-        if found is None:
-            return None
-        now = self.rag.database.corpus_fingerprint(self.name)
-        return replace(found, corpus_changed=now != found.corpus_fingerprint)
 
-    def drop_calibration(self) -> bool:
-        """Forget when answers are right; whether that was stored."""
-        return self.rag.database.drop_calibration(self.name)
+def estimate_calibration(
+    opened: OpenCollection, set_name: str, *, off_corpus: str | None, llm: str | LLM | None
+) -> Estimate:
+    """See `CollectionEvaluation.estimate_calibration`."""
+    from rag_pg.evaluation import estimate_judgements
+
+    own, others, _ = _questions(opened, set_name, off_corpus)
+    return estimate_judgements(
+        opened.rag.database,
+        opened.name,
+        _judge(opened, llm),
+        questions=len(own) + len(others),
+        passages=PASSAGES,
+    )
+
+
+def _questions(
+    opened: OpenCollection, set_name: str, off_corpus: str | None
+) -> tuple[list[EvalQuery], list[EvalQuery], int]:
+    """The different questions of both sets, and how many of the first are repeated."""
+    from rag_pg.evaluation import distinct_questions
+
+    database = opened.rag.database
+    queries = database.list_eval_queries(set_name)
+    own = distinct_questions(queries)
+    others = distinct_questions(database.list_eval_queries(off_corpus)) if off_corpus else []
+    return own, others, len(queries) - len(own)
+
+
+def _judge(opened: OpenCollection, llm: str | LLM | None) -> LLM:
+    """The model that judges passages. Raises: InvalidInput."""
+    models = opened.rag.models
+    model = (models.helper_llm(llm) or models.llm(llm)) if isinstance(llm, str | None) else llm
+    if model is None:
+        raise InvalidInput(
+            "passages are judged by a language model: name one, or set RAG_PG_HELPER_LLM"
+        )
+    return model
 
 
 def _with_zones(database: Database, found: Calibration, accuracy: float) -> Calibration:
@@ -215,7 +175,7 @@ class RememberedSentences:
 
 
 def observe_questions(
-    collection: Searching,
+    opened: OpenCollection,
     set_name: str,
     queries: Sequence[EvalQuery],
     *,
@@ -231,25 +191,25 @@ def observe_questions(
     from rag_pg.answer import examine
     from rag_pg.evaluation import observe
 
-    database = collection.rag.database
-    terms = partial(database.match_terms, collection.name)
-    spread = database.cosine_spread(collection.info.collection_id)
+    database = opened.rag.database
+    terms = partial(database.match_terms, opened.name)
+    spread = database.cosine_spread(opened.info.collection_id)
     embedder: Embedder | None = None
-    searching = collection._unsampled()
+    searching = opened.unsampled()
     for query in queries:
-        hits = searching.search(query.question, limit=PASSAGES, cache=False)
+        hits = searching.search(query.question, {"limit": PASSAGES, "cache": False})
         if "vector" in hits.skipped:
             raise InvalidInput(
                 f"the embedder did not answer ({'; '.join(hits.notes)}): calibrate when it does"
             )
-        embedder = embedder or RememberedSentences(collection.embedder)
+        embedder = embedder or RememberedSentences(opened.embedder)
         evidence = examine(
             query.question, hits, embedder=embedder, match_terms=terms, spread=spread
         )
         relevant: set[int] = set()
         if query.relevant and hits:
             ids = [hit.chunk_id for hit in hits]
-            relevant = database.relevant_chunks(collection.name, set_name, query.query_id, ids)
+            relevant = database.relevant_chunks(opened.name, set_name, query.query_id, ids)
         yield observe(
             query, hits, evidence, estimate_tokens, relevant=relevant, off_corpus=off_corpus
         )

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_pg.chunk import Chunking
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client.namespace import OfCollection
+from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
 from rag_pg.ingest import work_backlog, work_enrichment
-from rag_pg.types import Enrichment, EnrichmentEstimate, RulePreview
+from rag_pg.types import Enrichment as Enriched
+from rag_pg.types import EnrichmentEstimate, RulePreview
 
 Rules = Sequence[Mapping[str, Any]]
 Fields = Mapping[str, Mapping[str, Any]]
 CONTEXT_TOKENS = 64  # of a chunk's room: less makes contexts that are cut
 
 
-class Enriching(OpenCollection):
-    """The methods of `Collection` about what its documents are enriched with."""
+class Enrichment(OfCollection):
+    """What documents are given beside their own: by rules, and by a language model."""
 
-    def set_enrichment(self, rules: Rules, *, wait: bool = True) -> int:
+    def list(self) -> list[Enriched]:
+        """What the documents are enriched with, and how far that is."""
+        return self._database.get_enrichment(self._name)
+
+    @in_thread("long")
+    def set_rules(self, rules: Rules, *, wait: bool = True) -> int:
         """Give documents and chunks metadata by rules: regular expressions over their text.
 
         Args:
@@ -30,28 +38,24 @@ class Enriching(OpenCollection):
         Returns: how many documents there are, 0 where the rules are these already.
         Raises: InvalidInput naming the rule that is wrong.
         """
-        count = self.rag.database.set_enrichment(self.name, rules)
+        count = self._database.set_enrichment(self._name, rules)
         if wait and count:
-            work_backlog(self.rag.database, self.rag.worker, self.name)
+            work_backlog(self._database, self._opened.rag.worker, self._name)
         return count
 
-    def enrichment(self) -> list[Enrichment]:
-        """What the documents are enriched with, and how far that is."""
-        return self.rag.database.get_enrichment(self.name)
-
-    def preview_enrichment(
+    @in_thread("long")
+    def preview_rules(
         self, rules: Rules | None = None, *, documents: int = 100
-    ) -> list[RulePreview]:
+    ) -> builtins.list[RulePreview]:
         """What each rule would find in so many documents (1 to 100,000); nothing is stored.
 
         Args:
             rules: None: those that are set.
         Raises: InvalidInput naming the rule that is wrong.
         """
-        return self.rag.database.preview_enrichment(self.name, rules, documents)
+        return self._database.preview_enrichment(self._name, rules, documents)
 
-    # --- by a language model
-
+    @in_thread("long")
     def estimate_extraction(self, fields: Fields, model: str | None = None) -> EnrichmentEstimate:
         """What `set_extraction` would cost for the documents that are there; nothing is begun.
 
@@ -59,9 +63,10 @@ class Enriching(OpenCollection):
         """
         from rag_pg.enrich import estimate_extraction
 
-        llm = self.rag.models.writing_llm(model)
-        return estimate_extraction(llm, self.rag.database.enrichment_size(self.name), len(fields))
+        llm = self._opened.rag.models.writing_llm(model)
+        return estimate_extraction(llm, self._database.enrichment_size(self._name), len(fields))
 
+    @in_thread("long")
     def set_extraction(self, fields: Fields, *, model: str | None = None, wait: bool = True) -> int:
         """Let a language model read fields out of every document, now and whenever one is put or
         changed. It costs money: see `estimate_extraction`.
@@ -77,12 +82,13 @@ class Enriching(OpenCollection):
             are done), ModelUnavailable.
         """
         if fields and wait:
-            self.rag.models.writing_llm(model)
-        count = self.rag.database.set_extraction(self.name, fields, model)
+            self._opened.rag.models.writing_llm(model)
+        count = self._database.set_extraction(self._name, fields, model)
         if wait and count:
-            work_enrichment(self.rag.database, self.rag.worker, self.name, "extract")
+            work_enrichment(self._database, self._opened.rag.worker, self._name, "extract")
         return count
 
+    @in_thread("long")
     def estimate_contexts(self, model: str | None = None) -> EnrichmentEstimate:
         """What `set_contexts` would cost for the chunks that are there; nothing is begun.
 
@@ -91,9 +97,10 @@ class Enriching(OpenCollection):
         from rag_pg.enrich import estimate_contexts
 
         self._check_chunk_size()
-        llm = self.rag.models.writing_llm(model)
-        return estimate_contexts(llm, self.rag.database.enrichment_size(self.name))
+        llm = self._opened.rag.models.writing_llm(model)
+        return estimate_contexts(llm, self._database.enrichment_size(self._name))
 
+    @in_thread("long")
     def set_contexts(
         self, wanted: bool = True, *, model: str | None = None, wait: bool = True
     ) -> int:
@@ -113,20 +120,20 @@ class Enriching(OpenCollection):
         if wanted:
             self._check_chunk_size()
             if wait:
-                self.rag.models.writing_llm(model)
-        count = self.rag.database.set_contexts(self.name, wanted, model)
+                self._opened.rag.models.writing_llm(model)
+        count = self._database.set_contexts(self._name, wanted, model)
         if wait and count:
-            work_enrichment(self.rag.database, self.rag.worker, self.name, "context")
+            work_enrichment(self._database, self._opened.rag.worker, self._name, "context")
         return count
 
     def _check_chunk_size(self) -> None:
-        self.refresh()
-        longest = self.embedder.max_tokens
-        chunk = Chunking.read(self.info.chunking, longest).max_tokens
+        self._opened.searcher.refresh()
+        longest = self._opened.embedder.max_tokens
+        chunk = Chunking.read(self._opened.info.chunking, longest).max_tokens
         if longest - chunk < CONTEXT_TOKENS:
             smaller = json.dumps({"max_tokens": max(16, longest - 100)})
             raise InvalidInput(
                 f"chunks of up to {chunk} tokens leave no room for contexts in the {longest} that"
-                f" {self.info.model} reads; make them smaller first: rag-pg rechunk {self.name}"
-                f" --chunking '{smaller}'"
+                f" {self._opened.info.model} reads; make them smaller first:"
+                f" rag-pg rechunk {self._name} --chunking '{smaller}'"
             )

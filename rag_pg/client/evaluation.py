@@ -1,41 +1,56 @@
-"""Evaluation of a collection, and the sets and runs of a database."""
+"""How good the searches and answers of a collection are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Unpack
 
 from rag_pg.answer import AskOptions
-from rag_pg.client.answers import Answers
-from rag_pg.client.resources import HasDatabase, Resources
-from rag_pg.client.search import Searching
+from rag_pg.client.calibration import calibrate, estimate_calibration
+from rag_pg.client.gates import Gates
+from rag_pg.client.live import replay
+from rag_pg.client.namespace import OfCollection
+from rag_pg.client.resources import Resources
+from rag_pg.client.run import run
+from rag_pg.client.sweep import MOST, Progress, Tell, Vary, estimate_sweep, sweep
+from rag_pg.client.threaded import in_thread
 from rag_pg.errors import InvalidInput
+from rag_pg.ingest import Report as CopyReport
 from rag_pg.protocols import LLM
-from rag_pg.search import SearchOptions, accounted, check_names
+from rag_pg.search import StatementOptions, accounted
 from rag_pg.types import (
+    Advice,
+    AuditFinding,
+    Calibration,
     EvalDrift,
-    EvalImport,
-    EvalMetric,
-    EvalQuery,
     EvalRun,
     EvalRunImport,
-    EvalSet,
-    QueryComparison,
-    RunComparison,
+    RecallMeasure,
+    Replay,
+    Sweep,
+    SweepEstimate,
     Usage,
 )
 
 if TYPE_CHECKING:
-    from rag_pg.evaluation import Estimate, Report
-
-METRICS = ("ndcg", "recall", "mrr")
+    from rag_pg.evaluation import Estimate
 
 
-class Evaluation(Searching, Answers):
-    """The methods of `Collection` that evaluate it."""
+class CollectionEvaluation(OfCollection):
+    """How good the searches and answers of a collection are: runs of sets of questions, sweeps over
+    its settings, gates, calibration, live queries, audit. Sets and runs are listed by
+    `Rag.evaluation`."""
 
-    def evaluate(
+    @property
+    def gates(self) -> Gates:
+        """What its changes must not make worse."""
+        return Gates(self._opened)
+
+    @in_thread("long")
+    def run(
         self,
         set_name: str,
         *,
@@ -45,8 +60,8 @@ class Evaluation(Searching, Answers):
         progress: Callable[[int, int], None] | None = None,
         **options: Unpack[AskOptions],
     ) -> EvalRun:
-        """Ask each question of a set, record what is found, and return the run; `Rag.eval_metrics`
-        measures it.
+        """Ask each question of a set, record what is found, and return the run;
+        `Rag.evaluation.runs.metrics` measures it.
 
         Args:
             kind: search (of `search`), or ask (answers, of `ask`).
@@ -56,51 +71,32 @@ class Evaluation(Searching, Answers):
         Raises: NotFound, InvalidInput, and as `search` or `ask` what stands in the way of every
             question. Another failure is recorded with its question.
         """
-        from rag_pg.evaluation import answer_result, run_set, search_result
-
-        if kind not in ("search", "ask"):
-            raise InvalidInput(f"a run is of kind {kind!r:.100}; use search or ask")
-        if not 1 <= at_once <= 64:
-            raise InvalidInput(f"at_once is {at_once}; use 1 to 64")
-        known = SearchOptions if kind == "search" else AskOptions
-        check_names(options, known=known.__optional_keys__, call=kind)
-        options.setdefault("cache", False)  # what is measured is made now
-        cosine = self.rag.database.space_settings(self.name).distance == "cosine"
-        searching = self._unsampled()
-
-        def ask(question: str) -> tuple[Mapping[str, Any], Sequence[str]]:
-            if kind == "search":
-                hits = searching.search(question, **cast(SearchOptions, dict(options)))
-                return search_result(hits, cosine=cosine)
-            return answer_result(
-                self._answer(question, cast(AskOptions, dict(options)), logged=False)
-            )
-
-        return run_set(
-            self.rag.database,
+        return run(
+            self._opened,
             set_name,
-            self.name,
-            ask,
+            options,
             kind=kind,
-            settings={"limit": 10, **options} if kind == "search" else {**options},
             name=name,
             at_once=at_once,
             progress=progress,
         )
 
-    def import_eval_run(self, set_name: str, path: str | Path, *, name: str = "") -> EvalRunImport:
+    @in_thread("long")
+    def import_run(self, set_name: str, path: str | Path, *, name: str = "") -> EvalRunImport:
         """Store a ranking that another program made as a run, to be compared with others.
 
         Args:
-            path: a file in TREC's form, as `Rag.export_eval_run` writes it; its document ids are
-                uris of this collection. name: a label; default: the tag in the file.
+            path: a file in TREC's form, as `Rag.evaluation.runs.export_file` writes it; its
+                document ids are uris of this collection.
+            name: a label; default: the tag in the file.
         Raises: InvalidInput (it cannot be read, no line is of the set), NotFound.
         """
         from rag_pg.evaluation import import_run
 
-        return import_run(self.rag.database, set_name, self.name, Path(path), name=name)
+        return import_run(self._database, set_name, self._name, Path(path), name=name)
 
-    def embed_eval_queries(self, set_name: str, *, space_id: int | None = None) -> int:
+    @in_thread("long")
+    def embed_queries(self, set_name: str, *, space_id: int | None = None) -> int:
         """Keep the vectors of a set's questions, so that SQL runs it without a model; return how
         many.
 
@@ -110,22 +106,26 @@ class Evaluation(Searching, Answers):
         """
         from rag_pg.evaluation import embed_queries
 
-        return embed_queries(self.rag.database, self.rag.models, set_name, self.name, space_id)
+        return embed_queries(
+            self._database, self._opened.rag.models, set_name, self._name, space_id
+        )
 
-    def eval_drift(self, set_name: str) -> list[EvalDrift]:
+    def drift(self, set_name: str) -> list[EvalDrift]:
         """The judgements of a set that no longer describe this collection."""
-        return self.rag.database.eval_drift(set_name, self.name)
+        return self._database.eval_drift(set_name, self._name)
 
-    def estimate_eval_queries(
+    @in_thread("long")
+    def estimate_queries(
         self, *, count: int, llm: str | LLM | None = None, seed: int = 0
     ) -> Estimate:
         """What `generate_eval_queries` will take: calls, tokens, US dollars. Asks no model."""
         from rag_pg.evaluation import estimate_questions
 
-        model = _helper(self.rag, llm)
-        return estimate_questions(self.rag.database, self.name, model, count=count, seed=seed)
+        model = _helper(self._opened.rag, llm)
+        return estimate_questions(self._database, self._name, model, count=count, seed=seed)
 
-    def generate_eval_queries(
+    @in_thread("long")
+    def generate_queries(
         self,
         set_name: str,
         *,
@@ -146,140 +146,274 @@ class Evaluation(Searching, Answers):
         """
         from rag_pg.evaluation import generate_questions
 
-        self.rag.database.require_insert("eval_queries")
-        searching = self._unsampled()
+        self._database.require_insert("eval_queries")
+        searching = self._opened.unsampled()
         with accounted(
-            self.rag.database, self.name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
+            self._database, self._name, "evaluation", max_tokens=max_tokens, max_cost=max_cost
         ) as account:
             return generate_questions(
-                self.rag.database,
-                self.name,
+                self._database,
+                self._name,
                 set_name,
-                lambda question: searching.search(question, limit=limit),
-                account.meter(_helper(self.rag, llm), "questions"),
+                lambda question: searching.search(question, {"limit": limit}),
+                account.meter(_helper(self._opened.rag, llm), "questions"),
                 count=count,
                 seed=seed,
             )
 
+    def add_logged_queries(self, set_name: str, since: datetime | None = None) -> int:
+        """Put logged questions that found nothing, or whose answers were liked or disliked, into an
+        evaluation set. Returns how many."""
+        return self._database.add_logged_queries(set_name, self._name, since)
 
-class Evaluations:
-    """The methods of `Rag` about sets of questions and their runs."""
-
-    def import_eval_set(
-        self: HasDatabase,
+    @in_thread("long")
+    def sweep(
+        self,
         set_name: str,
-        path: str | Path,
+        vary: Vary | None = None,
         *,
-        form: str | None = None,
-        qrels: str | Path | None = None,
-        source: str = "human",
-    ) -> EvalImport:
-        """Store the questions of a file in a set: jsonl, csv, beir (a folder) or trec.
-
-        A line that cannot be read is reported, and the rest is stored.
-        """
-        from rag_pg.evaluation import import_set
-
-        return import_set(
-            self.database,
-            set_name,
-            Path(path),
-            form=form,
-            qrels=None if qrels is None else Path(qrels),
-            source=source,
-        )
-
-    def export_eval_set(
-        self: HasDatabase, set_name: str, path: str | Path, *, form: str
-    ) -> list[str]:
-        """Write a set as jsonl or csv (a file), beir or trec (a folder); return notes on what the
-        form cannot hold."""
-        from rag_pg.evaluation import export_set
-
-        return export_set(self.database, set_name, Path(path), form=form)
-
-    def export_eval_run(self: HasDatabase, run_id: int, path: str | Path) -> int:
-        """Write what a run found in TREC's form; return how many lines."""
-        from rag_pg.evaluation import export_run
-
-        return export_run(self.database, run_id, Path(path))
-
-    def put_eval_queries(
-        self: HasDatabase,
-        set_name: str,
-        queries: Sequence[Mapping[str, Any]],
-        *,
-        source: str = "human",
-    ) -> EvalImport:
-        """Store questions in a set; see rag.put_eval_queries. `Rejected.line` counts them."""
-        from rag_pg.evaluation import put_queries
-
-        return put_queries(self.database, set_name, queries, source)
-
-    def eval_sets(self: HasDatabase) -> list[EvalSet]:
-        """Every set, and how large it is."""
-        return self.database.list_eval_sets()
-
-    def eval_queries(self: HasDatabase, set_name: str) -> list[EvalQuery]:
-        """The questions of a set. Raises: NotFound."""
-        return self.database.list_eval_queries(set_name)
-
-    def drop_eval_set(self: HasDatabase, set_name: str) -> None:
-        """Remove a set with its runs. Raises: NotFound."""
-        self.database.drop_eval_set(set_name)
-
-    def eval_runs(
-        self: HasDatabase, set_name: str | None = None, *, limit: int = 100
-    ) -> list[EvalRun]:
-        """The latest runs, of one set or of all."""
-        return self.database.list_eval_runs(set_name, limit)
-
-    def drop_eval_run(self: HasDatabase, run_id: int) -> None:
-        """Remove a run. Raises: NotFound."""
-        self.database.drop_eval_run(run_id)
-
-    def set_eval_baseline(self: HasDatabase, run_id: int, baseline: bool = True) -> None:
-        """Make a run the one that others of its set, collection and kind are compared with."""
-        self.database.set_eval_baseline(run_id, baseline)
-
-    def eval_metrics(self: HasDatabase, run_id: int, *, k: int = 10) -> list[EvalMetric]:
-        """The metrics of a run, for all questions and by category; see rag.eval_metrics."""
-        return self.database.eval_metrics(run_id, k)
-
-    def compare_runs(
-        self: HasDatabase,
-        run_a: int,
-        run_b: int,
-        *,
-        metrics: Sequence[str] = METRICS,
+        techniques: bool = False,
+        kind: str = "search",
+        metric: str | None = None,
         k: int = 10,
-        permutations: int = 10_000,
-        seed: int = 0,
+        most: int = MOST,
+        reuse: bool = True,
+        copies: bool = True,
+        at_once: int = 1,
         correction: str = "holm",
-    ) -> list[RunComparison]:
-        """Two runs of one set: differences, intervals, p values, wins; see rag.compare_runs."""
-        return self.database.compare_runs(
-            run_a,
-            run_b,
-            metrics=metrics,
+        tell: Tell | None = None,
+        progress: Progress | None = None,
+        copy_progress: CopyReport | None = None,
+        **options: Unpack[AskOptions],
+    ) -> Sweep:
+        """Measure each combination of settings by a run of a set, and compare it with the
+        collection as it is.
+
+        What takes another chunking or model is measured on a temporary copy, which is dropped
+        afterwards. A candidate that fails is reported, and the others are measured. A run of equal
+        settings, documents, questions and release is not made again, so the same call goes on with
+        a sweep that was interrupted.
+
+        Args:
+            vary: values by the name of a setting, e.g. {"vector_weight": [0, 0.5, 1], "rerank":
+                [None, "llm"], "chunking": ["sentence", {"max_tokens": 128}], "model": ["e5"]}:
+                mode (hybrid, keyword, vector), chunking, model (of embeddings), contexts (True: by
+                a language model), and every option of `search` or `ask`; None: as it is.
+            techniques: measure each technique that there is instead; those that cannot be measured
+                here are rows with the reason. Option rerank names a cross-encoder.
+            kind: search, or ask (answers).
+            metric: what is compared; None: ndcg of searches, answer_f1 of answers, or what the set
+                has instead. k: of how many hits.
+            most: candidates; more are refused. reuse: whether runs that are there are taken.
+            copies: False: techniques that take a copy are left out, which their rows say.
+            correction: of p values, for how many are compared: holm, bonferroni or none.
+            tell: is told what is done. progress: called with questions asked, of how many of a run;
+                copy_progress: with a `Progress` of a copy.
+            options: of `search` or `ask`, of all candidates.
+        Raises: InvalidInput (a name, too many candidates), NotFound, and what stands in the way of
+            the baseline.
+        """
+        return sweep(
+            self._opened,
+            set_name,
+            vary,
+            options,
+            techniques=techniques,
+            kind=kind,
+            metric=metric,
             k=k,
-            permutations=permutations,
-            seed=seed,
+            most=most,
+            reuse=reuse,
+            copies=copies,
+            at_once=at_once,
             correction=correction,
+            tell=tell,
+            progress=progress,
+            copy_progress=copy_progress,
         )
 
-    def compare_queries(
-        self: HasDatabase, run_a: int, run_b: int, *, metric: str = "ndcg", k: int = 10
-    ) -> list[QueryComparison]:
-        """A metric of two runs question by question, what lost most first."""
-        return self.database.compare_queries(run_a, run_b, metric=metric, k=k)
+    @in_thread("long")
+    def estimate_sweep(
+        self,
+        set_name: str,
+        vary: Vary | None = None,
+        *,
+        techniques: bool = False,
+        kind: str = "search",
+        most: int = MOST,
+        reuse: bool = True,
+        copies: bool = True,
+        **options: Unpack[AskOptions],
+    ) -> SweepEstimate:
+        """What `sweep` will take: runs, copies, calls of language models, tokens, US dollars. Asks
+        no model.
 
-    def eval_report(self: HasDatabase, run_ids: Sequence[int], *, k: int = 10) -> Report:
-        """Runs of a set beside each other: metrics, and every question of two of them, as HTML by
-        `Report.html`. Raises: NotFound, InvalidInput."""
-        from rag_pg.evaluation import report_runs
+        Raises: InvalidInput, NotFound.
+        """
+        return estimate_sweep(
+            self._opened,
+            set_name,
+            vary,
+            options,
+            techniques=techniques,
+            kind=kind,
+            most=most,
+            reuse=reuse,
+            copies=copies,
+        )
 
-        return report_runs(self.database, run_ids, k)
+    @in_thread("long")
+    def calibrate(
+        self,
+        set_name: str,
+        *,
+        off_corpus: str | None = None,
+        accuracy: float = 0.9,
+        judge: bool = False,
+        llm: str | LLM | None = None,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Calibration:
+        """Ask the questions of a set, measure with which evidence their extractive answers are
+        right, and store it: `ask` then tells how surely it answers, and refuses by it.
+
+        An answer is right when one of its first two citations holds one of the question's answers;
+        of a question without such texts, when its first source is a relevant passage, or of a
+        relevant document.
+
+        Args:
+            set_name: some hundreds of questions, with unanswerable ones that come near. Of equal
+                questions the first is asked.
+            off_corpus: a set of questions about other matters; they are measured, not fitted to.
+            accuracy: 0 to 1; an answer stands without a hedge from the support on at which answers
+                are right at least that often, by the exact lower bound.
+            judge: measure with a language model's judgement of the passages as well, a call for
+                each question (`estimate_calibration` tells what that takes); `Calibration.judged`
+                then is what `ask` applies where the same model is its helper or its llm.
+            llm: the model that judges; default: RAG_PG_HELPER_LLM, else RAG_PG_LLM. Implies judge.
+            max_tokens, max_cost: of all judgements, tokens and US dollars.
+            progress: called with how many were asked, of how many; then with how many were judged.
+        Raises: NotFound, InvalidInput (too few questions or judgements; what was judged is not
+            asked again), ProviderAuth, ModelUnavailable, and as `search`.
+        """
+        calibrate(
+            self._opened,
+            set_name,
+            off_corpus=off_corpus,
+            accuracy=accuracy,
+            judge=judge,
+            llm=llm,
+            max_tokens=max_tokens,
+            max_cost=max_cost,
+            progress=progress,
+        )
+        stored = self.calibration()
+        assert stored is not None  # it was written just now
+        return stored
+
+    @in_thread("long")
+    def estimate_calibration(
+        self, set_name: str, *, off_corpus: str | None = None, llm: str | LLM | None = None
+    ) -> Estimate:
+        """What `calibrate` with a judgement will take, at most about: calls, tokens, US dollars.
+        Asks no model.
+
+        Raises: NotFound, InvalidInput (there is no model).
+        """
+        return estimate_calibration(self._opened, set_name, off_corpus=off_corpus, llm=llm)
+
+    def calibration(self) -> Calibration | None:
+        """What is stored of when this collection's answers are right, and whether the documents
+        were changed since; None: nothing."""
+        found = self._database.get_calibration(self._name)
+        if found is None:
+            return None
+        now = self._database.corpus_fingerprint(self._name)
+        return replace(found, corpus_changed=now != found.corpus_fingerprint)
+
+    def drop_calibration(self) -> bool:
+        """Forget when answers are right; whether that was stored."""
+        return self._database.drop_calibration(self._name)
+
+    @in_thread("long")
+    def audit(
+        self,
+        set_name: str | None = None,
+        *,
+        sample_size: int = 5000,
+        max_tokens: int | None = None,
+    ) -> list[AuditFinding]:
+        """Return what stands in the way of good answers: each check with what it found.
+
+        Args:
+            set_name: a set of questions; its latest run tells how answers fail.
+            sample_size: 10 to 100,000 chunks; of more so many are looked at, evenly spaced.
+            max_tokens: of the model; None: of the collection's chunking.
+        Raises: NotFound, InvalidInput.
+        """
+        return self._database.audit(
+            self._name, set_name=set_name, sample_size=sample_size, max_tokens=max_tokens
+        )
+
+    @in_thread("long")
+    def advise(self) -> list[Advice]:
+        """Return which settings suit the collection, by statistics of it alone; nothing changes.
+
+        Runs of a question set on these documents go before any rule (`Advice.evidence`).
+        """
+        return self._database.advise(self._name)
+
+    @in_thread("long")
+    def replay(
+        self,
+        candidate: str | None = None,
+        *,
+        sample: int = 100,
+        k: int = 10,
+        **options: Unpack[StatementOptions],
+    ) -> Replay:
+        """Ask the latest sampled live queries again, each with its own options and filter, and of a
+        candidate: with other options, of another collection, or both. Nothing is written, and no
+        judgement is needed; `alter(sample_queries=…)` begins the sample.
+
+        Args:
+            candidate: another collection, such as a copy; None: this one.
+            sample: 1 to 10,000 queries. k: the first so many hits are compared, by chunk, and by
+                uri where the candidate is another collection.
+            options: of `search`, that the candidate is asked with in place of the live ones, but
+                for limit, offset and filter.
+        Raises: InvalidQuery, InvalidInput, NotFound; ModelUnavailable, ProviderError of a candidate
+            with another model.
+        """
+        return replay(self._opened, candidate, options, sample=sample, k=k)
+
+    @in_thread("long")
+    def measure_recall(
+        self,
+        *,
+        sample: int = 100,
+        k: int = 10,
+        target: float | None = None,
+        seconds: float = 60.0,
+    ) -> RecallMeasure:
+        """Run sampled vector searches as they are run live and once more exactly, and keep which
+        share of the nearest k was found; where that is below the target, doubled values of
+        ef_search are tried. See rag.measure_recall.
+
+        Args:
+            sample: 1 to 10,000 live queries; where fewer than 20 are kept, vectors of chunks.
+            k: 1 to 100. target: 0 to 1; None: the collection's, else 0.95.
+            seconds: after so many nothing further is begun.
+        Raises: InvalidQuery, NotReady (nothing is embedded).
+        """
+        return self._database.measure_recall(
+            self._name, sample=sample, k=k, target=target, seconds=seconds
+        )
+
+    def recall_measures(self, *, limit: int = 100) -> list[RecallMeasure]:
+        """What was measured of its vector searches, the latest first."""
+        return self._database.list_recall(self._name, limit)
 
 
 def _helper(rag: Resources, llm: str | LLM | None) -> LLM:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Unpack
 
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client.namespace import OfCollection
+from rag_pg.client.threaded import in_thread
 from rag_pg.db import Database
 from rag_pg.errors import GateFailed, NotReady, RagError
 from rag_pg.search import SearchOptions, check_names
@@ -30,10 +32,15 @@ def refusal_recorded(database: Database, collection: str) -> Iterator[None]:
         raise
 
 
-class Gates(OpenCollection):
-    """The methods of `Collection` about what its changes must not make worse."""
+class Gates(OfCollection):
+    """What the changes of a collection must not make worse."""
 
-    def set_gate(
+    def list(self) -> list[Gate]:
+        """What changes of this collection must not make worse."""
+        return self._database.list_gates(self._name)
+
+    @in_thread("long")
+    def set(
         self,
         set_name: str,
         *,
@@ -43,38 +50,35 @@ class Gates(OpenCollection):
         **options: Unpack[SearchOptions],
     ) -> None:
         """Demand that no change lowers a metric on a set by more than epsilon, over all questions
-        or in a category. `activate_space`, `rechunk` and `alter` (ef_search) keep to it.
+        or in a category. `spaces.activate`, `rechunk` and `alter` (ef_search) keep to it.
 
         Args:
             metric: recall, precision, hit_rate, mrr, map, ndcg, context_precision, context_recall
                 or assertion_pass_rate, see rag.query_metrics; or one of answers, which tests runs
-                (`check_gates`) and refuses no change: answer_contained, answer_f1, citation_recall,
+                (`check`) and refuses no change: answer_contained, answer_f1, citation_recall,
                 citation_precision, abstention. epsilon: 0 to 1. k: of how many hits.
             options: of the search that is measured, as the database takes them.
         Raises: NotFound, InvalidInput, InvalidQuery.
         """
         check_names(options, known=SearchOptions.__optional_keys__, call="search")
-        self.rag.database.set_gate(
-            self.name, set_name, metric=metric, epsilon=epsilon, k=k, options=dict(options)
+        self._database.set_gate(
+            self._name, set_name, metric=metric, epsilon=epsilon, k=k, options=dict(options)
         )
 
-    def drop_gate(self, set_name: str, *, metric: str = "ndcg") -> bool:
+    def drop(self, set_name: str, *, metric: str = "ndcg") -> bool:
         """Demand it no longer; False where there was no such gate. Raises: NotFound."""
-        return self.rag.database.drop_gate(self.name, set_name, metric)
+        return self._database.drop_gate(self._name, set_name, metric)
 
-    def gates(self) -> list[Gate]:
-        """What changes of this collection must not make worse."""
-        return self.rag.database.list_gates(self.name)
-
-    def check_gates(
+    @in_thread("long")
+    def check(
         self, run_id: int | None = None, *, baseline: int | None = None
-    ) -> list[tuple[int, Sequence[GateResult]]]:
+    ) -> builtins.list[tuple[int, Sequence[GateResult]]]:
         """Test a run by the gates on its set, or the collection as it is by every gate.
 
         Args:
             run_id: None: the sets are run now, by the options of their gates; of gates of answers
                 the latest run of kind ask is taken that is of the collection as it is.
-            baseline: a run; None: the one of `Rag.set_eval_baseline`.
+            baseline: a run; None: the one of `Rag.evaluation.runs.set_baseline`.
         Returns: each run with what its gates gave.
         Raises: NotFound (no gate, no baseline), NotReady (the baseline is of other documents or
             questions: it has to be measured anew; questions could not be embedded; none of them has
@@ -82,37 +86,37 @@ class Gates(OpenCollection):
         """
         from rag_pg.evaluation import embed_queries, find_run
 
-        database = self.rag.database
+        database = self._database
         if run_id is not None:
             return [(run_id, database.check_gates(run_id, baseline))]
         done: dict[tuple[str, int, str], int] = {}
-        for gate in self.gates():
+        for gate in self.list():
             if gate.kind == "ask":
                 done[gate.eval_set, 0, "ask"] = self._answered(gate)
                 continue
             key = (gate.eval_set, gate.k, repr(gate.options))
             if key not in done:
-                embed_queries(database, self.rag.models, gate.eval_set, self.name)
+                embed_queries(database, self._opened.rag.models, gate.eval_set, self._name)
                 done[key] = database.evaluate_search(
-                    gate.eval_set, self.name, gate.k, gate.options, "gate"
+                    gate.eval_set, self._name, gate.k, gate.options, "gate"
                 )
                 if notes := find_run(database, done[key]).notes:
                     raise NotReady(f"run {done[key]} of the gate is not whole: {'; '.join(notes)}")
         return [(run, database.check_gates(run, baseline)) for run in done.values()]
 
+    def checks(self, *, limit: int = 100) -> builtins.list[GateCheck]:
+        """What the gates decided, the latest first. A change that they refused is there when this
+        client, another or the command line made it; not when a call in SQL did."""
+        return self._database.list_gate_checks(self._name, limit)
+
     def _answered(self, gate: Gate) -> int:
         """The latest run of answers that would be given now. Raises: NotReady."""
-        runs = self.rag.database.equal_runs(gate.eval_set, self.name)
+        runs = self._database.equal_runs(gate.eval_set, self._name)
         asked = [run.run_id for run in runs if run.kind == "ask"]
         if not asked:
             raise NotReady(
                 f"{gate.metric} of set {gate.eval_set!r} is of answers, and no run of them is of"
-                f" {self.name!r} as it is now, without errors and notes: rag-pg eval run"
-                f" {gate.eval_set} {self.name} --kind ask, or name a run"
+                f" {self._name!r} as it is now, without errors and notes: rag-pg eval run"
+                f" {gate.eval_set} {self._name} --kind ask, or name a run"
             )
         return asked[-1]
-
-    def gate_checks(self, *, limit: int = 100) -> list[GateCheck]:
-        """What the gates decided, the latest first. A change that they refused is there when this
-        client, another or the command line made it; not when a call in SQL did."""
-        return self.rag.database.list_gate_checks(self.name, limit)

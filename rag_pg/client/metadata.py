@@ -1,18 +1,18 @@
-"""The metadata of a collection's documents: fields, counts, facets, aggregates."""
+"""The metadata of a collection's documents: fields, facets, aggregates."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_pg.client.opened import OpenCollection
+from rag_pg.client.namespace import OfCollection
 from rag_pg.types import Document, Facet, MetadataField, ValueMatch
 
 
-class Metadata(OpenCollection):
-    """The methods of `Collection` about metadata."""
+class Metadata(OfCollection):
+    """What the documents of a collection say of themselves: indexed, described, counted, sorted."""
 
-    def index_field(self, field: str, type: str) -> None:
+    def index(self, field: str, type: str) -> None:
         """Declare a metadata field, so that an index serves ranges and prefixes of it in filters.
 
         Args:
@@ -20,63 +20,22 @@ class Metadata(OpenCollection):
             type: text, numeric, timestamptz or boolean.
         Raises: CollectionMismatch when it is declared with another type. Writers wait meanwhile.
         """
-        self.rag.database.index_field(self.name, field, type)
-        self._searcher.refresh()
+        self._database.index_field(self._name, field, type)
+        self._opened.searcher.refresh()
 
-    def unindex_field(self, field: str) -> bool:
+    def unindex(self, field: str) -> bool:
         """Take back a declaration. False when there was none."""
-        found = self.rag.database.unindex_field(self.name, field)
+        found = self._database.unindex_field(self._name, field)
         if found:
-            self.rag.database.remove_dropped()
-        self._searcher.refresh()
+            self._database.remove_dropped()
+        self._opened.searcher.refresh()
         return found
 
     def fields(self) -> dict[str, str]:
         """The declared metadata fields and their types."""
-        return self.rag.database.list_fields(self.name)
+        return self._database.list_fields(self._name)
 
-    def count(self, *, filter: Mapping[str, Any] | None = None) -> int:
-        """How many documents there are whose metadata pass the filter."""
-        return self.rag.database.count_documents(self.name, metadata_filter=filter or {})
-
-    def facets(
-        self, field: str, *, filter: Mapping[str, Any] | None = None, limit: int = 20
-    ) -> list[Facet]:
-        """The values of a metadata field and how many documents hold each, the most frequent first.
-
-        Of an array each element counts, once per document; documents without the field do not.
-        """
-        return self.rag.database.facets(self.name, field, metadata_filter=filter or {}, limit=limit)
-
-    def select(
-        self,
-        *,
-        filter: Mapping[str, Any] | None = None,
-        order_by: str = "uri",
-        descending: bool = False,
-        limit: int = 20,
-        offset: int = 0,
-    ) -> list[Document]:
-        """Return the first documents in some order, without their content;
-        `documents` yields them all.
-
-        Args:
-            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by
-                value, ISO dates by time, texts by code point;
-                documents without the field come last, descending or not.
-            limit: 1 to 1000 documents.
-            offset: how many to leave out, as the pages before had.
-        """
-        return self.rag.database.select_documents(
-            self.name,
-            metadata_filter=filter or {},
-            order_by=order_by,
-            descending=descending,
-            limit=limit,
-            offset=offset,
-        )
-
-    def describe_metadata(
+    def describe(
         self,
         *,
         filter: Mapping[str, Any] | None = None,
@@ -91,14 +50,63 @@ class Metadata(OpenCollection):
                 estimates (`MetadataField.sampled_documents`); None: every document is read.
         Returns: at most 500 fields.
         """
-        return self.rag.database.describe_metadata(
-            self.name,
+        return self._database.describe_metadata(
+            self._name,
             metadata_filter=filter or {},
             examples=examples,
             sample_size=sample_size,
         )
 
-    def aggregate_documents(
+    def facets(
+        self, field: str, *, filter: Mapping[str, Any] | None = None, limit: int = 20
+    ) -> list[Facet]:
+        """The values of a metadata field and how many documents hold each, the most frequent first.
+
+        Of an array each element counts, once per document; documents without the field do not.
+        """
+        return self._database.facets(self._name, field, metadata_filter=filter or {}, limit=limit)
+
+    def find_values(self, field: str, query: str, *, limit: int = 10) -> list[ValueMatch]:
+        """The values of a metadata field that a text may mean, the most alike first.
+
+        For names that are misspelt, in part, or written in another way. Several values of similar
+        `similarity` mean that the text is ambiguous.
+
+        Args:
+            query: 1 to 200 characters.
+            limit: 1 to 1000 values.
+        """
+        return self._database.find_values(self._name, field, query, limit=limit)
+
+    def select(
+        self,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        order_by: str = "uri",
+        descending: bool = False,
+        limit: int = 20,
+        offset: int = 0,
+    ) -> list[Document]:
+        """Return the first documents in some order, without their content;
+        `Collection.list` yields them all.
+
+        Args:
+            order_by: uri, title, created_at, updated_at, or a metadata field. Numbers sort by
+                value, ISO dates by time, texts by code point;
+                documents without the field come last, descending or not.
+            limit: 1 to 1000 documents.
+            offset: how many to leave out, as the pages before had.
+        """
+        return self._database.select_documents(
+            self._name,
+            metadata_filter=filter or {},
+            order_by=order_by,
+            descending=descending,
+            limit=limit,
+            offset=offset,
+        )
+
+    def aggregate(
         self,
         aggregates: Mapping[str, Mapping[str, str]],
         *,
@@ -121,8 +129,8 @@ class Metadata(OpenCollection):
         Returns: a mapping per group, of the names of groups and aggregates; one without groups.
         Raises: InvalidQuery, naming what is wrong.
         """
-        return self.rag.database.aggregate_documents(
-            self.name,
+        return self._database.aggregate_documents(
+            self._name,
             aggregates,
             group_by=group_by,
             metadata_filter=filter or {},
@@ -130,15 +138,3 @@ class Metadata(OpenCollection):
             order_by=order_by,
             limit=limit,
         )
-
-    def find_values(self, field: str, query: str, *, limit: int = 10) -> list[ValueMatch]:
-        """The values of a metadata field that a text may mean, the most alike first.
-
-        For names that are misspelt, in part, or written in another way. Several values of similar
-        `similarity` mean that the text is ambiguous.
-
-        Args:
-            query: 1 to 200 characters.
-            limit: 1 to 1000 values.
-        """
-        return self.rag.database.find_values(self.name, field, query, limit=limit)

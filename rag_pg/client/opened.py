@@ -1,24 +1,28 @@
-"""A collection that was opened: its client, its name and its settings."""
+"""An open collection: what `Collection` and its namespaces share."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Self
+from uuid import UUID
 
+from rag_pg.answer import AskOptions
 from rag_pg.client.resources import Resources
-from rag_pg.protocols import Embedder
-from rag_pg.search import Searcher
-from rag_pg.types import CollectionInfo
+from rag_pg.ingest import wait_until_searchable
+from rag_pg.protocols import LLM, Embedder
+from rag_pg.search import Searcher, SearchOptions, accounted, asks_models, meter_search
+from rag_pg.types import Answer, CollectionInfo, Event, Hits
 
 
 class OpenCollection:
-    """What the parts of `Collection` share."""
+    """The client, the name, the settings and the searcher of a collection."""
 
     def __init__(self, rag: Resources, info: CollectionInfo) -> None:
         self.rag = rag
         self.name = info.name
-        self._searcher = Searcher(
+        self.searcher = Searcher(
             rag.database,
             info,
             read=rag.database.get_collection,
@@ -28,26 +32,68 @@ class OpenCollection:
             llm=lambda name: rag.models.helper_llm(name) or rag.models.llm(name),
         )
 
-    def __repr__(self) -> str:
-        return f"Collection({self.name!r}, model={self.info.model!r})"
-
-    def _unsampled(self) -> Self:
+    def unsampled(self) -> Self:
         """Return this collection with searches that nobody asked live: none of them is sampled."""
         other = copy.copy(self)
-        other._searcher = self._searcher.unsampled()
+        other.searcher = self.searcher.unsampled()
         return other
 
     @property
     def info(self) -> CollectionInfo:
-        """The collection's settings, as they were when it was opened or refreshed."""
-        return self._searcher.info
+        return self.searcher.info
 
     @property
     def embedder(self) -> Embedder:
-        """What embeds this collection's documents and queries.
-        Raises CollectionMismatch, ModelUnavailable."""
-        return self._searcher.embedder
+        return self.searcher.embedder
 
-    def refresh(self) -> None:
-        """Read the settings again, after another embedding space was activated."""
-        self._searcher.refresh()
+    def search(
+        self,
+        query: str,
+        options: SearchOptions,
+        *,
+        wait_for: Iterable[UUID] = (),
+        timeout: float = 30,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+    ) -> Hits:
+        """See `Collection.search`."""
+        if wait_for := list(wait_for):
+            wait_until_searchable(self.rag.database, self.name, wait_for, timeout)
+        if not asks_models(options):
+            return self.searcher.search(query, **options)
+        with accounted(
+            self.rag.database, self.name, "search", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            meter_search(options, self.rag.models, account)
+            hits = self.searcher.search(query, **options)
+            hits.usage, hits.cost = account.usage, account.cost
+            return hits
+
+    def answer(
+        self,
+        question: str,
+        options: AskOptions,
+        *,
+        listener: Callable[[Event], None] | None = None,
+        admit: Callable[[LLM, int], None] | None = None,
+        logged: bool = True,
+    ) -> Answer:
+        """See `Collection.ask`.
+
+        Args:
+            listener: is called with every event but the answer.
+            admit: is called before each call of a model; see `rag_pg.providers.Account`.
+            logged: whether it may be kept in the log of answers, and its searches in the sample of
+                live queries.
+        """
+        from rag_pg.answer import ask_question  # not before there is a question
+
+        return ask_question(
+            question,
+            options,
+            searcher=self.searcher if logged else self.searcher.unsampled(),
+            models=self.rag.models,
+            listener=listener,
+            admit=admit,
+            is_logged=logged,
+        )

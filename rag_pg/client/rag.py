@@ -5,15 +5,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import date
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from rag_pg.answer import CALLERS_OPTIONS, AskOptions
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
+from rag_pg.client.admin import Admin
 from rag_pg.client.collection import Collection
-from rag_pg.client.evaluation import Evaluations
-from rag_pg.client.judging import Judging
+from rag_pg.client.jobs import Jobs
+from rag_pg.client.runs import Evaluation
+from rag_pg.client.threaded import in_thread
 from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
@@ -24,11 +25,7 @@ from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
 from rag_pg.types import (
     AdoptReport,
-    AuditFinding,
-    CacheStats,
     CollectionInfo,
-    StatusLine,
-    UsageLine,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +35,7 @@ COLLECTIONS_CACHED = 100
 WAITED = 0.95  # of the time that a caller of rag.ask waits, for the answer
 
 
-class Rag(Views, Evaluations, Judging):
+class Rag:
     """A database with schema rag. Connects on entering the `with` block.
 
     Args:
@@ -101,6 +98,7 @@ class Rag(Views, Evaluations, Judging):
             self._database.close()
             self._database = None
 
+    @in_thread("long")
     def upgrade(self) -> str:
         """Install or upgrade schema rag in the database of `dsn`; return its revision."""
         if self.dsn is None:
@@ -127,6 +125,27 @@ class Rag(Views, Evaluations, Judging):
             raise InvalidInput("Rag is not open: use it as `with Rag() as rag:`")
         return self._database
 
+    @property
+    def jobs(self) -> Jobs:
+        """The queue: what is not done, and why."""
+        return Jobs(self)
+
+    @property
+    def views(self) -> Views:
+        """Views of the application's own tables that questions may be put to."""
+        return Views(self)
+
+    @property
+    def admin(self) -> Admin:
+        """Health, upkeep, cost and cache."""
+        return Admin(self)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """Sets of questions, runs of them, judges of runs."""
+        return Evaluation(self)
+
+    @in_thread("long")
     def collection(
         self,
         name: str,
@@ -176,71 +195,12 @@ class Rag(Views, Evaluations, Judging):
         """Return every collection's settings, by name."""
         return self.database.list_collections()
 
-    def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
-        """The installation on one screen: release, collections, queue, workers, and what is wrong.
-
-        Args:
-            topics: only these of release, collection, queue, worker and finding; None: all.
-        Raises: InvalidInput (another topic).
-        """
-        return self.database.status(topics)
-
-    def cache_stats(self) -> list[CacheStats]:
-        """What the cache holds and has saved, by collection and kind."""
-        self.cache_entries.uses.flush()
-        return self.database.cache_stats()
-
-    def clear_cache(self, collection: str | None = None) -> int:
-        """Empty the cache of a collection, None: all of it; return how many entries there were.
-
-        Raises NotFound.
-        """
-        return self.database.clear_cache(collection)
-
-    def usage_report(
-        self,
-        since: date | None = None,
-        until: date | None = None,
-        by: Sequence[str] = ("day",),
-    ) -> list[UsageLine]:
-        """Return what models were asked, and what it cost by list prices, in US dollars.
-
-        Args:
-            since, until: days (UTC), both included; default: the last 30.
-            by: what has a line each: day, role, collection, strategy, kind, model.
-        Raises: InvalidQuery (another grouping).
-        """
-        return self.database.usage_report(since, until, by)
-
     def drop_collection(self, name: str) -> None:
         """Remove a collection and everything in it. Raises NotFound."""
         self.database.drop_collection(name)
         self.database.remove_dropped()
 
-    def audit_table(
-        self,
-        table: str,
-        *,
-        content: str | None = None,
-        language: str = "english",
-        sample_size: int = 5000,
-        max_tokens: int = 256,
-    ) -> list[AuditFinding]:
-        """Audit the texts of another program's table of chunks, before it is adopted.
-
-        Args:
-            table: as in SQL, with its schema.
-            content: its column of texts; None: content, document, text or chunk.
-            language: the text search configuration that the collection will have.
-            sample_size: 10 to 100,000 rows; of more the first are looked at.
-            max_tokens: what the model reads.
-        Raises: NotFound, InvalidInput.
-        """
-        return self.database.audit_table(
-            table, content=content, language=language, sample_size=sample_size,
-            max_tokens=max_tokens,
-        )  # fmt: skip
-
+    @in_thread("long")
     def adopt(
         self,
         table: str,
@@ -293,6 +253,7 @@ class Rag(Views, Evaluations, Judging):
             sample=sample,
         )
 
+    @in_thread("long")
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker:
         """A worker for the queue; `run` it until stopped, or `drain` it once."""
         from rag_pg.worker import Worker  # a search needs none
@@ -328,7 +289,7 @@ class Rag(Views, Evaluations, Judging):
         given.setdefault("timeout", WAITED * asked["timeout"])
         options = cast(AskOptions, given)
         return asdict(
-            self.get_collection(collection)._answer(
+            self.get_collection(collection)._opened.answer(
                 asked["question"], options, admit=take_budgets(self.database)
             )
         )
@@ -344,15 +305,18 @@ class Rag(Views, Evaluations, Judging):
             self._collections[name] = known = Collection(self, info)
         return known
 
+    @in_thread("long")
     def embedder(self, model: str) -> Embedder:
         """The embedder of that name, opened once per process."""
         return self.models.embedder(model)
 
+    @in_thread("long")
     def embedder_of(self, collection: str, space_id: int | None = None) -> Embedder:
         """The embedder of a collection's space (None:
         the active one), checked against what it stores."""
         return self.models.embedder_of(self.database, collection, space_id)
 
+    @in_thread("long")
     def reranker(self, name: str) -> Reranker:
         """The reranker of that name, opened once per process; "llm" is the model of the settings.
 

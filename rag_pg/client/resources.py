@@ -1,4 +1,4 @@
-"""What the collections of a client share: its database, its models, its workers."""
+"""What the collections and namespaces of a client share: its database, its models, its workers."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ if TYPE_CHECKING:
     from rag_pg.worker import Worker
 
 
-class HasDatabase(Protocol):
-    """The part of `Rag` that most of its own methods use."""
-
-    @property
-    def database(self) -> Database: ...
-
-
-class Resources(HasDatabase, Protocol):
-    """The part of `Rag` that a `Collection` uses."""
+class Resources(Protocol):
+    """The part of `Rag` that its collections and namespaces use."""
 
     dsn: str | None
     settings: Settings
     models: Models
     cache_entries: Entries
+
+    @property
+    def database(self) -> Database: ...
 
     def worker(self, collections: Sequence[str] | None = None, **options: Any) -> Worker: ...

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from rag_pg.client.resources import HasDatabase
+from rag_pg.client.namespace import OfRag
 from rag_pg.types import ExposedView
 
 TIMEOUT = timedelta(seconds=5)
 log = logging.getLogger(__name__)
 
 
-class Views:
-    """The methods of `Rag` about exposed views."""
+class Views(OfRag):
+    """Views of the application's own tables that questions may be put to."""
 
-    def expose_view(
-        self: HasDatabase,
+    def list(self) -> list[ExposedView]:
+        """Return the exposed views that this caller may read, by name."""
+        return self._rag.database.list_views()
+
+    def expose(
+        self,
         view: str,
         description: str | None = None,
         *,
@@ -44,7 +49,7 @@ class Views:
             timeout: per query, 10 milliseconds to 1 hour.
         Returns: its name. Raises: InvalidInput, NotFound, RagError (no right to).
         """
-        found = self.database.expose_view(
+        found = self._rag.database.expose_view(
             view,
             description,
             name=name,
@@ -53,16 +58,12 @@ class Views:
             max_rows=max_rows,
             timeout=timeout,
         )
-        for warning in self.database.view_warnings(found):
+        for warning in self._rag.database.view_warnings(found):
             log.warning("view %s: %s", found, warning)
         return found
 
-    def list_views(self: HasDatabase) -> list[ExposedView]:
-        """Return the exposed views that this caller may read, by name."""
-        return self.database.list_views()
-
-    def query_view(
-        self: HasDatabase,
+    def query(
+        self,
         name: str,
         *,
         columns: Sequence[str] | None = None,
@@ -72,19 +73,19 @@ class Views:
         having: Mapping[str, Any] | None = None,
         order_by: Sequence[str] = (),
         limit: int | None = None,
-    ) -> list[dict[str, Any]]:
+    ) -> builtins.list[dict[str, Any]]:
         """Return rows of an exposed view, or aggregates over them, with the caller's rights.
 
         Args:
             columns: those to return; None: all that are exposed to this caller.
             filter: as of metadata, over columns: {"total": {"$gte": 100}}.
-            aggregates, group_by, having: as of `Collection.aggregate_documents`.
+            aggregates, group_by, having: as of `Collection.metadata.aggregate`.
             order_by: columns, or names of groups and aggregates; "-total" descends.
             limit: 1 to the view's max_rows, which is the default.
         Raises: NotFound (no such view, or none that the caller may read), InvalidQuery,
             SchemaMismatch (it is not what was exposed), StatementCanceled (its timeout passed).
         """
-        return self.database.query_view(
+        return self._rag.database.query_view(
             name,
             columns=columns,
             filter=filter or {},
@@ -95,6 +96,6 @@ class Views:
             limit=limit,
         )
 
-    def hide_view(self: HasDatabase, name: str) -> bool:
+    def hide(self, name: str) -> bool:
         """Let no more questions be put to a view. False when there was none of that name."""
-        return self.database.hide_view(name)
+        return self._rag.database.hide_view(name)

@@ -172,7 +172,7 @@ def _waits_for(database: Database, collection: str) -> tuple[str, float]:
 def wait_until_searchable(
     database: Database, collection: str, document_ids: Iterable[UUID], timeout: float
 ) -> None:
-    """See Collection.wait_until_searchable."""
+    """See Collection.wait."""
     left = {d.document_id: d for d in database.unfinished(collection, list(document_ids))}
     deadline = time.monotonic() + timeout
     looked = 0

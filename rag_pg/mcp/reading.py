@@ -107,7 +107,7 @@ class ReadingTools(ToolBase):
         the text."""
         opened = self._reader.collection(collection)
         start, after = self._pages("get_document", cursor, opened, uri=uri, detail=detail)
-        document = opened.document(uri)
+        document = opened.get(uri)
         text = (document.content or "")[start:]
         about: dict[str, Any] = {
             "uri": document.uri,

@@ -94,7 +94,7 @@ def fetch(reader: Reader, urls: DocumentUrls, id: str, *, cap: int) -> CallToolR
     passages = reader.rag.database.expand(name, [chunk_id], upto="window")
     if not passages:
         raise NotFound(f"{id!r:.60} is gone: its document was changed or deleted; search again")
-    document = opened.document(passages[0].uri)
+    document = opened.get(passages[0].uri)
     text = document.content
     if not text:  # its chunks were brought ready-made
         whole = reader.rag.database.expand(name, [chunk_id], upto="document")

@@ -141,7 +141,7 @@ class RagServer(MCPServer[Any]):
 
     def add_documents(self) -> None:
         def read(collection: str, uri: str) -> str:
-            document = self.reader.collection(collection).document(uri)
+            document = self.reader.collection(collection).get(uri)
             text, fence = document.content or "", Fence()
 
             def show(piece: str) -> str:

@@ -51,7 +51,7 @@ class StructuredTools(ToolBase):
             "describe_metadata", cursor, opened, filter=filter, detail=detail
         )
         rows: list[dict[str, Any]] = []
-        fields = opened.describe_metadata(filter=filter)
+        fields = opened.metadata.describe(filter=filter)
         for one in fields:
             row = {"field": one.field, "type": one.type, "documents": one.documents}
             if detail == "full":
@@ -94,10 +94,10 @@ class StructuredTools(ToolBase):
                 raise InvalidInput("facets takes a text or a filter, not both")
             rows = [
                 {"value": m.value, "documents": m.documents, "similarity": m.similarity}
-                for m in opened.find_values(field, text, limit=most)[start:]
+                for m in opened.metadata.find_values(field, text, limit=most)[start:]
             ]
         else:
-            found = opened.facets(field, filter=filter, limit=most)[start:]
+            found = opened.metadata.facets(field, filter=filter, limit=most)[start:]
             rows = [{"value": f.value, "documents": f.documents} for f in found]
         return self._page("facets", rows, limit, start, after)
 
@@ -120,7 +120,7 @@ class StructuredTools(ToolBase):
             "select", cursor, opened,
             filter=filter, order_by=order_by, descending=descending, limit=limit, detail=detail,
         )  # fmt: skip
-        found = opened.select(
+        found = opened.metadata.select(
             filter=filter,
             order_by=order_by,
             descending=descending,
@@ -148,7 +148,7 @@ class StructuredTools(ToolBase):
             aggregates=aggregates, group_by=group_by, filter=filter, having=having,
             order_by=order_by, limit=limit,
         )  # fmt: skip
-        found = opened.aggregate_documents(
+        found = opened.metadata.aggregate(
             aggregates,
             group_by=group_by or (),
             filter=filter,
@@ -175,7 +175,7 @@ class StructuredTools(ToolBase):
                     for column in view.columns
                 ],
             }
-            for view in self._reader.rag.list_views()
+            for view in self._reader.rag.views.list()
             if view.problem is None
         ]
         return self._page("views", rows[start:], len(rows), start, after)
@@ -198,12 +198,12 @@ class StructuredTools(ToolBase):
             name=name, columns=columns, filter=filter, aggregates=aggregates, group_by=group_by,
             having=having, order_by=order_by, limit=limit,
         )  # fmt: skip
-        view = next((one for one in self._reader.rag.list_views() if one.name == name), None)
+        view = next((one for one in self._reader.rag.views.list() if one.name == name), None)
         if not order_by and aggregates is None and view is not None:
             # Pages need an order: by the first column that has one, then by the others.
             shown = [c.name for c in view.columns if c.type not in UNORDERED]
             order_by = [c for c in columns or shown if c in shown][:1]
-        found = self._reader.rag.query_view(
+        found = self._reader.rag.views.query(
             name,
             columns=columns,
             filter=filter,

@@ -29,7 +29,7 @@ def accounted(
     """Give an account for calls of models; what was asked is recorded at the end, failed or not.
 
     Args:
-        purpose: what stands in the place of a strategy in `Rag.usage_report`: search, evaluation.
+        purpose: what stands in the place of a strategy in `Rag.admin.usage`: search, evaluation.
         max_tokens, max_cost: of all calls, tokens and US dollars; see `Bounds`.
     """
     account = Account(Bounds(max_tokens=max_tokens, max_cost=max_cost))

@@ -229,13 +229,13 @@ def test_uses_are_counted(docs: Collection, rag: Rag) -> None:
     for _ in range(3):
         docs.ask(QUESTION, llm=llm, cache=True)
         docs.search("red fish", cache=True)
-    found = {(s.collection, s.kind): s for s in rag.cache_stats()}
+    found = {(s.collection, s.kind): s for s in rag.admin.cache_stats()}
     answers = found["docs", "answer"]
     assert (answers.entries, answers.hits, answers.misses) == (1, 2, 1)
     assert answers.saved_tokens == 24 and answers.bytes > 0
     assert found["docs", "search"].hits == 2
     assert found[None, "embedding"].misses == 2
-    assert rag.clear_cache("docs") == 3  # the search within the answer too
+    assert rag.admin.clear_cache("docs") == 3  # the search within the answer too
     assert not docs.search("red fish", cache=True).cached
 
 

@@ -65,7 +65,7 @@ def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -
 
 
 def test_a_sweep_is_one_table(cli: Cli, rag: Rag, tmp_path: Path) -> None:
-    rag.put_eval_queries(
+    rag.evaluation.sets.put(
         "faq", [{"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"]} for n in range(7)]
     )
     words = ("eval", "sweep", "faq", "docs", "--with", "mode=keyword")
@@ -90,7 +90,7 @@ def test_a_sweep_is_one_table(cli: Cli, rag: Rag, tmp_path: Path) -> None:
 def test_questions_that_fail_are_named_and_the_exit_code_is_1(
     cli: Cli, rag: Rag, dsn: str, tmp_path: Path
 ) -> None:
-    rag.put_eval_queries("faq", [
+    rag.evaluation.sets.put("faq", [
         {"id": one, "question": "word1", "relevant": ["d1"]} for one in ("fine", "long")
     ])  # fmt: skip
     with psycopg.connect(dsn) as connection:
@@ -120,7 +120,7 @@ def test_questions_that_fail_are_named_and_the_exit_code_is_1(
 def test_people_label_a_run_and_a_judge_is_measured_by_them(
     cli: Cli, rag: Rag, tmp_path: Path
 ) -> None:
-    rag.put_eval_queries("faq", [{"id": f"q{n}", "question": f"word{n}"} for n in range(12)])
+    rag.evaluation.sets.put("faq", [{"id": f"q{n}", "question": f"word{n}"} for n in range(12)])
     assert cli("eval", "run", "faq", "docs", "--mode", "keyword").returncode == 0
     judged = [{"query_id": f"q{n}", "score": 1} for n in range(12)]
     rag.database.put_eval_scores(1, "kind", "7", judged)
@@ -164,17 +164,17 @@ def test_logged_questions_become_a_set(cli: Cli, rag: Rag) -> None:
     answer = docs.ask("Who painted the ceiling?", llm="extractive")
     assert not answer.found
     assert cli("eval", "import-log", "asked", "docs").stdout == "1 question added\n"
-    assert [query.source for query in rag.eval_queries("asked")] == ["log"]
+    assert [query.source for query in rag.evaluation.sets.queries("asked")] == ["log"]
 
 
 def test_a_report_in_a_pipe_says_what_each_line_is(cli: Cli, rag: Rag, tmp_path: Path) -> None:
-    rag.put_eval_queries("faq", [
+    rag.evaluation.sets.put("faq", [
         {"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"], "category": "c"}
         for n in range(4)
     ])  # fmt: skip
     docs = rag.collection("docs")
-    docs.evaluate("faq", name="good", vector_weight=0)
-    docs.evaluate("faq", name="bad", vector_weight=0, filter={"no": 1})
+    docs.evaluation.run("faq", name="good", vector_weight=0)
+    docs.evaluation.run("faq", name="bad", vector_weight=0, filter={"no": 1})
     done = cli("eval", "report", "1", "2", "-n", "3")
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
     assert "run 1: d0*" in done.stdout and "run 2: no hits" in done.stdout
@@ -195,9 +195,9 @@ def test_a_report_in_a_pipe_says_what_each_line_is(cli: Cli, rag: Rag, tmp_path:
 
 
 def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
-    rag.put_eval_queries("faq", [{"id": "q", "question": "x", "relevant": ["d1"]}])
+    rag.evaluation.sets.put("faq", [{"id": "q", "question": "x", "relevant": ["d1"]}])
     assert cli("eval", "drift", "faq", "docs").returncode == 0
-    rag.put_eval_queries("faq", [{"id": "q", "question": "x", "relevant": ["gone"]}])
+    rag.evaluation.sets.put("faq", [{"id": "q", "question": "x", "relevant": ["gone"]}])
     done = cli("eval", "drift", "faq", "docs")
     assert done.returncode == 1 and "uri gone" in done.stdout
 

@@ -25,7 +25,7 @@ HOSTILE = "<script>alert('x')</script> & \"$\\frac\" \x01 ]]>"
 def docs(rag: Rag) -> Collection:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks({"uri": f"d{n}<b>", "content": f"fish word{n}"} for n in range(20))
-    rag.put_eval_queries(
+    rag.evaluation.sets.put(
         "faq",
         [{"id": f"q{n}", "question": f"word{n} {HOSTILE if n == 0 else ''}".replace("\x01", ""),
           "relevant": [f"d{n}<b>"], "category": "<i>even" if n % 2 == 0 else "odd"}
@@ -44,9 +44,9 @@ def cli(dsn: str, tmp_path: Path) -> Cli:
 def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
     rag: Rag, docs: Collection, cli: Cli, tmp_path: Path
 ) -> None:
-    good = docs.evaluate("faq", vector_weight=0.0)
-    bad = docs.evaluate("faq", vector_weight=0.0, filter={"none": 1})
-    rag.set_eval_baseline(good.run_id)
+    good = docs.evaluation.run("faq", vector_weight=0.0)
+    bad = docs.evaluation.run("faq", vector_weight=0.0, filter={"none": 1})
+    rag.evaluation.runs.set_baseline(good.run_id)
     assert "has no gate" in cli("eval", "gate", "docs").stderr
     done = cli("eval", "set-gate", "faq", "docs", "--metric", "recall", "--epsilon", "0.01")
     assert done.returncode == 0, done.stderr
@@ -65,31 +65,35 @@ def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["category"] for row in rows] == [None, "<i>even", "odd"]
     assert not any(row["passed"] for row in rows) and {row["against"] for row in rows} == {1}
-    assert [check.outcome for check in docs.gate_checks()] == ["failed", "failed", "passed"]
+    assert [check.outcome for check in docs.evaluation.gates.checks()] == [
+        "failed",
+        "failed",
+        "passed",
+    ]
 
 
 def test_a_gate_runs_its_set_as_the_collection_is(rag: Rag, docs: Collection, dsn: str) -> None:
-    docs.set_gate("faq", k=5)
+    docs.evaluation.gates.set("faq", k=5)
     with psycopg.connect(dsn, autocommit=True) as connection:  # as where vectors were brought
         connection.execute("UPDATE rag.spaces SET fingerprint = NULL")
-    first = docs.evaluate("faq", limit=5).run_id
-    rag.set_eval_baseline(first)
-    ((run, results),) = docs.check_gates()
+    first = docs.evaluation.run("faq", limit=5).run_id
+    rag.evaluation.runs.set_baseline(first)
+    ((run, results),) = docs.evaluation.gates.check()
     assert run > first and all(one.passed and one.difference == 0 for one in results)
     docs.add({"uri": "new", "content": "other"})
     with pytest.raises(NotReady, match="different documents"):
-        docs.check_gates()
+        docs.evaluation.gates.check()
 
 
 def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
     rag: Rag, docs: Collection, cli: Cli
 ) -> None:
-    docs.set_gate("faq", metric="abstention")
+    docs.evaluation.gates.set("faq", metric="abstention")
     done = cli("eval", "gate", "docs")
     assert done.returncode == 1 and "rag-pg eval run faq docs --kind ask" in done.stderr
-    asked = docs.evaluate("faq", kind="ask", llm="extractive", vector_weight=0)
+    asked = docs.evaluation.run("faq", kind="ask", llm="extractive", vector_weight=0)
     assert not asked.notes
-    rag.set_eval_baseline(asked.run_id)
+    rag.evaluation.runs.set_baseline(asked.run_id)
     done = cli("eval", "gate", "docs")
     assert done.returncode == 0 and "abstention" in done.stdout, done.stderr
     docs.add({"uri": "new", "content": "other"})
@@ -97,33 +101,33 @@ def test_a_gate_of_answers_takes_the_latest_run_of_the_collection_as_it_is(
 
 
 def test_activation_embeds_the_questions_of_its_gates(docs: Collection, dsn: str) -> None:
-    docs.set_gate("faq")
+    docs.evaluation.gates.set("faq")
     with Rag(dsn, embedders={"hash": HashEmbedder}) as rag:
         docs = rag.collection("docs")
-        docs.activate_space(docs.reembed("hash:64").space_id)
-        (check,) = docs.gate_checks()
+        docs.spaces.activate(docs.spaces.create("hash:64").space_id)
+        (check,) = docs.evaluation.gates.checks()
         assert (check.outcome, len(check.details)) == ("passed", 3)
         before = docs.info.chunking
         docs.rechunk({"max_tokens": 99})
-        (check, _) = docs.gate_checks()
+        (check, _) = docs.evaluation.gates.checks()
         assert (check.outcome, check.action) == ("passed", 'set_chunking {"max_tokens": 99}')
         (name,) = [one.name for one in rag.collections()]
         assert name == "docs", "the copy is gone"
-        runs = len(rag.eval_runs("faq"))
+        runs = len(rag.evaluation.runs.list("faq"))
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("DELETE FROM rag.eval_embeddings")
         docs.rechunk(before)
-        made = len(rag.eval_runs("faq")) - runs
+        made = len(rag.evaluation.runs.list("faq")) - runs
         assert made == 1, "of the collection as it is; the other chunking was measured: no copy"
         docs.alter(ef_search=77)
-        assert (docs.info.ef_search, docs.gate_checks()[0].outcome) == (77, "passed")
+        assert (docs.info.ef_search, docs.evaluation.gates.checks()[0].outcome) == (77, "passed")
         docs.rechunk({"max_tokens": 50}, forced=True)
-        assert docs.gate_checks()[0].outcome == "forced"
+        assert docs.evaluation.gates.checks()[0].outcome == "forced"
         with psycopg.connect(dsn, autocommit=True) as connection:
             connection.execute("DELETE FROM rag.eval_queries")
         with pytest.raises(NotReady, match="'faq' of a gate has no questions"):
             docs.rechunk({"max_tokens": 40})
-        assert docs.drop_gate("faq") and not docs.drop_gate("faq")
+        assert docs.evaluation.gates.drop("faq") and not docs.evaluation.gates.drop("faq")
 
 
 def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as_it_is(
@@ -133,26 +137,28 @@ def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as
     filler = " ".join(f"Nothing is told in sentence {n}." for n in range(12))
     docs.add(*({"uri": f"d{n}", "content": f"The word{n} begins. {filler} It ends as omega{n}."}
                for n in range(8)))  # fmt: skip
-    rag.put_eval_queries(
+    rag.evaluation.sets.put(
         "faq",
         [{"id": f"q{n}", "question": f"word{n}", "relevant": [f"d{n}"],
           "expected_terms": [f"word{n}", f"omega{n}"]} for n in range(8)],
     )  # fmt: skip
-    docs.set_gate("faq", metric="assertion_pass_rate", k=1, vector_weight=0)
+    docs.evaluation.gates.set("faq", metric="assertion_pass_rate", k=1, vector_weight=0)
     with pytest.raises(GateFailed, match="set_chunking .* is refused") as refused:
         docs.rechunk({"max_tokens": 20})
     assert docs.info.chunking == {"max_tokens": 200}
-    (check,) = docs.gate_checks()
+    (check,) = docs.evaluation.gates.checks()
     assert (check.outcome, check.action) == ("refused", 'set_chunking {"max_tokens": 20}')
     assert check.details == refused.value.checks and check.details[0]["difference"] == -1
-    (run,) = rag.eval_runs("faq")
+    (run,) = rag.evaluation.runs.list("faq")
     assert (run.collection, run.settings["chunking"]) == ("docs", {"max_tokens": 20})
-    audited = [one.detail for one in docs.audit("faq") if one.check_name == "retrieval miss"]
+    audited = [
+        one.detail for one in docs.evaluation.audit("faq") if one.check_name == "retrieval miss"
+    ]
     assert audited == ["not measured: the set was not run on this collection as it is now"]
     with pytest.raises(GateFailed):  # by the run that there is
         docs.rechunk({"max_tokens": 20})
-    assert [run.run_id for run in rag.eval_runs("faq")] == [run.run_id]
-    assert len(docs.gate_checks()) == 2
+    assert [run.run_id for run in rag.evaluation.runs.list("faq")] == [run.run_id]
+    assert len(docs.evaluation.gates.checks()) == 2
     done = cli("eval", "gates", "docs")
     assert done.returncode == 0 and "vector_weight=0" in done.stdout
     history = cli("eval", "gates", "--history").stdout
@@ -178,8 +184,10 @@ class Page(HTMLParser):
 def test_a_report_is_one_file_that_runs_and_loads_nothing(
     rag: Rag, docs: Collection, cli: Cli, tmp_path: Path
 ) -> None:
-    docs.evaluate("faq", vector_weight=0.0)
-    docs.evaluate("faq", vector_weight=0.0, filter={"none": 1}, name=HOSTILE.replace("\x01", ""))
+    docs.evaluation.run("faq", vector_weight=0.0)
+    docs.evaluation.run(
+        "faq", vector_weight=0.0, filter={"none": 1}, name=HOSTILE.replace("\x01", "")
+    )
     done = cli("eval", "report", "1", "2", "--html", "report.html")
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -194,7 +202,7 @@ def test_a_report_is_one_file_that_runs_and_loads_nothing(
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "run 1" in done.stdout and "q0" in done.stdout
-    rag.put_eval_queries("other", [{"id": "a", "question": "fish"}])
-    other = docs.evaluate("other", vector_weight=0.0)
+    rag.evaluation.sets.put("other", [{"id": "a", "question": "fish"}])
+    other = docs.evaluation.run("other", vector_weight=0.0)
     with pytest.raises(InvalidInput, match="runs of one set"):
-        rag.eval_report([1, other.run_id])
+        rag.evaluation.runs.report([1, other.run_id])

@@ -25,7 +25,7 @@ def shop(connection: psycopg.Connection[Any], rag: Rag) -> Rag:
     connection.execute("CREATE TABLE orders (id bigint, who text)")
     connection.execute("INSERT INTO orders VALUES (1, 'Ada'), (2, 'Ben')")
     rag.collection("docs", model="hash:32").add(*DOCUMENTS)
-    rag.expose_view("public.orders", "The orders.")
+    rag.views.expose("public.orders", "The orders.")
     return rag
 
 

@@ -29,7 +29,7 @@ PAGES = [
 def docs(rag: Rag) -> Collection:
     collection = rag.collection("docs", model="hash:32")
     collection.add(*PAGES)
-    collection.index_field("kind", "text")
+    collection.metadata.index("kind", "text")
     return collection
 
 
@@ -135,7 +135,7 @@ def test_words_that_became_a_filter_are_not_sought_in_the_passages(rag: Rag) -> 
         },
         *({"uri": f"{n}", "content": f"The rent of hall {n}, Monday."} for n in range(30)),
     )
-    docs.index_field("department", "text")
+    docs.metadata.index("department", "text")
     question = "department ferntal zweigstelle: the rent is due when?"
     assert not docs.ask(question, strategy="extractive").found
     answer = docs.ask(question, strategy="extractive", rewrite=["filters"])

@@ -55,7 +55,7 @@ def test_a_client_with_settings_sends_them_with_each_statement(rag: Rag) -> None
     docs = reader.get_collection("docs")
     assert docs.search("red fish")[0].uri == "fish" and docs.count() == 2
     assert docs.ask("What swims in the sea?", cache=True).found
-    assert reader.cache_stats() == []
+    assert reader.admin.cache_stats() == []
     with pytest.raises(DatabaseUnavailable, match="takes no writes"):
         docs.delete("fish")
     assert rag.get_collection("docs").delete("fish")
@@ -315,16 +315,16 @@ def test_a_limit_out_of_range_is_refused(rag: Rag, limit: int) -> None:
 def test_documents_are_listed_read_and_deleted(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(FISH, BIRD)
-    assert [d.uri for d in docs.documents()] == ["bird", "fish"]
-    assert [d.uri for d in docs.documents(limit=1)] == ["bird"]
-    assert docs.document("fish").content == FISH["content"]
-    assert [d.uri for d in docs.documents(uri_prefix="fi")] == ["fish"]
-    assert [line.name for line in rag.status(["collection"])] == ["docs"]
-    assert docs.delete_many(["bird", "never"]) == 1
+    assert [d.uri for d in docs.list()] == ["bird", "fish"]
+    assert [d.uri for d in docs.list(limit=1)] == ["bird"]
+    assert docs.get("fish").content == FISH["content"]
+    assert [d.uri for d in docs.list(uri_prefix="fi")] == ["fish"]
+    assert [line.name for line in rag.admin.status(["collection"])] == ["docs"]
+    assert docs.delete("bird", "never") == 1
     assert docs.delete("fish")
     assert not docs.delete("fish")
     with pytest.raises(NotFound):
-        docs.document("fish")
+        docs.get("fish")
 
 
 def test_ask_cites_what_it_says_and_admits_what_it_does_not_know(rag: Rag) -> None:
@@ -416,8 +416,8 @@ def test_a_reader_without_write_rights_can_search_vectors_others_brought(
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks([{"uri": "a", "content": "red fish", "embedding": embedder.embed_query("red")}])
-    rag.put_eval_queries("faq", [{"question": "red?", "relevant": ["a"]}])
-    run = docs.evaluate("faq").run_id
+    rag.evaluation.sets.put("faq", [{"question": "red?", "relevant": ["a"]}])
+    run = docs.evaluation.run("faq").run_id
     connection.execute("CREATE ROLE only_reader LOGIN")
     connection.execute("GRANT USAGE ON SCHEMA rag TO only_reader")
     connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA rag TO only_reader")
@@ -429,9 +429,9 @@ def test_a_reader_without_write_rights_can_search_vectors_others_brought(
         assert read.search("red")[0].vector_rank == 1
         llm = ScriptedLLM("{}")
         for ask in (
-            lambda: read.calibrate("faq", llm=llm),
-            lambda: read.generate_eval_queries("faq", count=1, llm=llm),
-            lambda: other.judge_run(run, "faithfulness", llm=llm),
+            lambda: read.evaluation.calibrate("faq", llm=llm),
+            lambda: read.evaluation.generate_queries("faq", count=1, llm=llm),
+            lambda: other.evaluation.runs.judge(run, "faithfulness", llm=llm),
         ):
             with pytest.raises(RagError, match="this role may not write to rag.*GRANT INSERT"):
                 ask()
@@ -543,7 +543,7 @@ def test_an_upload_is_added_from_its_bytes(rag: Rag) -> None:
     upload = load_bytes("notes/fish.md", b"---\nlang: en\n---\n# Fish\n\nA red fish.")
     report = docs.add(replace(upload, uri="upload-7"), metadata={"tenant": "a"})
     assert (report.added, report.uris) == (1, ("upload-7",))
-    found = docs.document("upload-7")
+    found = docs.get("upload-7")
     assert (found.title, found.metadata) == ("Fish", {"lang": "en", "tenant": "a"})
     with pytest.raises(InvalidInput, match="the type .exe cannot be loaded"):
         load_bytes("setup.exe", b"MZ")
@@ -561,8 +561,8 @@ def test_the_client_for_asyncio_reads_and_reports_progress(
         async with AsyncRag(dsn, settings=settings, embedders=models) as client:
             docs = await client.collection("docs", model="hash:32")
             await docs.add(FISH, BIRD, progress=lambda step: steps.append(step.documents))
-            assert (await docs.fields(), (await client.info("docs")).name) == ({}, "docs")
-            return [one.uri async for one in docs.documents()], steps
+            assert (await docs.metadata.fields(), (await client.info("docs")).name) == ({}, "docs")
+            return [one.uri async for one in docs.list()], steps
 
     uris, steps = asyncio.run(life())
     assert (uris, steps[0], steps[-1]) == (["bird", "fish"], 0, 2)

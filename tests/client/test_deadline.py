@@ -164,7 +164,7 @@ def test_every_call_knows_the_last_moment_of_its_answer(docs: Collection) -> Non
         return word
 
     told = "In truth nobody has ever counted how many there may have been [1]."
-    docs._searcher._space._embedder = Noting("hash:32")
+    docs._opened.searcher._space._embedder = Noting("hash:32")
     docs.ask(
         QUESTION,
         timeout=500,

@@ -47,7 +47,7 @@ def test_neighbours_are_one_source_and_nothing_is_shown_twice(docs: Collection) 
     whole = "\n".join(shown)
     assert all(whole.count(f"The fish lives in house {n}") == 1 for n in "1234")
     assert len(shown) < len(hits)
-    document = docs.document("zoo").content or ""
+    document = docs.get("zoo").content or ""
     for citation in answer.citations:
         if citation.uri == "zoo":
             assert citation.quote in document
@@ -59,7 +59,7 @@ def test_a_window_shows_the_chunks_beside_a_hit(docs: Collection) -> None:
     hit = docs.search(question, limit=1)[0]
     answer, (shown,) = ask(docs, question, limit=1, expand="window")
     assert hit.content in shown and len(shown) > len(hit.content) + 30
-    assert answer.citations[0].quote in (docs.document("zoo").content or "")
+    assert answer.citations[0].quote in (docs.get("zoo").content or "")
     citation = answer.citations[0]
     assert hit.chunk_id in citation.chunk_ids and citation.chunk_id in citation.chunk_ids
     assert (citation.status, citation.heading) == ("exact", hit.heading)
@@ -136,5 +136,5 @@ def test_no_statement_is_sent_where_nothing_can_be_joined(
 ) -> None:
     hits = list(docs.search("fish whale", limit=20))
     one_each = list({h.document_id: h for h in hits}.values())
-    docs._searcher.database = None  # type: ignore[assignment]
-    assert docs._searcher.expand(one_each, None, longest=100) == one_each
+    docs._opened.searcher.database = None  # type: ignore[assignment]
+    assert docs._opened.searcher.expand(one_each, None, longest=100) == one_each

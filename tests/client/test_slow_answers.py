@@ -118,7 +118,7 @@ def test_who_leaves_frees_the_thread_although_the_model_does_not_answer(
             answer.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await answer
-            await until(lambda: [u.failures for u in rag.usage_report() if u.calls] == [1])
+            await until(lambda: [u.failures for u in rag.admin.usage() if u.calls] == [1])
             assert not door.is_open  # the call that was given up is counted while it goes on
 
     asyncio.run(life())

@@ -24,10 +24,10 @@ CONTRACTS = [
 def test_python_describes_aggregates_and_finds(rag: Rag) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(*CONTRACTS, wait=False)
-    fields = {one.field: one for one in docs.describe_metadata()}
+    fields = {one.field: one for one in docs.metadata.describe()}
     assert (fields["amount"].type, fields["amount"].maximum) == ("numeric", 30)
     assert (fields["signed"].type, fields["signed"].minimum) == ("timestamptz", "2024-01-15")
-    assert docs.aggregate_documents(
+    assert docs.metadata.aggregate(
         {"total": {"sum": "amount"}},
         group_by=["party"],
         filter={"signed": {"$gte": datetime.date(2024, 1, 1)}},
@@ -35,7 +35,7 @@ def test_python_describes_aggregates_and_finds(rag: Rag) -> None:
         order_by=["-total"],
     ) == [{"party": "Brush & Co", "total": 30}, {"party": "Hall Ltd", "total": 30}]
     with pytest.raises(InvalidQuery, match="no aggregate"):
-        docs.aggregate_documents({"n": {"count": "*"}}, having={"m": 1})
+        docs.metadata.aggregate({"n": {"count": "*"}}, having={"m": 1})
 
 
 @pytest.mark.one_database
@@ -57,7 +57,7 @@ def test_a_name_is_found_however_it_is_written(
 ) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add(*CONTRACTS, wait=False)
-    found = docs.find_values("party", query)
+    found = docs.metadata.find_values("party", query)
     if least is None:
         assert all(one.similarity < 0.5 for one in found)
     else:
@@ -71,10 +71,10 @@ def test_a_views_timeout_ends_a_query_and_nothing_else(
         "CREATE SCHEMA app; CREATE VIEW app.slow AS SELECT pg_sleep(30) IS NULL AS x"
     )
     second = datetime.timedelta(milliseconds=200)
-    assert rag.expose_view("app.slow", "Slow", timeout=second) == "slow"
+    assert rag.views.expose("app.slow", "Slow", timeout=second) == "slow"
     for _ in range(2):
         with pytest.raises(StatementCanceled):
-            rag.query_view("slow")
+            rag.views.query("slow")
     assert rag.database._scalar("SHOW statement_timeout") == "0"
     shorter = rag.database.with_settings({"statement_timeout": "50ms"})
     assert shorter._scalar("SELECT rag._view_timeout('slow')") == "50"
@@ -89,23 +89,23 @@ def test_views_are_exposed_asked_and_hidden(
     rows = make_orders(connection)
     connection.execute("CREATE VIEW app.touching AS SELECT app.touch() AS x")
     with caplog.at_level(logging.WARNING):
-        rag.expose_view("app.touching", "Touches")
+        rag.views.expose("app.touching", "Touches")
     assert "app.touch(), which is volatile" in caplog.text
     with pytest.raises(InvalidQuery, match="writes when it is read"):
-        rag.query_view("touching")
-    rag.expose_view("app.sales", "An order", column_descriptions={"qty": "pieces"})
-    (sales, _) = rag.list_views()
+        rag.views.query("touching")
+    rag.views.expose("app.sales", "An order", column_descriptions={"qty": "pieces"})
+    (sales, _) = rag.views.list()
     by_name = {column.name: column for column in sales.columns}
     assert by_name["qty"].description == "pieces" and sales.rights == "caller"
     assert by_name["state"].labels == ["new", "paid", "sent"]
     day = datetime.date(2024, 2, 1)
-    found = rag.query_view("sales", columns=["id"], filter={"day": {"$gte": day}}, order_by=["id"])
+    found = rag.views.query("sales", columns=["id"], filter={"day": {"$gte": day}}, order_by=["id"])
     assert [row["id"] for row in found] == [r["id"] for r in rows if r["day"] and r["day"] >= day]
-    assert rag.hide_view("sales") and not rag.hide_view("sales")
+    assert rag.views.hide("sales") and not rag.views.hide("sales")
     with pytest.raises(NotFound, match="there is no view 'sales'"):
-        rag.query_view("sales")
+        rag.views.query("sales")
     with pytest.raises(RagError, match="no name of a view"):
-        rag.expose_view("sales", "An order")
+        rag.views.expose("sales", "An order")
 
 
 def test_the_command_line_asks_structured_questions(

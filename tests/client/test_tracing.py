@@ -215,12 +215,14 @@ def test_the_spans_of_evaluations_and_judges_are_one_tree(
     rag = docs.rag
     assert isinstance(rag, Rag)
     llm, judge = ScriptedLLM(reply, name="writer"), ScriptedLLM(reply, name="judge")
-    rag.put_eval_queries("set", [{"id": f"q{n}", "question": f"Which {n} fish?"} for n in range(4)])
+    rag.evaluation.sets.put(
+        "set", [{"id": f"q{n}", "question": f"Which {n} fish?"} for n in range(4)]
+    )
     before = counted.calls
     with recording() as tracer, span("program", {}):
-        run = docs.evaluate("set", kind="ask", strategy="single", llm=llm, at_once=2)
-        docs.generate_eval_queries("made", count=2, llm=llm)
-        rag.judge_run(run.run_id, "faithfulness", llm=judge)
+        run = docs.evaluation.run("set", kind="ask", strategy="single", llm=llm, at_once=2)
+        docs.evaluation.generate_queries("made", count=2, llm=llm)
+        rag.evaluation.runs.judge(run.run_id, "faithfulness", llm=judge)
         docs.rewrite("Which fish?", ["multi_query"], helper_llm=llm)
     assert judge.calls and llm.calls
     check_tree(tracer, "program", len(judge.calls) + len(llm.calls), counted.calls - before)
@@ -230,8 +232,8 @@ def test_the_spans_of_a_worker_are_one_tree(docs: Collection, counted: CountingE
     rag = docs.rag
     llm = ScriptedLLM(reply, name="reader")
     fields = {"author": {"type": "text", "description": "who wrote it"}}
-    docs.set_extraction(fields, wait=False)
-    docs.set_contexts(wait=False)
+    docs.enrichment.set_extraction(fields, wait=False)
+    docs.enrichment.set_contexts(wait=False)
     before = counted.calls
     with recording() as tracer, span("program", {}):
         rag.worker(llm_of=lambda name: llm).drain()
@@ -249,7 +251,7 @@ def test_an_answer_has_the_id_of_its_trace_in_the_log_too(docs: Collection) -> N
     assert isinstance(request, Recorded) and {one.trace_id for one in tracer.spans} == {1}
     assert first.trace_id == second.trace_id == f"{request.trace_id:032x}"
     assert alone.trace_id != first.trace_id and len(alone.trace_id) == 32
-    logged = {answer.answer_id: answer.question for answer in docs.answers()}
+    logged = {answer.answer_id: answer.question for answer in docs.answers.list()}
     assert len(logged) == 3 and logged[UUID(first.trace_id)] == "Which fish are red?"
     (note,) = [n for n in second.notes if n.startswith("the trace has another answer")]
     assert logged[UUID(note.split()[-1])] == "Which fish are counted?"

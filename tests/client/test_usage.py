@@ -46,14 +46,14 @@ def test_an_answer_is_counted_with_all_its_calls(rag: Rag, docs: Collection) -> 
         rerank=None,
     )  # fmt: skip
     docs.ask(QUESTION, strategy="extractive")
-    lines = {(x.strategy, x.kind): x for x in rag.usage_report(by=["strategy", "kind", "model"])}
+    lines = {(x.strategy, x.kind): x for x in rag.admin.usage(by=["strategy", "kind", "model"])}
     assert set(lines) == {("single", "answer"), ("single", "rewrite"), ("extractive", "answer")}
     single = lines["single", "answer"]
     assert (single.model, single.answers, single.calls) == (PRICED, 1, 1)
     assert single.cost == pytest.approx(1000 * 2e-6 + 100 * 8e-6)
     assert lines["single", "rewrite"].prompt_tokens == 9
     assert sum(x.cost for x in lines.values()) == pytest.approx(answer.cost)
-    (whole,) = rag.usage_report(by=[])
+    (whole,) = rag.admin.usage(by=[])
     assert (whole.answers, whole.calls) == (2, 2)
 
 
@@ -61,7 +61,7 @@ def test_reranking_by_the_model_counts_too(rag: Rag, docs: Collection) -> None:
     llm = ScriptedLLM("1, 2", "In the sea [1].", name=PRICED)
     answer = docs.ask(QUESTION, strategy="single", llm=llm, rerank="llm")
     assert answer.usage == Usage(prompt_tokens=18, answer_tokens=6)
-    assert {x.kind for x in rag.usage_report(by=["kind"])} == {"answer", "rerank"}
+    assert {x.kind for x in rag.admin.usage(by=["kind"])} == {"answer", "rerank"}
 
 
 def test_calls_before_an_error_are_counted(rag: Rag, docs: Collection) -> None:
@@ -69,7 +69,7 @@ def test_calls_before_an_error_are_counted(rag: Rag, docs: Collection) -> None:
     helper = ScriptedLLM('{"queries": ["sea"]}', name="helper")
     with pytest.raises(ProviderAuth):
         docs.ask(QUESTION, strategy="single", llm=llm, helper_llm=helper, rewrite=["multi_query"])
-    found = {(x.strategy, x.kind): x for x in rag.usage_report(by=["strategy", "kind"])}
+    found = {(x.strategy, x.kind): x for x in rag.admin.usage(by=["strategy", "kind"])}
     assert found["none", "rewrite"].unpriced_calls == 1
     assert (found["none", "answer"].failures, found["none", "answer"].answers) == (1, 0)
 
@@ -80,7 +80,7 @@ def test_an_answer_is_given_where_usage_cannot_be_written(
     with connection.transaction():
         connection.execute("LOCK TABLE rag.usage")
         assert docs.ask(QUESTION, llm=answering(), strategy="single").text == "In the sea [1]."
-    assert rag.usage_report() == []
+    assert rag.admin.usage() == []
     connection.execute("ALTER TABLE rag.usage RENAME TO gone")
     try:
         assert docs.ask(QUESTION, llm=answering(), strategy="single").found
@@ -104,7 +104,7 @@ def test_a_role_that_may_not_write_answers_without_a_further_try(
                  embedders=rag.models._extra) as reader:  # fmt: skip
             collection = reader.collection("docs")
             assert collection.ask(QUESTION, strategy="extractive").found
-            assert not collection._searcher.usage.may_write
+            assert not collection._opened.searcher.usage.may_write
     finally:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
 
@@ -197,7 +197,7 @@ def test_a_short_wait_is_sat_out() -> None:
 
 def purposes(rag: Rag) -> dict[tuple[str | None, str | None], tuple[int, int]]:
     """Calls and answers by strategy and kind."""
-    lines = rag.usage_report(by=["strategy", "kind"])
+    lines = rag.admin.usage(by=["strategy", "kind"])
     return {(x.strategy, x.kind): (x.calls, x.answers) for x in lines}
 
 
@@ -221,17 +221,19 @@ def test_the_models_of_a_search_are_counted_and_bounded(rag: Rag, docs: Collecti
 def test_judges_and_questions_that_a_model_writes_are_counted_and_bounded(
     rag: Rag, docs: Collection
 ) -> None:
-    rag.put_eval_queries("set", [{"question": QUESTION, "relevant": ["fish"], "answers": ["sea"]}])
-    run = docs.evaluate("set", kind="ask", llm="extractive")
+    rag.evaluation.sets.put(
+        "set", [{"question": QUESTION, "relevant": ["fish"], "answers": ["sea"]}]
+    )
+    run = docs.evaluation.run("set", kind="ask", llm="extractive")
     judge = ScriptedLLM('{"grade": 2, "reason": "it does"}', name=PRICED)
-    bounded = rag.judge_run(run.run_id, "correctness", llm=judge, max_tokens=10)
+    bounded = rag.evaluation.runs.judge(run.run_id, "correctness", llm=judge, max_tokens=10)
     assert bounded.scored == 0 and "max_tokens" in bounded.failures[0] and not judge.calls
-    assert rag.judge_run(run.run_id, "correctness", llm=judge).scored == 1
+    assert rag.evaluation.runs.judge(run.run_id, "correctness", llm=judge).scored == 1
     docs.add({"uri": "long", "content": "The engine weaves patterns of many threads. " * 20})
     writer = ScriptedLLM("no JSON", name=PRICED)
-    counts, _ = docs.generate_eval_queries("made", count=2, llm=writer, max_tokens=10)
+    counts, _ = docs.evaluation.generate_queries("made", count=2, llm=writer, max_tokens=10)
     assert not writer.calls and any("max_tokens" in reason for reason in counts)
-    docs.generate_eval_queries("made", count=2, llm=writer)
+    docs.evaluation.generate_queries("made", count=2, llm=writer)
     found = purposes(rag)
     assert found["evaluation", "judge"] == (1, 0)
     assert found["evaluation", "questions"] == (len(writer.calls), 0)

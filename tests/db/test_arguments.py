@@ -158,7 +158,7 @@ def test_of_documents_that_no_database_holds_each_is_told_by_itself(docs: Collec
         ("deep", "nested too deeply"),
     ):
         assert words in reasons[name]
-    stored = docs.document("good")
+    stored = docs.get("good")
     assert stored is not None and stored.metadata["x"] == [10**300, 0.5, 0, None]
 
 

@@ -212,7 +212,7 @@ def test_an_error_at_storing_costs_its_job_alone(
     except RagError as exc:
         met_at_last = exc
     assert type(met_at_last) is (ends_with or type(None))
-    assert {d.uri for d in docs.documents() if d.state == "ready"} == {"a", "c"}
+    assert {d.uri for d in docs.list() if d.state == "ready"} == {"a", "c"}
     (job,) = rag.database.list_jobs("docs", None, 9)
     assert (job["uri"], job["state"], job["attempts"]) == ("bad", expected, attempts)
     assert "it cannot be stored" in job["last_error"]
@@ -233,7 +233,7 @@ def test_a_batch_goes_on_without_the_document_that_the_server_refuses(
     )
     report = docs.add(*({"uri": u, "content": f"text {u}"} for u in ("a", "bad", "c")), wait=False)
     assert [(f.uri, f.error) for f in report.failures] == [("bad", "not this one")]
-    assert [d.uri for d in docs.documents()] == ["a", "c"]
+    assert [d.uri for d in docs.list()] == ["a", "c"]
 
 
 # --- large documents

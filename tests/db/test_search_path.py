@@ -61,13 +61,17 @@ def test_the_client_calls_nothing_of_a_schema_before_pg_catalog(
         assert docs.snippets("fish", hits) == ["A red <b>fish</b> swims."]
         assert [hit.uri for hit in hits] == ["fish"]
         assert docs.ask("What swims?", llm="extractive").found is not None
-        docs.index_field("n", "numeric")
-        assert docs.count(filter={"n": 1}) == len(docs.select(filter={"n": 1}, order_by="n")) == 1
-        assert docs.facets("n")
-        assert docs.stats().pending == 0 and docs.spaces() and rag.database.doctor()
+        docs.metadata.index("n", "numeric")
+        assert (
+            docs.count(filter={"n": 1})
+            == len(docs.metadata.select(filter={"n": 1}, order_by="n"))
+            == 1
+        )
+        assert docs.metadata.facets("n")
+        assert docs.stats().pending == 0 and docs.spaces.list() and rag.database.doctor()
         assert docs.rechunk({"max_tokens": 64}) == 4
-        docs.reembed("other:32", activate=True)
-        docs.compare_spaces([{"query": "fish", "relevant": ["fish"]}])
+        docs.spaces.create("other:32", activate=True)
+        docs.spaces.compare([{"query": "fish", "relevant": ["fish"]}])
         assert rag.database.list_jobs(None, None, 10) == [] and rag.database.job_stats()
         rag.database.retry_jobs("docs", None, job_ids=[1])
         rag.database.maintain()

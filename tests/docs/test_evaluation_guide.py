@@ -33,14 +33,14 @@ def test_the_examples_run_one_after_the_other(rag: Rag, dsn: str) -> None:
     }  # fmt: skip
     for block in blocks("python"):
         exec(compile(block, "evaluation.md", "exec"), names)
-    assert [run.run_id for run in rag.eval_runs("faq")] == [*range(10, 0, -1)]
+    assert [run.run_id for run in rag.evaluation.runs.list("faq")] == [*range(10, 0, -1)]
     assert names["report"].judge_version == "1:scripted" and names["report"].failures == []
     with psycopg.connect(dsn, autocommit=True) as connection:
         for block in blocks("sql"):
             for part in block.split(";\n"):
                 if part.strip():
                     assert connection.execute(part.encode()).fetchall() != [], part
-    found = {metric.metric: metric.advisory for metric in rag.eval_metrics(3)}
+    found = {metric.metric: metric.advisory for metric in rag.evaluation.runs.metrics(3)}
     assert found["judge:faithfulness"] is True  # two labels are too few
     assert found["judge:mentions_days"] is True and found["judge:human"] is False
     assert {name for name in found if f"`{name}`" not in GUIDE} == {

@@ -55,7 +55,7 @@ def test_every_example_of_the_guide_runs(
             exec(compile(block, "structured.md", "exec"), {
                 "rag": rag, "docs": docs, "date": datetime.date,
             })  # fmt: skip
-        assert docs.find_values("parties", "hal ldt")[0].value == "Hall Ltd"
+        assert docs.metadata.find_values("parties", "hal ldt")[0].value == "Hall Ltd"
         environment = {"RAG_PG_DSN": dsn, "RAG_PG_HOME": str(tmp_path), "PATH": os.defpath}
         for line in "".join(blocks("bash")).splitlines():
             arguments = shlex.split(line)[1:]

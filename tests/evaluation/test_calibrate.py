@@ -219,14 +219,14 @@ def docs(rag: Rag) -> Collection:
         for end in "xyzq"
         for word in WORDS
     ]
-    rag.put_eval_queries("faq", queries)
+    rag.evaluation.sets.put("faq", queries)
     return docs
 
 
 def test_a_calibrated_collection_tells_how_sure_its_answers_are(rag: Rag, docs: Collection) -> None:
     assert docs.ask("Where does the kelp stand?").support is None
-    rag.put_eval_queries("others", [{"question": "How is tax paid?", "unanswerable": True}])
-    found = docs.calibrate("faq", off_corpus="others", accuracy=0.8)
+    rag.evaluation.sets.put("others", [{"question": "How is tax paid?", "unanswerable": True}])
+    found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
     assert (found.set_name, found.question_count, found.answerable_count) == ("faq", 208, 104)
     assert found.stale is None and found.figures["auroc_near_misses"] > 0.95
     assert found.figures["off_corpus_questions"] == 1
@@ -238,7 +238,7 @@ def test_a_calibrated_collection_tells_how_sure_its_answers_are(rag: Rag, docs: 
     assert (lost.found, lost.sufficient) == (False, False)
     assert "no source has" in lost.reason and "“plekx”" in lost.reason
     assert lost.support is not None and lost.support < sure.support
-    assert docs.drop_calibration()
+    assert docs.evaluation.drop_calibration()
     assert docs.ask("Where does the kelp stand?").support is None
 
 
@@ -249,7 +249,7 @@ def test_without_calibration_nothing_is_refused_for_lack_of_it(docs: Collection)
 
 
 def test_more_than_was_measured_is_no_min_support(docs: Collection) -> None:
-    docs.calibrate("faq")
+    docs.evaluation.calibrate("faq")
     with pytest.raises(InvalidInput, match="no answer was measured to be right that often"):
         docs.ask("Where does the kelp stand?", min_support=0.999)
     with pytest.raises(InvalidInput, match=r"min_support is 1\.5"):
@@ -259,7 +259,7 @@ def test_more_than_was_measured_is_no_min_support(docs: Collection) -> None:
 def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
     rag: Rag, docs: Collection
 ) -> None:
-    values = asdict(docs.calibrate("faq")) | {"features": ["moon_phase"]}
+    values = asdict(docs.evaluation.calibrate("faq")) | {"features": ["moon_phase"]}
     values |= {"answerable_weights": [0, 1], "right_weights": [0, 1]}
     rag.database.put_calibration("docs", {name: values[name] for name in STORED})
     answer = docs.ask("Where does the kelp stand?")
@@ -284,11 +284,11 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     rag: Rag, docs: Collection
 ) -> None:
     judge = judge_of()
-    estimate = docs.estimate_calibration("faq", llm=judge)
+    estimate = docs.evaluation.estimate_calibration("faq", llm=judge)
     assert (estimate.calls, judge.calls) == (208, [])
-    found = docs.calibrate("faq", llm=judge)
+    found = docs.evaluation.calibrate("faq", llm=judge)
     assert len(judge.calls) == 208
-    (line,) = rag.usage_report(by=["kind", "model"])
+    (line,) = rag.admin.usage(by=["kind", "model"])
     assert (line.kind, line.model, line.calls) == ("judge", "judge", 208)
     assert estimate.usage.prompt_tokens > 208 * 100
     assert found.judge_model is None and JUDGEMENT not in found.features
@@ -296,7 +296,7 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     assert found.judged.judge_model == "judge"
     assert found.judged.figures["auroc_near_misses"] > found.figures["auroc_near_misses"] - 0.01
     assert found.question_count == found.judged.question_count == 208
-    docs.calibrate("faq", llm=judge)
+    docs.evaluation.calibrate("faq", llm=judge)
     assert len(judge.calls) == 208  # what was judged is kept
 
     question = "Where does the kelp stand?"
@@ -306,7 +306,7 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     assert any("is of judge, not of no model" in note for note in plain.notes)
     assert answer.support is not None and plain.support is not None
     assert answer.support != plain.support
-    assert docs.calibrate("faq").judged is None  # all that was stored is replaced
+    assert docs.evaluation.calibrate("faq").judged is None  # all that was stored is replaced
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5])
@@ -322,19 +322,21 @@ def test_a_judge_that_fails_often_stores_nothing_and_seldom_leaves_questions_out
     judge = ScriptedLLM(reply, name="judge")
     if share > 0.05:
         with pytest.raises(InvalidInput, match="judged 10[45] of 208 questions, too few.*is down"):
-            docs.calibrate("faq", llm=judge)
-        assert docs.calibration() is None
-        assert docs.calibrate("faq", llm=knows).judged is not None
+            docs.evaluation.calibrate("faq", llm=judge)
+        assert docs.evaluation.calibration() is None
+        assert docs.evaluation.calibrate("faq", llm=knows).judged is not None
         assert len(knows.calls) == 208  # 104 for the first model, 104 that it had not judged
         return
-    found = docs.calibrate("faq", llm=judge).judged
+    found = docs.evaluation.calibrate("faq", llm=judge).judged
     assert found is not None and found.figures["unjudged_questions"] == 4
     assert found.question_count == 204
 
 
 def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Collection) -> None:
     judge = judge_of()
-    rag.put_eval_queries("few", [{"question": "Where does the kelp stand?", "relevant": ["kelp"]}])
+    rag.evaluation.sets.put(
+        "few", [{"question": "Where does the kelp stand?", "relevant": ["kelp"]}]
+    )
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("few", {"llm": judge}, "too few to calibrate on"),
         ("faq", {"llm": judge, "max_tokens": 10}, "judged 0 of 208.*max_tokens"),
@@ -342,8 +344,8 @@ def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Coll
     ]
     for set_name, options, told in cases:
         with pytest.raises(InvalidInput, match=told):
-            docs.calibrate(set_name, **options)
-    assert judge.calls == [] and docs.calibration() is None
+            docs.evaluation.calibrate(set_name, **options)
+    assert judge.calls == [] and docs.evaluation.calibration() is None
 
 
 def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> None:
@@ -362,9 +364,9 @@ def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> 
     ]
     by_document = [{**query, "relevant": [f"{n // 2}"]} for n, query in enumerate(queries)]
     for name, entries in (("quotes", queries), ("documents", by_document)):
-        rag.put_eval_queries(name, entries)
-        asked = rag.eval_queries(name)
-        found = [o for o in observe_questions(docs, name, asked) if o is not None]
+        rag.evaluation.sets.put(name, entries)
+        asked = rag.evaluation.sets.queries(name)
+        found = [o for o in observe_questions(docs._opened, name, asked) if o is not None]
         kept = {len(o.relevant) for o in found}
         assert max(kept) == (1 if name == "quotes" else 2)
         _, figures = measure_context(found)
@@ -373,7 +375,7 @@ def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> 
 
 
 def test_documents_that_were_changed_since_are_told(docs: Collection) -> None:
-    assert docs.calibrate("faq").corpus_changed is False
+    assert docs.evaluation.calibrate("faq").corpus_changed is False
     docs.delete("kelp")
-    found = docs.calibration()
+    found = docs.evaluation.calibration()
     assert found is not None and found.corpus_changed and found.stale is None

@@ -22,7 +22,7 @@ def lines(path: Path, *records: object) -> Path:
 def stored(rag: Rag, name: str) -> dict[str, tuple[str, list[str], bool]]:
     return {
         q.query_id: (q.question, [one["uri"] for one in q.relevant], q.unanswerable)
-        for q in rag.eval_queries(name)
+        for q in rag.evaluation.sets.queries(name)
     }
 
 
@@ -41,7 +41,7 @@ def test_bad_lines_are_told_by_number_and_the_rest_is_stored(rag: Rag, tmp_path:
         '{"id": "f", "question": "nan", "min_score": NaN}',
         '{"id": "g", "question": "inf", "min_score": 1e999}',
     )
-    report = rag.import_eval_set("faq", path)
+    report = rag.evaluation.sets.import_file("faq", path)
     assert (report.added, report.updated, report.unchanged) == (2, 0, 0)
     assert [str(one).split(": ")[0] for one in report.rejected] == [
         f"questions.jsonl:{n}" for n in (2, 5, 6, 7, 8, 9, 10, 11)
@@ -52,7 +52,7 @@ def test_bad_lines_are_told_by_number_and_the_rest_is_stored(rag: Rag, tmp_path:
     assert stored(rag, "faq") == {
         "a": ("What swims?", ["fish.md"], False), "b": ("What flies?", ["bird.md"], False),
     }  # fmt: skip
-    again = rag.import_eval_set("faq", path)
+    again = rag.evaluation.sets.import_file("faq", path)
     assert (again.added, again.unchanged) == (0, 2)
 
 
@@ -67,9 +67,9 @@ def test_rows_of_one_question_in_csv_are_its_judgements(rag: Rag, tmp_path: Path
         "q4,,a.md,,,,,\n",
         encoding="utf-8-sig",
     )
-    report = rag.import_eval_set("faq", path)
+    report = rag.evaluation.sets.import_file("faq", path)
     assert [one.line for one in report.rejected] == [5, 6]
-    (q1, q2) = rag.eval_queries("faq")
+    (q1, q2) = rag.evaluation.sets.queries("faq")
     assert q1.relevant == [
         {"uri": "a.md", "grade": 2}, {"uri": "b.md", "grade": 2},
         {"uri": "c.md", "grade": 1, "quote": "a quote, here"},
@@ -87,7 +87,7 @@ def test_a_beir_folder_brings_the_questions_that_its_qrels_judge(rag: Rag, tmp_p
     )  # fmt: skip
     lines(tmp_path / "answers.jsonl", {"_id": "a", "answers": ["yes"]})
     lines(tmp_path / "unanswerable.jsonl", {"_id": "u", "text": "who?"})
-    report = rag.import_eval_set("set", tmp_path)
+    report = rag.evaluation.sets.import_file("set", tmp_path)
     assert stored(rag, "set") == {
         "a": ("question a", ["d1", "d2"], False), "b": ("question b", ["d 3"], False),
         "u": ("who?", [], True),
@@ -106,13 +106,16 @@ def test_topics_of_trec_are_read_in_both_forms(rag: Rag, tmp_path: Path) -> None
         "<top>", "<num> 302 </num>", "<title> fish & birds </title>", "</top>",
         "<top>", "<num> 303", "</top>",
     )  # fmt: skip
-    report = rag.import_eval_set("tops", tops, form="trec", qrels=qrels)
+    report = rag.evaluation.sets.import_file("tops", tops, form="trec", qrels=qrels)
     assert stored(rag, "tops") == {
         "301": ("International crime", ["d1", "d2"], False), "302": ("fish & birds", ["d1"], False),
     }  # fmt: skip
     assert [one.line for one in report.rejected] == [11]
     tabbed = lines(tmp_path / "topics.tsv", "301\tcrime", "302\tfish", "no tab")
-    assert len(rag.import_eval_set("tabbed", tabbed, form="trec", qrels=qrels).rejected) == 1
+    assert (
+        len(rag.evaluation.sets.import_file("tabbed", tabbed, form="trec", qrels=qrels).rejected)
+        == 1
+    )
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "beir", "trec"])
@@ -127,28 +130,28 @@ def test_a_set_comes_back_from_its_export(rag: Rag, tmp_path: Path, form: str) -
     entries = [{"id": "q1", "question": "What is it?", **rich}]
     if whole:
         entries.append({"id": "q2", "question": "Nobody knows", "unanswerable": True})
-    assert rag.put_eval_queries("one", entries).added == len(entries)
+    assert rag.evaluation.sets.put("one", entries).added == len(entries)
     target = tmp_path / (f"set.{form}" if whole else "set")
-    assert rag.export_eval_set("one", target, form=form) == []
+    assert rag.evaluation.sets.export_file("one", target, form=form) == []
     qrels = target / "qrels.txt" if form == "trec" else None
     source = target / "topics.tsv" if form == "trec" else target
-    report = rag.import_eval_set("two", source, form=form, qrels=qrels)
+    report = rag.evaluation.sets.import_file("two", source, form=form, qrels=qrels)
     assert (report.added, report.rejected) == (len(entries), [])
-    assert rag.eval_queries("two") == rag.eval_queries("one")
+    assert rag.evaluation.sets.queries("two") == rag.evaluation.sets.queries("one")
 
 
 def test_an_export_says_what_its_form_cannot_hold(rag: Rag, tmp_path: Path) -> None:
-    rag.put_eval_queries("one", [{"question": "x", "relevant": ["a"], "answers": ["b"]}])
-    (remark,) = rag.export_eval_set("one", tmp_path / "beir", form="beir")
+    rag.evaluation.sets.put("one", [{"question": "x", "relevant": ["a"], "answers": ["b"]}])
+    (remark,) = rag.evaluation.sets.export_file("one", tmp_path / "beir", form="beir")
     assert remark.startswith("beir holds questions and graded documents alone: 1 questions")
 
 
 def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
     docs = rag.collection("docs", model="hash:32")
     docs.add_chunks({"uri": f"d{n}", "content": f"fish {'bird ' * n}"} for n in range(5))
-    rag.put_eval_queries("set", [{"id": "q", "question": "bird fish", "relevant": {"d1": 2}}])
-    run = docs.evaluate("set", keyword_weight=1.0)
-    assert rag.export_eval_run(run.run_id, tmp_path / "run.txt") == 5
+    rag.evaluation.sets.put("set", [{"id": "q", "question": "bird fish", "relevant": {"d1": 2}}])
+    run = docs.evaluation.run("set", keyword_weight=1.0)
+    assert rag.evaluation.runs.export_file(run.run_id, tmp_path / "run.txt") == 5
     measured = ir_measures.calc_aggregate(
         [nDCG @ 10],
         [ir_measures.Qrel("q", "d1", 2)],
@@ -157,7 +160,7 @@ def test_a_run_is_exported_for_trec_eval(rag: Rag, tmp_path: Path) -> None:
             for cells in map(str.split, (tmp_path / "run.txt").read_text().splitlines())
         ],
     )
-    (ndcg,) = (m.value for m in rag.eval_metrics(run.run_id) if m.metric == "ndcg")
+    (ndcg,) = (m.value for m in rag.evaluation.runs.metrics(run.run_id) if m.metric == "ndcg")
     assert ndcg == pytest.approx(measured[nDCG @ 10])
 
 
@@ -177,9 +180,9 @@ def test_what_cannot_be_read_is_one_clear_error(rag: Rag, tmp_path: Path) -> Non
         (binary, "trec", "name the qrels"),
     ):
         with pytest.raises(InvalidInput, match=message):
-            rag.import_eval_set("set", path, form=form)
+            rag.evaluation.sets.import_file("set", path, form=form)
     with pytest.raises(NotFound, match="no evaluation set"):
-        rag.export_eval_set("never", tmp_path / "out.csv", form="csv")
+        rag.evaluation.sets.export_file("never", tmp_path / "out.csv", form="csv")
 
 
 def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
@@ -192,7 +195,7 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
         for n in range(4)
     ]
     passage = {"uri": "d1", "quote": "text 1"}
-    rag.put_eval_queries("set", [*queries, {"id": "p", "question": "x?", "relevant": [passage]}])
+    rag.evaluation.sets.put("set", [*queries, {"id": "p", "question": "x?", "relevant": [passage]}])
     ranked = [("q0", "d5", 9.0), ("q0", "gone", 8.0), ("q0", "d1", 7.5), ("q0", "d0", 1.0),
               ("q1", "d3", 0.5), ("q1", "d1", 0.9), ("q2", "gone", 2.0)]  # fmt: skip
     rows = [f"{q} Q0 {uri} {rank} {score} other" for rank, (q, uri, score) in enumerate(ranked, 1)]
@@ -200,7 +203,7 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
         tmp_path / "other.run", *rows, "q9 Q0 d1 1 1.0 other", "q1 Q0 d1 2 0.1 other", "q1 Q0 d2",
         "q1 Q0 d4 1 nan other",
     )  # fmt: skip
-    found = docs.import_eval_run("set", path)
+    found = docs.evaluation.import_run("set", path)
     assert (found.ranked, found.missing, found.unknown) == (7, ["gone"], ["q9"])
     assert (found.unranked, found.passages, found.run.queries) == (1, 1, 4)
     assert (found.run.name, found.run.settings) == ("other", {"imported": "other"})
@@ -216,19 +219,19 @@ def test_a_ranking_of_another_program_is_measured_as_ir_measures_does(
     ]
     run = [ir_measures.ScoredDoc(q, uri, score) for q, uri, score in ranked]
     wanted = ir_measures.calc_aggregate([nDCG @ 10, ir_measures.AP @ 10], qrels, run)
-    metrics = {m.metric: m.value for m in rag.eval_metrics(found.run.run_id)}
+    metrics = {m.metric: m.value for m in rag.evaluation.runs.metrics(found.run.run_id)}
     assert metrics["ndcg"] == pytest.approx(wanted[nDCG @ 10])
     assert metrics["map"] == pytest.approx(wanted[ir_measures.AP @ 10])
-    ours = docs.evaluate("set")
-    (row,) = rag.compare_runs(ours.run_id, found.run.run_id, metrics=["ndcg"])
+    ours = docs.evaluation.run("set")
+    (row,) = rag.evaluation.runs.compare(ours.run_id, found.run.run_id, metrics=["ndcg"])
     assert row.queries == 4
     exported = tmp_path / "ours.run"
-    rag.export_eval_run(ours.run_id, exported)
-    again = docs.import_eval_run("set", exported)
+    rag.evaluation.runs.export_file(ours.run_id, exported)
+    again = docs.evaluation.import_run("set", exported)
     assert (again.missing, again.unknown, again.rejected) == ([], [], [])
-    (same,) = rag.compare_runs(ours.run_id, again.run.run_id, metrics=["ndcg"])
+    (same,) = rag.evaluation.runs.compare(ours.run_id, again.run.run_id, metrics=["ndcg"])
     assert (same.ties, same.difference) == (4, 0)
     for wrong, message in ((lines(tmp_path / "x", "q9 Q0 d 1 1 t"), "no line is of a question"),
                            (tmp_path / "none", "cannot read")):  # fmt: skip
         with pytest.raises(InvalidInput, match=message):
-            docs.import_eval_run("set", wrong)
+            docs.evaluation.import_run("set", wrong)

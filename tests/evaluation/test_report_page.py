@@ -41,11 +41,13 @@ def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Pa
          "relevant": [f"d{n}"], "category": "odd" if n % 2 else "even"}
         for n in range(8)
     ]  # fmt: skip
-    rag.put_eval_queries("set", [*queries, {"id": "none", "question": "?", "relevant": ["gone"]}])
-    done = docs.sweep("set", {"limit": [10, 1], "vector_weight": [0, 1]})
+    rag.evaluation.sets.put(
+        "set", [*queries, {"id": "none", "question": "?", "relevant": ["gone"]}]
+    )
+    done = docs.evaluation.sweep("set", {"limit": [10, 1], "vector_weight": [0, 1]})
     assert len(done.run_ids) == 5
     page_file = tmp_path / "report.html"
-    page_file.write_text(rag.eval_report(done.run_ids).html(), encoding="utf-8")
+    page_file.write_text(rag.evaluation.runs.report(done.run_ids).html(), encoding="utf-8")
     asked: list[str] = []
     errors: list[str] = []
     with playwright.sync_playwright() as started:
@@ -79,7 +81,7 @@ def test_the_report_of_a_sweep_is_whole_without_a_network(rag: Rag, tmp_path: Pa
         assert f"hits of run {run}" in page.inner_text("table.questions tr:first-child")
         chosen = page.inner_text("table.questions")
         assert chosen != before and HOSTILE in chosen and page.locator("img").count() == 0
-        found = rag.eval_report([done.run_ids[0], run])
+        found = rag.evaluation.runs.report([done.run_ids[0], run])
         assert [row.locator("small").inner_text() for row in
                 page.locator("table.questions tr").all()[1:]] == [
             f"{q.query_id} {q.category}".strip() for q in sorted(

@@ -83,7 +83,7 @@ def docs(rag: Rag) -> Collection:
         for place, animal in enumerate(ANIMALS)
     ))  # fmt: skip
     docs.add_chunks([{"uri": "ready", "content": "A chunk that was made elsewhere."}])
-    rag.put_eval_queries(
+    rag.evaluation.sets.put(
         "set",
         [{"id": animal, "question": f"Where does the {animal} live?", "relevant": [animal],
           "answers": [f"The {animal} lives here."]} for animal in ANIMALS],
@@ -115,30 +115,32 @@ def test_a_sweep_compares_runs_with_the_baseline_and_goes_on_past_a_failure(
 
     told: list[str] = []
     vary: dict[str, list[Any]] = {"rerank": [None, WordReranker(worst_first), "cross-encoder"]}
-    estimate = docs.estimate_sweep("set", vary, limit=3)
+    estimate = docs.evaluation.estimate_sweep("set", vary, limit=3)
     assert (estimate.runs, estimate.reused, estimate.copies, estimate.calls) == (3, 0, 0, 0)
-    done = docs.sweep("set", vary, limit=3, k=3, tell=told.append)
+    done = docs.evaluation.sweep("set", vary, limit=3, k=3, tell=told.append)
     rows = by_name(done.rows)
     base, worse, broken = (
         rows["rerank=none"], rows["rerank=words"], rows["rerank=cross-encoder"]
     )  # fmt: skip
     assert base.baseline and base.value is not None and base.value > 0.9
     assert worse.value is not None and worse.difference == worse.value - base.value < 0
-    (one,) = rag.compare_runs(base.run_id or 0, worse.run_id or 0, metrics=["ndcg"], k=3)
+    (one,) = rag.evaluation.runs.compare(base.run_id or 0, worse.run_id or 0, metrics=["ndcg"], k=3)
     assert (worse.low, worse.high, worse.p_value) == (one.low, one.high, one.p_value)
     assert worse.adjusted_p_value == worse.p_value  # one comparison
     assert broken.run_id is None and "unknown reranker" in (broken.error or "")
     assert any(line.startswith("rerank=cross-encoder failed") for line in told)
-    assert [run.name for run in rag.eval_runs("set")] == ["rerank=words", "rerank=none"]
-    again = docs.sweep("set", vary, limit=3, k=3, tell=told.append)
+    assert [run.name for run in rag.evaluation.runs.list("set")] == ["rerank=words", "rerank=none"]
+    again = docs.evaluation.sweep("set", vary, limit=3, k=3, tell=told.append)
     assert by_name(again.rows)["rerank=words"].reused and again.run_ids == done.run_ids
     assert any("is reused" in line for line in told)
     docs.delete("hen")
-    assert docs.estimate_sweep("set", vary, limit=3).reused == 0
+    assert docs.evaluation.estimate_sweep("set", vary, limit=3).reused == 0
 
 
 def test_p_values_are_corrected_for_how_many_are_compared(rag: Rag, docs: Collection) -> None:
-    done = docs.sweep("set", {"limit": [10, 1, 2], "keyword_weight": [0]}, k=10, metric="recall")
+    done = docs.evaluation.sweep(
+        "set", {"limit": [10, 1, 2], "keyword_weight": [0]}, k=10, metric="recall"
+    )
     tested = [row.p_value for row in done.rows if row.p_value is not None]
     assert len(tested) == 3
     corrected = [row.adjusted_p_value for row in done.rows if row.p_value is not None]
@@ -150,21 +152,21 @@ def test_another_chunking_and_model_are_measured_on_a_copy_that_is_dropped(
 ) -> None:
     told: list[str] = []
     vary: dict[str, list[Any]] = {"chunking": ["sentence"], "model": [None, "hash:64"]}
-    estimate = docs.estimate_sweep("set", vary)
+    estimate = docs.evaluation.estimate_sweep("set", vary)
     assert (estimate.runs, estimate.copies, estimate.documents) == (3, 2, 9)
     assert set(estimate.embedded_tokens) == {"hash:32", "hash:64"}
     before = docs.stats().chunks
-    done = docs.sweep("set", vary, tell=told.append)
+    done = docs.evaluation.sweep("set", vary, tell=told.append)
     assert [row.error for row in done.rows] == [None, None, None]
     copies = [line.split()[0] for line in told if line.endswith("temporary copy of docs")]
     assert len(set(copies)) == 2 and all(f"{name} is dropped" in told for name in copies)
     assert [one.name for one in rag.collections()] == ["docs"] and docs.stats().chunks == before
-    runs = rag.eval_runs("set")
+    runs = rag.evaluation.runs.list("set")
     assert {run.collection for run in runs} == {"docs"}
     assert len({run.corpus_fingerprint for run in runs}) == 1
     assert {run.model for run in runs} == {"hash:32", "hash:64"}
     assert runs[0].settings["chunking"] == {"method": "sentence"}
-    assert docs.estimate_sweep("set", vary).runs == 0
+    assert docs.evaluation.estimate_sweep("set", vary).runs == 0
 
 
 def test_a_copy_is_dropped_after_an_error_and_an_interrupt(rag: Rag, docs: Collection) -> None:
@@ -181,15 +183,15 @@ def test_a_copy_is_dropped_after_an_error_and_an_interrupt(rag: Rag, docs: Colle
             raise ModelUnavailable("the weights are gone")
 
     rag.embedder("hash:64").fail = fail  # type: ignore[attr-defined]
-    failed = docs.sweep("set", {"model": ["hash:64"]}, tell=told.append)
+    failed = docs.evaluation.sweep("set", {"model": ["hash:64"]}, tell=told.append)
     assert "the weights are gone" in (by_name(failed.rows)["model=hash:64"].error or "")
     rag.embedder("hash:64").fail = lambda texts: None  # type: ignore[attr-defined]
     with pytest.raises(KeyboardInterrupt):
-        docs.sweep("set", {"chunking": ["sentence"], "rerank": [Interrupts()],
+        docs.evaluation.sweep("set", {"chunking": ["sentence"], "rerank": [Interrupts()],
                            "rerank_timeout": [None]}, tell=told.append)  # fmt: skip
     assert sum("is dropped" in line for line in told) == 2
     assert [one.name for one in rag.collections()] == ["docs"]
-    assert {run.collection for run in rag.eval_runs("set")} == {"docs"}
+    assert {run.collection for run in rag.evaluation.runs.list("set")} == {"docs"}
 
 
 def test_a_sweep_refuses_what_it_cannot_measure(rag: Rag, docs: Collection) -> None:
@@ -202,14 +204,14 @@ def test_a_sweep_refuses_what_it_cannot_measure(rag: Rag, docs: Collection) -> N
     ):
         arguments: dict[str, Any] = {"set_name": "set", **given}
         with pytest.raises(error, match=message):
-            docs.sweep(**arguments)
-    assert rag.eval_runs() == []
+            docs.evaluation.sweep(**arguments)
+    assert rag.evaluation.runs.list() == []
 
 
 def test_techniques_are_measured_and_those_that_cannot_be_say_why(
     rag: Rag, docs: Collection
 ) -> None:
-    done = docs.sweep("set", techniques=True, copies=False)
+    done = docs.evaluation.sweep("set", techniques=True, copies=False)
     rows = by_name(done.rows)
     measured = {row.name for row in done.rows if row.run_id is not None}
     assert {"hybrid", "keywords", "vectors", "fusion rrf", "diversity (MMR)", "filters (rules)",
@@ -226,14 +228,14 @@ def test_techniques_are_measured_and_those_that_cannot_be_say_why(
 
 def test_techniques_of_a_language_model_tell_their_cost_first(rag: Rag, docs: Collection) -> None:
     llm = ScriptedLLM('{"question": "animals"}')
-    estimate = docs.estimate_sweep("set", techniques=True, copies=False, llm=llm)
+    estimate = docs.evaluation.estimate_sweep("set", techniques=True, copies=False, llm=llm)
     names = {one.name for one in estimate.candidates}
     assert {"hyde", "llm rerank", "answers: agent"} <= names and llm.calls == []
     assert estimate.calls > 8 * 10 and estimate.usage.prompt_tokens > 0 and estimate.cost is None
-    done = docs.sweep("set", {"rewrite": [["step_back"]]}, helper_llm=llm)
+    done = docs.evaluation.sweep("set", {"rewrite": [["step_back"]]}, helper_llm=llm)
     row = by_name(done.rows)["rewrite=step_back"]
     assert row.error is None and row.tokens == 8 * 12 and len(llm.calls) == 8
-    (_, failed) = docs.sweep("set", {"rewrite": [["hyde"]]}).rows
+    (_, failed) = docs.evaluation.sweep("set", {"rewrite": [["hyde"]]}).rows
     assert "hyde needs a language model" in (failed.error or "")
 
 
@@ -246,29 +248,29 @@ def test_a_run_of_another_language_model_is_not_reused(rag: Rag, docs: Collectio
         rag.models._rerankers.clear()
 
     def left(**given: Any) -> int:
-        return docs.estimate_sweep("set", **given).runs
+        return docs.evaluation.estimate_sweep("set", **given).runs
 
     rewritten: dict[str, Any] = {"vary": {"rewrite": [["step_back"]]}}
     set_model("old")
-    docs.sweep("set", **rewritten)
+    docs.evaluation.sweep("set", **rewritten)
     assert left(**rewritten) == 0
     set_model("new")
     assert left(**rewritten) == 1  # the baseline asks none
-    for one in docs.estimate_sweep(
+    for one in docs.evaluation.estimate_sweep(
         "set", {"rerank": ["llm"], "contexts": [True]}, kind="search"
     ).candidates[1:]:
         key = settings_key(one)
         assert '"rerank": "llm:new"' in key and '"contexts": "new"' in key
-    (asks,) = docs.estimate_sweep("set", {"limit": [3]}, kind="ask").candidates[1:]
+    (asks,) = docs.evaluation.estimate_sweep("set", {"limit": [3]}, kind="ask").candidates[1:]
     assert '"helper_llm": "new"' in settings_key(asks) and '"llm": "new"' in settings_key(asks)
 
 
 def test_a_model_that_cannot_be_opened_fails_in_its_row(rag: Rag, docs: Collection) -> None:
     vary: dict[str, list[Any]] = {"model": ["hash:64", None]}
-    docs.sweep("set", vary)
+    docs.evaluation.sweep("set", vary)
     rag.models.embedder = fail_for("hash:64", rag.models.embedder)  # type: ignore[method-assign]
-    assert docs.estimate_sweep("set", vary).runs == 1
-    row = by_name(docs.sweep("set", vary).rows)["model=hash:64"]
+    assert docs.evaluation.estimate_sweep("set", vary).runs == 1
+    row = by_name(docs.evaluation.sweep("set", vary).rows)["model=hash:64"]
     assert "the weights are gone" in (row.error or "")
 
 
@@ -286,15 +288,15 @@ def test_what_is_degraded_is_told_and_not_reused(rag: Rag, docs: Collection) -> 
         raise ValueError("no idea")
 
     vary: dict[str, list[Any]] = {"rerank": [WordReranker(fails)]}
-    (_, row) = docs.sweep("set", vary).rows
+    (_, row) = docs.evaluation.sweep("set", vary).rows
     assert "reranking was skipped" in row.notes[0]
-    assert docs.estimate_sweep("set", vary).runs == 1
+    assert docs.evaluation.estimate_sweep("set", vary).runs == 1
 
 
 def test_a_run_with_notes_on_typing_errors_is_reused(rag: Rag, docs: Collection) -> None:
     docs.add({"uri": "errors", "content": "Calibration of instruments"})
-    rag.put_eval_queries("mistyped", [{"question": "calibraton", "relevant": ["errors"]}])
-    (first,) = docs.sweep("mistyped", {"limit": [3]}, limit=3).rows
+    rag.evaluation.sets.put("mistyped", [{"question": "calibraton", "relevant": ["errors"]}])
+    (first,) = docs.evaluation.sweep("mistyped", {"limit": [3]}, limit=3).rows
     assert "searched for instead" in first.notes[0]
-    (again,) = docs.sweep("mistyped", {"limit": [3]}, limit=3).rows
+    (again,) = docs.evaluation.sweep("mistyped", {"limit": [3]}, limit=3).rows
     assert again.reused and again.run_id == first.run_id

@@ -169,7 +169,7 @@ def test_rows_without_a_vector_are_queued_and_rows_without_text_are_skipped(
     rag.worker(["c"]).drain()
     assert embedder.seen == [BACKUP[2]]
     assert rag.collection("c").stats().embedded == 5
-    again = rag.collection("c").adopt("haystack_documents", layout="haystack")
+    again = rag.adopt("haystack_documents", "c", layout="haystack")
     assert (again.without_vector, again.queued) == (1, 0)
     assert rag.collection("c").stats().embedded == 5
 
@@ -262,7 +262,7 @@ def test_other_documents_of_the_collection_are_said_to_be_neighbours(
     record(connection, "langchain")
     c = rag.collection("c", model="theirs", dimensions=8)
     c.add_chunks([{"uri": "x", "content": "x", "embedding": [1] * 8}])
-    report = c.adopt("Hand Book", layout="langchain")
+    report = rag.adopt("Hand Book", "c", layout="langchain")
     assert report.notes == [
         "the collection holds 1 other documents, which are neighbours too in overlap"
     ]
@@ -352,6 +352,6 @@ def test_rows_that_do_not_fit_are_counted_by_reason(rag: Rag, connection: Connec
         "with a vector beyond 65504, the largest number of halfvec": 1,
         "with a uri longer than 2000 bytes": 1,
     }
-    document = rag.collection("c").document("n1")
+    document = rag.collection("c").get("n1")
     assert document.title == "Good"
     assert asdict(report)["table"] == "data_odd"

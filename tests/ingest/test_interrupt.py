@@ -94,7 +94,7 @@ def test_an_interrupted_add_hands_its_jobs_back_and_says_how_to_go_on(
         in said
     )
     rag.worker().drain()
-    assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
+    assert {d.state for d in rag.collection("docs").list()} == {"ready"}
 
 
 def test_an_add_that_was_killed_twice_is_done_by_the_third(
@@ -109,7 +109,7 @@ def test_an_add_that_was_killed_twice_is_done_by_the_third(
     process = add(0)
     _, said = process.communicate(timeout=BOUND)
     assert process.returncode == 0, said
-    assert {d.state for d in rag.collection("docs").documents()} == {"ready"}
+    assert {d.state for d in rag.collection("docs").list()} == {"ready"}
 
 
 def test_an_interrupted_round_hands_back_what_it_holds(

@@ -86,7 +86,7 @@ def sync(dsn: str, folder: str) -> None:
 def reembed(dsn: str, folder: str) -> None:
     with open_rag(dsn, folder) as rag:
         if rag.info("docs").model != "other:32":
-            rag.collection("docs").reembed("other:32", activate=True)
+            rag.collection("docs").spaces.create("other:32", activate=True)
 
 
 def drop(dsn: str, folder: str) -> None:
@@ -102,9 +102,11 @@ def enrich(dsn: str, folder: str) -> None:
 
     with open_rag(dsn, folder) as rag:
         docs = rag.collection("docs")
-        docs.set_enrichment([{"field": "fish", "pattern": "fish", "scope": "chunk"}], wait=False)
-        docs.set_extraction({"author": {"type": "text"}}, wait=False)
-        docs.set_contexts(wait=False)
+        docs.enrichment.set_rules(
+            [{"field": "fish", "pattern": "fish", "scope": "chunk"}], wait=False
+        )
+        docs.enrichment.set_extraction({"author": {"type": "text"}}, wait=False)
+        docs.enrichment.set_contexts(wait=False)
         worker = rag.worker(llm_of=lambda name: ScriptedLLM(reply, cites_by_key=False))
         while worker.drain():
             pass

@@ -134,7 +134,7 @@ def test_one_bad_document_stops_no_other(rag: Rag, tmp_path: Path) -> None:
     assert "metadata.n is nan, a number that JSON does not have" in reasons["number"]
     assert "metadata.m is inf" in reasons["infinite"]
     assert "'a\\x00b' holds a NUL character" in reasons["nul_key"]
-    found = {document.uri.rpartition("/")[2] for document in docs.documents()}
+    found = {document.uri.rpartition("/")[2] for document in docs.list()}
     assert found >= {"a.md", "c.md", "odd_key", "long_key", "lone", "marks", "right_to_left"}
     assert docs.search("blue fish", filter={"$uri": {"$like": "%c.md"}})
     assert rag.database.job_stats("docs")[0].waiting == 0

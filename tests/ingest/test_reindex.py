@@ -92,27 +92,27 @@ def test_a_model_is_changed_and_changed_back_under_load(rag: Rag, connection: Co
             searched.append(own.info.model)
 
     with running(work, work, write, search):
-        space = docs.reembed("hash:16", wait=False)
+        space = docs.spaces.create("hash:16", wait=False)
 
         def activate() -> bool:
             return (
-                docs.spaces()[1].share > 0.9
-                and docs.activate_space(space.space_id, forced=True) >= 0
+                docs.spaces.list()[1].share > 0.9
+                and docs.spaces.activate(space.space_id, forced=True) >= 0
             )
 
         wait_until(activate)
         before = len(searched)
         wait_until(lambda: len(searched) > before + 5)
-        docs.rollback_space(forced=True)
+        docs.spaces.rollback(forced=True)
         before = len(searched)
         wait_until(lambda: len(searched) > before + 5)
     rag.worker().drain()
     assert set(searched) == {"hash:32", "hash:16"}
-    assert [s.share for s in docs.spaces()] == [1, 1]
+    assert [s.share for s in docs.spaces.list()] == [1, 1]
     texts = dict(connection.execute("SELECT chunk_id, content FROM rag.chunks").fetchall())
     for number, version in versions.items():
         assert any(f"story {number} in version {version}." in text for text in texts.values())
-    for space in docs.spaces():
+    for space in docs.spaces.list():
         rows = connection.execute(
             "SELECT chunk_id, embedding::text FROM rag.embeddings WHERE space_id = %s",
             [space.space_id],

@@ -78,8 +78,8 @@ def test_a_file_may_hold_several_documents_and_a_stream_one(rag: Rag, tmp_path: 
     report = docs.add(tmp_path / "d.jsonl", Stream(io.BytesIO(b"# From a pipe"), "notes/pipe.md"))
     assert (report.added, report.uris) == (3, ("x", "y", "notes/pipe.md"))
     assert ["line 2" in failure.error for failure in report.failures] == [True]
-    assert docs.document("x").metadata == {"year": 2024}
-    assert docs.document("notes/pipe.md").title == "From a pipe"
+    assert docs.get("x").metadata == {"year": 2024}
+    assert docs.get("notes/pipe.md").title == "From a pipe"
 
 
 # --- sync ----------------------------------------------------------------------------------------
@@ -185,7 +185,7 @@ def test_changes_are_told_once_each(folder: Path) -> None:
 def test_the_parent_is_in_the_chunks_metadata_not_in_the_documents(rag: Rag, dsn: str) -> None:
     docs = rag.collection("docs", model="hash:32", chunking={"method": "small-to-big"})
     docs.add({"uri": "a", "content": "A red fish.", "metadata": {"lang": "en"}})
-    assert docs.document("a").metadata == {"lang": "en"}
+    assert docs.get("a").metadata == {"lang": "en"}
     with psycopg.connect(dsn) as connection:
         rows = connection.execute("SELECT metadata FROM rag.chunks").fetchall()
     assert rows == [({"lang": "en", "parent": [0, 11]},)]

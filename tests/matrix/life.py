@@ -131,9 +131,9 @@ def _fill(docs: Collection, db: Connection, chance: random.Random) -> None:
                 psycopg.types.json.Jsonb(one["metadata"]),
             ],
         )
-    docs.index_field("year", "numeric")
-    docs.index_field("day", "timestamptz")
-    docs.index_field("path", "text")
+    docs.metadata.index("year", "numeric")
+    docs.metadata.index("day", "timestamptz")
+    docs.metadata.index("path", "text")
 
 
 def _follow(rag: Rag, db: Connection, name: str) -> None:
@@ -183,9 +183,9 @@ def _edit(docs: Collection, db: Connection, chance: random.Random) -> None:
 
 
 def _reembed(docs: Collection) -> None:
-    space = docs.reembed("hash:16")
+    space = docs.spaces.create("hash:16")
     docs.rag.database.build_indexes([docs.name])
-    docs.activate_space(space.space_id)
+    docs.spaces.activate(space.space_id)
 
 
 def compare(db: Connection, name: str, embedder: HashEmbedder) -> int:

@@ -205,7 +205,7 @@ def _adopt(direct: str, pooled: str, home: Path) -> None:
         )
     with Rag(pooled, settings=RagSettings(home=home), embedders={"hash": HashEmbedder}) as rag:
         for i in range(2):
-            rag.collection(f"adopted{i}", model="old", dimensions=3).adopt("lc", layout="langchain")
+            rag.adopt("lc", f"adopted{i}", layout="langchain", model="old")
 
 
 def test_a_publication_for_all_tables(dsn: str, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def vast(new_database: Callable[..., str], template: str, tmp_path_factory: Any)
                 f"CREATE VIEW public.wide AS SELECT g AS n, {columns}"
                 " FROM generate_series(1, 300) AS g".encode()
             )
-        rag.expose_view("public.wide", text(chance, 200), max_rows=1000)
+        rag.views.expose("public.wide", text(chance, 200), max_rows=1000)
         yield rag
 
 
@@ -207,7 +207,7 @@ def test_no_answer_is_above_its_cap(vast: Rag, cap: int) -> None:
     changes none of it but ids and cursors.
     """
     collections = [info.name for info in vast.collections()]
-    uris = {name: [d.uri for d in vast.collection(name).select()] for name in collections}
+    uris = {name: [d.uri for d in vast.collection(name).metadata.select()] for name in collections}
     known: dict[str, Any] = {"collections": collections, "uris": uris, "cursors": []}
     known["ids"] = [
         f"{name}:{hit.chunk_id}"
@@ -243,7 +243,7 @@ def test_every_resource_stays_below_the_cap(vast: Rag) -> None:
     server = make_server(vast, max_tokens=1000)
 
     async def read(client: Any) -> None:
-        for document in vast.get_collection("one").select():
+        for document in vast.get_collection("one").metadata.select():
             low = {"uri": document.uri, "collection": "one", "detail": "low"}
             result = await client.call_tool("get_document", low)
             (content,) = (await client.read_resource(data(result)["url"])).contents

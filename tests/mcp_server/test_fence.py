@@ -52,7 +52,7 @@ def hostile(
                 "INSERT INTO public.notes VALUES (%s, %s, %s)",
                 [(n, text, json.dumps({text: [text]})) for n, text in enumerate(HOSTILE)],
             )
-        rag.expose_view("public.notes", HOSTILE[0], column_descriptions={"note": HOSTILE[20]})
+        rag.views.expose("public.notes", HOSTILE[0], column_descriptions={"note": HOSTILE[20]})
         yield rag
 
 
@@ -125,13 +125,13 @@ def test_every_typed_tool_quotes_what_others_wrote(hostile_server: RagServer) ->
 
 
 def test_every_document_is_read_inside_the_fence(hostile: Rag, hostile_server: RagServer) -> None:
-    for document in hostile.get_collection("docs").select(limit=100):
+    for document in hostile.get_collection("docs").metadata.select(limit=100):
         (page,) = seen(hostile_server, "get_document", uri=document.uri)
         assert C in page["text"] and C in page["title"]
 
     async def read(client: Any) -> list[str]:
         texts = []
-        for document in hostile.get_collection("docs").select(limit=100):
+        for document in hostile.get_collection("docs").metadata.select(limit=100):
             result = await client.call_tool("get_document", {"uri": document.uri})
             (content,) = (await client.read_resource(data(result)["url"])).contents
             texts.append(content.text)

@@ -67,9 +67,9 @@ def owner(new_database: Callable[..., str], template: str) -> Iterator[str]:
         rag.collection("docs", model="hash:32").add(
             {"uri": "fish", "content": "A red fish swims.", "metadata": {"kind": "a"}}
         )
-        rag.expose_view("public.calm", "calm")
-        rag.expose_view("public.eager", "eager")
-        rag.expose_view("public.slow", "slow", max_rows=5)
+        rag.views.expose("public.calm", "calm")
+        rag.views.expose("public.eager", "eager")
+        rag.views.expose("public.slow", "slow", max_rows=5)
     yield dsn
     with psycopg.connect(dsn, autocommit=True) as connection:
         for name in (READER, SHUT_OUT):

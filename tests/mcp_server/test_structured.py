@@ -13,7 +13,7 @@ from rag_pg.mcp import RagServer, make_server
 
 
 def test_fields_are_those_of_the_client(filled: Rag, animals_server: RagServer) -> None:
-    wanted = filled.get_collection("animals").describe_metadata(filter={"kind": "fish"})
+    wanted = filled.get_collection("animals").metadata.describe(filter={"kind": "fish"})
     found = data(call(animals_server, "describe_metadata", filter={"kind": "fish"}))["fields"]
     assert [f["field"] for f in found] == [f.field for f in wanted]
     for row, field in zip(found, wanted, strict=True):
@@ -28,7 +28,7 @@ def test_fields_are_those_of_the_client(filled: Rag, animals_server: RagServer) 
 
 
 def test_values_like_a_text_are_those_of_the_client(filled: Rag, animals_server: RagServer) -> None:
-    wanted = filled.get_collection("animals").find_values("tags", "fihs")
+    wanted = filled.get_collection("animals").metadata.find_values("tags", "fihs")
     found = data(call(animals_server, "facets", field="tags", text="fihs"))["facets"]
     assert found and [f["value"] for f in found] == [m.value for m in wanted]
     assert [f["similarity"] for f in found] == [m.similarity for m in wanted]
@@ -44,7 +44,7 @@ def test_groups_are_those_of_the_client(filled: Rag, animals_server: RagServer) 
         "order_by": ["-mean", "kind"],
         "filter": {"years": {"$lt": 12}},
     }
-    wanted = filled.get_collection("animals").aggregate_documents(**arguments)
+    wanted = filled.get_collection("animals").metadata.aggregate(**arguments)
     assert len(wanted) == 18
     assert data(call(animals_server, "aggregate", **arguments))["groups"] == wanted
     assert pages(animals_server, "aggregate", "groups", limit=5, **arguments) == wanted
@@ -58,7 +58,7 @@ def orders(rag: Rag, dsn: str) -> Rag:
                INSERT INTO public.orders SELECT 'c' || g % 7, g * 1.5, date '2024-01-01' + g, '[1]'
                FROM generate_series(1, 60) AS g"""
         )
-    rag.expose_view(
+    rag.views.expose(
         "public.orders", "Orders, one a row.", column_descriptions={"total": "in euros"}
     )
     return rag
@@ -70,7 +70,7 @@ def test_views_are_those_of_the_client(orders: Rag) -> None:
     assert (view["name"], view["description"]) == ("orders", "Orders, one a row.")
     assert {"name": "total", "type": "numeric", "description": "in euros"} in view["columns"]
     arguments: dict[str, Any] = {"filter": {"total": {"$gt": 30}}, "order_by": ["-total"]}
-    wanted = orders.query_view("orders", **arguments)
+    wanted = orders.views.query("orders", **arguments)
     assert data(call(server, "query_view", name="orders", limit=100, **arguments))["rows"] == wanted
     grouped: dict[str, Any] = {
         "aggregates": {"sum": {"sum": "total"}},
@@ -78,20 +78,20 @@ def test_views_are_those_of_the_client(orders: Rag) -> None:
         "order_by": ["-sum"],
     }
     assert data(call(server, "query_view", name="orders", **grouped))["rows"] == (
-        orders.query_view("orders", **grouped)
+        orders.views.query("orders", **grouped)
     )
 
 
 def test_rows_of_a_view_are_paged_without_an_order_too(orders: Rag) -> None:
     server = make_server(orders)
     rows = pages(server, "query_view", "rows", name="orders", limit=7)
-    assert sorted(rows, key=str) == sorted(orders.query_view("orders"), key=str)
+    assert sorted(rows, key=str) == sorted(orders.views.query("orders"), key=str)
     assert len(rows) == 60
 
 
 def test_a_view_that_is_hidden_or_unknown_is_an_error(orders: Rag) -> None:
     server = make_server(orders)
-    orders.hide_view("orders")
+    orders.views.hide("orders")
     assert data(call(server, "list_views"))["views"] == []
     result = call(server, "query_view", name="orders")
     assert result.is_error and "there is no view 'orders'" in text_of(result)

@@ -67,21 +67,21 @@ def test_count_facets_and_select_are_those_of_the_client(
         "documents": animals.count(filter=fish)
     }
     assert data(call(animals_server, "facets", field="tags"))["facets"] == [
-        {"value": f.value, "documents": f.documents} for f in animals.facets("tags")
+        {"value": f.value, "documents": f.documents} for f in animals.metadata.facets("tags")
     ]
     found = data(
         call(
             animals_server, "select", filter=fish, order_by="years", descending=True, detail="full"
         )
     )["documents"]
-    wanted = animals.select(filter=fish, order_by="years", descending=True)
+    wanted = animals.metadata.select(filter=fish, order_by="years", descending=True)
     assert [d["uri"] for d in found] == [d.uri for d in wanted]
     assert [d["metadata"] for d in found] == [d.metadata for d in wanted]
     assert found[0]["updated_at"] == wanted[0].updated_at.isoformat()
 
 
 def test_a_document_is_that_of_the_client(filled: Rag, animals_server: RagServer) -> None:
-    document = filled.get_collection("animals").document("animals/fish-03.md")
+    document = filled.get_collection("animals").get("animals/fish-03.md")
     found = data(call(animals_server, "get_document", uri=document.uri))
     assert (found["uri"], found["title"]) == (document.uri, document.title)
     assert (found["text"], found["metadata"]) == (document.content, document.metadata)
@@ -117,9 +117,13 @@ def test_the_text_holds_what_the_structured_content_holds(animals_server: RagSer
 def test_pages_follow_each_other_without_a_gap(filled: Rag, animals_server: RagServer) -> None:
     animals = filled.get_collection("animals")
     found = pages(animals_server, "select", "documents", limit=7, order_by="years")
-    assert [d["uri"] for d in found] == [d.uri for d in animals.select(order_by="years", limit=100)]
+    assert [d["uri"] for d in found] == [
+        d.uri for d in animals.metadata.select(order_by="years", limit=100)
+    ]
     values = pages(animals_server, "facets", "facets", field="years", limit=4)
-    assert [f["value"] for f in values] == [f.value for f in animals.facets("years", limit=100)]
+    assert [f["value"] for f in values] == [
+        f.value for f in animals.metadata.facets("years", limit=100)
+    ]
 
 
 def test_the_same_cursor_gives_the_same_page(animals_server: RagServer) -> None:

@@ -39,13 +39,13 @@ def test_metrics_of_a_real_set_are_those_of_ir_measures(rag: Rag, name: str) -> 
          for r in records),
         wait=False,
     )  # fmt: skip
-    report = rag.import_eval_set("set", folder)
+    report = rag.evaluation.sets.import_file("set", folder)
     assert report.added > 0 and report.rejected == []
-    run = docs.evaluate("set", limit=100, vector_weight=0)
-    assert run.errors == 0 and docs.eval_drift("set") == []
+    run = docs.evaluation.run("set", limit=100, vector_weight=0)
+    assert run.errors == 0 and docs.evaluation.drift("set") == []
     qrels = [
         Qrel(query.query_id, one["uri"], int(one["grade"]))
-        for query in rag.eval_queries("set")
+        for query in rag.evaluation.sets.queries("set")
         for one in query.relevant
     ]
     found = [
@@ -54,6 +54,10 @@ def test_metrics_of_a_real_set_are_those_of_ir_measures(rag: Rag, name: str) -> 
     ]
     for k in (1, 10, 100):
         wanted = ir_measures.calc_aggregate([m @ k for m in MEASURES.values()], qrels, found)
-        figures = {m.metric: m.value for m in rag.eval_metrics(run.run_id, k=k) if not m.category}
+        figures = {
+            m.metric: m.value
+            for m in rag.evaluation.runs.metrics(run.run_id, k=k)
+            if not m.category
+        }
         for metric, measure in MEASURES.items():
             assert figures[metric] == pytest.approx(wanted[measure @ k], abs=1e-9), (metric, k)

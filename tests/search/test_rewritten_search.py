@@ -133,7 +133,7 @@ def test_what_a_search_takes_a_rewritten_search_takes_too(docs: Collection) -> N
 def test_another_space_that_was_activated_meanwhile_is_searched(rag: Rag, docs: Collection) -> None:
     llm = queries("salmon river", "moles garden")
     docs.search("cranes", rewrite=["multi_query"], helper_llm=llm)
-    rag.collection("docs").reembed("hash:16", activate=True)
+    rag.collection("docs").spaces.create("hash:16", activate=True)
     hits = docs.search("cranes", rewrite=["multi_query"], helper_llm=llm)
     assert hits.method == "hybrid"
     assert docs.info.model == "hash:16"

@@ -179,7 +179,7 @@ def test_a_worker_keeps_a_collection_until_its_settings_change(
         embedder.seen.clear()
         ask(connection)
         assert filled._collections["docs"] is known
-        space = filled.collection("docs").reembed("hash:64", activate=True)
+        space = filled.collection("docs").spaces.create("hash:64", activate=True)
         assert ask(connection)["found"]
         changed = filled._collections["docs"]
         assert changed is not known and changed.info.space_id == space.space_id

@@ -47,12 +47,16 @@ def compare(
 
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     with open_client(dsn) as rag:
-        rows = rag.compare_runs(
+        rows = rag.evaluation.runs.compare(
             run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
             correction=correction,
         )  # fmt: skip
         a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
-        changed = rag.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
+        changed = (
+            rag.evaluation.runs.compare_queries(run_a, run_b, metric=names[0], k=k)
+            if queries
+            else []
+        )
     if a.corpus_fingerprint != b.corpus_fingerprint:
         note("the runs are of different documents: run the set again on the same corpus")
     if a.set_fingerprint != b.set_fingerprint:

@@ -41,10 +41,10 @@ def set_gate(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if drop:
-            known = target.drop_gate(set_name, metric=metric)
+            known = target.evaluation.gates.drop(set_name, metric=metric)
             write_message("the gate is gone" if known else "there was no such gate")
             return
-        target.set_gate(set_name, metric=metric, epsilon=epsilon, k=k, **given)
+        target.evaluation.gates.set(set_name, metric=metric, epsilon=epsilon, k=k, **given)
     write_message(f"{metric}@{k} of set {set_name} in {collection} may fall by {epsilon:g}")
 
 
@@ -60,7 +60,7 @@ def gate(
 ) -> None:
     """Test a collection, or a run, against the baseline; exit 1 when it is worse than allowed."""
     with open_client(dsn) as rag:
-        tested = open_collection(rag, collection).check_gates(run, baseline=baseline)
+        tested = open_collection(rag, collection).evaluation.gates.check(run, baseline=baseline)
     if not tested:
         raise InvalidInput(
             f"collection {collection!r} has no gate: rag-pg eval set-gate SET {collection}"

@@ -44,9 +44,9 @@ def label(
     given = [_label(text) for text in labels or ()]
     with open_client(dsn) as rag:
         if not given and file is None:
-            _print_labelled(rag.labelled_results(run_id, person=person), limit, json_)
+            _print_labelled(rag.evaluation.runs.labelled(run_id, person=person), limit, json_)
             return
-        report = rag.label_run(run_id, given if file is None else file, person=person)
+        report = rag.evaluation.runs.label(run_id, given if file is None else file, person=person)
     for rejected in report.rejected:
         failed(rejected.reason if file is None else str(rejected))
     write_result(
@@ -98,7 +98,7 @@ def _scores(one: LabelledResult) -> str:
 def judges(json_: Json = False, dsn: Dsn = None) -> None:
     """Who scored results, and how well each agrees with people."""
     with open_client(dsn) as rag:
-        found = rag.eval_judges()
+        found = rag.evaluation.judges.list()
     if json_:
         for one in found:
             print_json(asdict(one) | {"advisory": one.is_advisory})
@@ -150,11 +150,11 @@ def measure_judge(
     """Compare a judge with the labels of people; from 20 labels on it is not advisory."""
     with open_client(dsn) as rag:
         if version is None:
-            known = [one for one in rag.eval_judges() if one.judge == judge]
+            known = [one for one in rag.evaluation.judges.list() if one.judge == judge]
             if not known:
                 raise NotFound(f"no result has a score of judge {judge!r}; rag-pg eval judges")
             version = known[0].judge_version
-        found = rag.measure_judge(judge, version, reference=reference)
+        found = rag.evaluation.judges.measure(judge, version, reference=reference)
     if json_:
         print_json({"judge": judge, "judge_version": version, **asdict(found)})
         return

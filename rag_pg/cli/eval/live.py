@@ -85,7 +85,7 @@ def replay(
             "there is no candidate: --set vector_weight=0.5, or --against COLLECTION"
         )
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).replay(
+        found = open_collection(rag, collection).evaluation.replay(
             against, sample=count, k=k, **cast("StatementOptions", options)
         )
     for remark in found.notes:
@@ -168,9 +168,11 @@ def recall(
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
         if history:
-            _print_measures(opened.recall_measures(), json_)
+            _print_measures(opened.evaluation.recall_measures(), json_)
             return
-        measure = opened.measure_recall(sample=count, k=k, target=target, seconds=seconds)
+        measure = opened.evaluation.measure_recall(
+            sample=count, k=k, target=target, seconds=seconds
+        )
         advised = measure.advised_ef_search
         mends = (measure.advised_recall or 0) >= measure.target and advised is not None
         if apply and mends:

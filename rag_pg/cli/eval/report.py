@@ -52,7 +52,7 @@ def report(
     if html is not None and json_:
         raise InvalidInput("--html and --json were both given; use one")
     with open_client(dsn) as rag:
-        made = rag.eval_report(run_ids, k=k)
+        made = rag.evaluation.runs.report(run_ids, k=k)
     if html is not None:
         html.write_text(made.html(), encoding="utf-8")
         write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")

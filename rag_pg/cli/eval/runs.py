@@ -88,14 +88,14 @@ def run(
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
         if keep_vectors:
-            target.embed_eval_queries(set_name)
+            target.evaluation.embed_queries(set_name)
         with show_progress() as progress:
-            done = target.evaluate(
+            done = target.evaluation.run(
                 set_name, kind=kind, name=name, at_once=at_once, progress=progress, **options
             )
         if baseline:
-            rag.set_eval_baseline(done.run_id)
-        metrics = rag.eval_metrics(done.run_id, k=k)
+            rag.evaluation.runs.set_baseline(done.run_id)
+        metrics = rag.evaluation.runs.metrics(done.run_id, k=k)
         results = rag.database.eval_result_rows(done.run_id, k) if done.errors or junit else []
     if junit is not None:
         _write_junit(junit, done, results)
@@ -163,12 +163,12 @@ def show(
     with open_client(dsn) as rag:
         found = find_run(rag.database, run_id)
         if drop:
-            rag.drop_eval_run(run_id)
+            rag.evaluation.runs.drop(run_id)
             write_message(f"run {run_id} is gone")
             return
         if baseline:
-            rag.set_eval_baseline(run_id)
-        metrics = rag.eval_metrics(run_id, k=k)
+            rag.evaluation.runs.set_baseline(run_id)
+        metrics = rag.evaluation.runs.metrics(run_id, k=k)
         results = rag.database.eval_result_rows(run_id, k) if found.errors else []
     _print_run(found, metrics, k, json_)
     _print_errors(found, results, json_)
@@ -219,7 +219,7 @@ def runs(
 ) -> None:
     """The latest runs."""
     with open_client(dsn) as rag:
-        found = rag.eval_runs(set_name, limit=limit)
+        found = rag.evaluation.runs.list(set_name, limit=limit)
     if json_:
         for one in found:
             print_json(one)
@@ -258,7 +258,7 @@ def judge(
     """Have judges score the results of a run; advisory until they are compared with people."""
     with open_client(dsn) as rag:
         for name in judges:
-            report = rag.judge_run(run_id, name, llm=llm)
+            report = rag.evaluation.runs.judge(run_id, name, llm=llm)
             tokens = report.usage.prompt_tokens + report.usage.answer_tokens
             for failure in report.failures[:10]:
                 failed(failure)

@@ -30,7 +30,9 @@ def import_(
 ) -> None:
     """Store questions in a set; exit 1 when lines were left out."""
     with open_client(dsn) as rag:
-        report = rag.import_eval_set(set_name, path, form=form, qrels=qrels, source=source)
+        report = rag.evaluation.sets.import_file(
+            set_name, path, form=form, qrels=qrels, source=source
+        )
     for remark in report.notes:
         note(remark)
     for rejected in report.rejected:
@@ -62,7 +64,7 @@ def import_log(
     moment = None if since is None else parsed_moment(since)
     with open_client(dsn) as rag:
         opened = open_collection(rag, collection)
-        added = opened.add_logged_queries(set_name, moment)
+        added = opened.evaluation.add_logged_queries(set_name, moment)
         keeps = bool(opened.info.keep_answers)
     write_result(f"{count_of(added, 'question')} added", json_, set=set_name, added=added)
     if not keeps:
@@ -81,13 +83,13 @@ def export(
 ) -> None:
     """Write a set to a file or folder, or a run in TREC's form."""
     with open_client(dsn) as rag:
-        if name.isdecimal() and name not in {one.name for one in rag.eval_sets()}:
-            count = rag.export_eval_run(int(name), path)
+        if name.isdecimal() and name not in {one.name for one in rag.evaluation.sets.list()}:
+            count = rag.evaluation.runs.export_file(int(name), path)
             write_message(f"{path}: {count_of(count, 'line')}")
             return
         suffixes = {".jsonl": "jsonl", ".csv": "csv"}
         chosen = form or suffixes.get(path.suffix.lower(), "beir")
-        for remark in rag.export_eval_set(name, path, form=chosen):
+        for remark in rag.evaluation.sets.export_file(name, path, form=chosen):
             note(remark)
     write_message(f"{path}: written as {chosen}")
 
@@ -102,7 +104,7 @@ def import_run(
 ) -> None:
     """Store a ranking of another program as a run; exit 1 when lines were left out."""
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).import_eval_run(set_name, path, name=name)
+        found = open_collection(rag, collection).evaluation.import_run(set_name, path, name=name)
     for remark in found.run.notes:
         note(remark)
     for label, ids in (("not in the collection", found.missing), ("not in the set", found.unknown)):
@@ -137,8 +139,8 @@ def sets(
     """The sets of questions."""
     with open_client(dsn) as rag:
         if drop is not None:
-            rag.drop_eval_set(drop)
-        found = rag.eval_sets()
+            rag.evaluation.sets.drop(drop)
+        found = rag.evaluation.sets.list()
     if json_:
         for one in found:
             print_json(one)
@@ -153,7 +155,7 @@ def sets(
 def drift(set_name: SetName, collection: Chosen, json_: Json = False, dsn: Dsn = None) -> None:
     """The judgements that no longer describe a collection; exit 1 when there are some."""
     with open_client(dsn) as rag:
-        found = open_collection(rag, collection).eval_drift(set_name)
+        found = open_collection(rag, collection).evaluation.drift(set_name)
     if json_:
         for one in found:
             print_json(one)
@@ -182,13 +184,13 @@ def generate(
     """Have a language model write questions to chunks, and keep those that lead back to them."""
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
-        estimate = target.estimate_eval_queries(count=count, llm=llm, seed=seed)
+        estimate = target.evaluation.estimate_queries(count=count, llm=llm, seed=seed)
         tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
         price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
         write_message(f"{count_of(estimate.calls, 'call')}, about {tokens} tokens; {price}")
         if not yes and not typer.confirm("Go on?", err=True):
             raise SystemExit(1)
-        counts, usage = target.generate_eval_queries(
+        counts, usage = target.evaluation.generate_queries(
             set_name, count=count, llm=llm, limit=limit, seed=seed
         )
     used = usage.prompt_tokens + usage.answer_tokens
@@ -209,5 +211,5 @@ def embed(
 ) -> None:
     """Keep the vectors of a set's questions, so that SQL alone can run it."""
     with open_client(dsn) as rag:
-        count = open_collection(rag, collection).embed_eval_queries(set_name, space_id=space)
+        count = open_collection(rag, collection).evaluation.embed_queries(set_name, space_id=space)
     write_result(count_of(count, "question"), json_, set=set_name, questions=count)

@@ -82,19 +82,19 @@ def sweep(
     grid = read_vary(vary or [])
     with open_client(dsn) as rag:
         target = open_collection(rag, collection)
-        estimate = target.estimate_sweep(set_name, grid, **shared)
+        estimate = target.evaluation.estimate_sweep(set_name, grid, **shared)
         _tell_estimate(estimate)
         if (estimate.copies or estimate.calls) and not yes and not typer.confirm(
             "Go on?", err=True
         ):  # fmt: skip
             raise SystemExit(1)
         with show_progress() as progress, _interruptible():
-            done = target.sweep(
+            done = target.evaluation.sweep(
                 set_name, grid, metric=metric, k=k, at_once=at_once, correction=correction,
                 tell=write_message, progress=progress, **shared,
             )  # fmt: skip
         if html is not None and done.run_ids:
-            html.write_text(rag.eval_report(done.run_ids, k=k).html(), encoding="utf-8")
+            html.write_text(rag.evaluation.runs.report(done.run_ids, k=k).html(), encoding="utf-8")
             write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
     if json_:
         for row in done.rows:

@@ -121,7 +121,7 @@ def archive(
             }
             for number, paper in enumerate(papers)
         )
-        rag.expose_view(
+        rag.views.expose(
             "public.customers",
             "The customers, with country (CH, DE, FR), segment (gold, silver) and credit limit.",
             columns=["name", "country", "segment", "credit_limit", "joined"],

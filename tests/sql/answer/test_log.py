@@ -29,20 +29,20 @@ def docs(dsn: str, tmp_path: Path) -> Iterator[Collection]:
 
 def test_an_answer_is_logged_where_the_collection_says_so(docs: Collection) -> None:
     answer = docs.ask(QUESTION)
-    (logged,) = docs.answers()
+    (logged,) = docs.answers.list()
     assert (logged.answer_id, logged.question) == (UUID(answer.trace_id), QUESTION)
     assert (logged.answer, logged.found, logged.sources) == (answer.text, True, ["hours"])
     docs.alter(keep_answers=timedelta(0))
     docs.ask(QUESTION)
-    assert len(docs.answers()) == 1
+    assert len(docs.answers.list()) == 1
     docs.rag.database.maintain()
-    assert docs.answers() == []
+    assert docs.answers.list() == []
 
 
 def test_a_stream_is_logged_too(docs: Collection) -> None:
     *_, last = docs.stream(QUESTION)
     assert last.answer is not None
-    assert [a.answer_id for a in docs.answers()] == [UUID(last.answer.trace_id)]
+    assert [a.answer_id for a in docs.answers.list()] == [UUID(last.answer.trace_id)]
 
 
 def test_the_log_keeps_no_more_than_its_bound(docs: Collection, dsn: str) -> None:
@@ -67,20 +67,20 @@ def test_thumbs_make_questions_of_an_evaluation_set(docs: Collection, dsn: str) 
     liked, disliked, open_one = (
         docs.ask(q) for q in (QUESTION, "What opens at eight?", "Who sells zebras in Patagonia?")
     )
-    docs.feedback(liked.trace_id, 1)
-    docs.feedback(disliked.trace_id, -1, comment="It asked for something else.", citation=1)
-    docs.feedback(disliked.trace_id, -1)
+    docs.answers.feedback(liked.trace_id, 1)
+    docs.answers.feedback(disliked.trace_id, -1, comment="It asked for something else.", citation=1)
+    docs.answers.feedback(disliked.trace_id, -1)
     assert not open_one.found
-    assert {a.question for a in docs.answers(only_open=True)} == {
+    assert {a.question for a in docs.answers.list(only_open=True)} == {
         "What opens at eight?",
         "Who sells zebras in Patagonia?",
     }
-    (judged,) = [a for a in docs.answers() if a.dislikes]
+    (judged,) = [a for a in docs.answers.list() if a.dislikes]
     assert (judged.likes, judged.dislikes, judged.comments) == (
         0, 2, ["It asked for something else."],
     )  # fmt: skip
-    assert docs.add_logged_queries("asked") == 3
-    assert docs.add_logged_queries("asked") == 0
+    assert docs.evaluation.add_logged_queries("asked") == 3
+    assert docs.evaluation.add_logged_queries("asked") == 0
     with psycopg.connect(dsn) as connection:
         rows = connection.execute(
             """SELECT q.question, q.source, q.category, j.uri, j.quote
@@ -100,14 +100,14 @@ def test_logged_questions_leave_what_people_said_of_those_that_a_set_has(
     unanswered = "Who sells zebras in Patagonia?"
     docs.ask(unanswered)
     liked = docs.ask(QUESTION)
-    docs.feedback(liked.trace_id, 1)
-    docs.feedback(liked.trace_id, -1, citation=1)
+    docs.answers.feedback(liked.trace_id, 1)
+    docs.answers.feedback(liked.trace_id, -1, citation=1)
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             """SELECT rag.log_answer('docs', gen_random_uuid(), 'Is it open on Sundays?',
                    '{"text": "Perhaps.", "found": true, "sufficient": false}')"""
         )
-        assert docs.add_logged_queries("asked") == 3
+        assert docs.evaluation.add_logged_queries("asked") == 3
         rows = connection.execute(
             """SELECT q.question, q.category, j.uri, q.query_id FROM rag.eval_queries AS q
                LEFT JOIN rag.eval_judgements AS j USING (set_id, query_id) ORDER BY q.question"""
@@ -123,7 +123,7 @@ def test_logged_questions_leave_what_people_said_of_those_that_a_set_has(
             [unanswered, rows[2][3]],
         )
         docs.ask(unanswered)  # again, as another answer
-        assert docs.add_logged_queries("asked") == 0
+        assert docs.evaluation.add_logged_queries("asked") == 0
         assert connection.execute(
             """SELECT q.source, q.answers, j.uri FROM rag.eval_queries AS q
                JOIN rag.eval_judgements AS j USING (set_id, query_id)"""
@@ -133,11 +133,11 @@ def test_logged_questions_leave_what_people_said_of_those_that_a_set_has(
 def test_an_answer_is_replayed_against_what_its_source_said_then(docs: Collection) -> None:
     answer = docs.ask(QUESTION)
     docs.add({"uri": "hours", "content": "The office opens at nine in the morning."})
-    (replayed,) = docs.replay_answer(answer.trace_id)
+    (replayed,) = docs.answers.replay(answer.trace_id)
     assert (replayed.version_then, replayed.stood_then) == (1, True)
     assert (replayed.version_now, replayed.stands_now) == (2, False)
     docs.delete("hours")
-    (replayed,) = docs.replay_answer(answer.trace_id)
+    (replayed,) = docs.answers.replay(answer.trace_id)
     assert (replayed.version_then, replayed.stood_then) == (1, True)
     assert (replayed.version_now, replayed.stands_now) == (None, None)
 
@@ -145,11 +145,11 @@ def test_an_answer_is_replayed_against_what_its_source_said_then(docs: Collectio
 def test_what_is_wrong_with_feedback_is_said(docs: Collection) -> None:
     answer = docs.ask(QUESTION)
     with pytest.raises(NotFound, match="there is no answer"):
-        docs.feedback(uuid4(), 1)
+        docs.answers.feedback(uuid4(), 1)
     with pytest.raises(InvalidInput, match="rating is 5"):
-        docs.feedback(answer.trace_id, 5)
+        docs.answers.feedback(answer.trace_id, 5)
     with pytest.raises(InvalidInput, match="no citation 9"):
-        docs.feedback(answer.trace_id, 1, citation=9)
+        docs.answers.feedback(answer.trace_id, 1, citation=9)
 
 
 def test_a_role_under_a_policy_sees_and_leaves_no_history(docs: Collection, dsn: str) -> None:

@@ -70,13 +70,13 @@ def live_through(docs: Collection, connection: Connection) -> None:
     docs.add({"uri": f"{WORD}.txt", "content": f"An older text of {WORD}.", "metadata": {"n": 1}})
     docs.add({"uri": f"{WORD}.txt", "content": SECRET, "title": WORD, "metadata": {"w": WORD}})
     connection.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
-    docs.index_field("w", "text")
+    docs.metadata.index("w", "text")
     docs.search(f"the code of the {WORD} vault", filter={"w": WORD})
     answer = docs.ask("What is the code of the vault?", cache=True)
     assert WORD in answer.text
     docs.search("the code of the vault", cache=True)
-    docs.feedback(answer.trace_id, 1, comment=f"{WORD} is right")
-    assert docs.add_logged_queries("asked") == 1
+    docs.answers.feedback(answer.trace_id, 1, comment=f"{WORD} is right")
+    assert docs.evaluation.add_logged_queries("asked") == 1
     connection.execute(
         """SELECT rag.add_eval_query('set', 'What is the code of the vault?', %s, ARRAY[%s],
                expected_terms => ARRAY[%s], expected_metadata => %s)""",
@@ -87,13 +87,13 @@ def live_through(docs: Collection, connection: Connection) -> None:
             json.dumps({"w": WORD}),
         ],
     )
-    docs.evaluate("set", kind="ask", strategy="extractive", limit=3)
+    docs.evaluation.run("set", kind="ask", strategy="extractive", limit=3)
     connection.execute(
         "SELECT rag.keep_original('docs', %s, %s, %s)",
         [f"{WORD}.txt", f"{WORD}.pdf", SECRET.encode()],
     )
     # By rules, by a model's extraction and context; and a job that failed over the text.
-    docs.set_enrichment([{"field": "vault", "pattern": "(\\w+canth)"}], wait=True)
+    docs.enrichment.set_rules([{"field": "vault", "pattern": "(\\w+canth)"}], wait=True)
     connection.execute(
         """UPDATE rag.chunks SET context = %(text)s, context_source = %(text)s
            WHERE content = %(text)s""",
@@ -160,7 +160,7 @@ def test_a_word_is_nowhere_after_its_document_is_erased(docs: Collection, dsn: s
     }  # fmt: skip
     assert docs.search(f"code of the {WORD} vault").notes == ()
     assert WORD not in docs.ask("What is the code of the vault?").text
-    assert docs.answers()[0].question  # the log goes on
+    assert docs.answers.list()[0].question  # the log goes on
     assert len(docs.search("row says nothing", limit=30)) == 30
 
 
@@ -192,8 +192,8 @@ def test_a_filter_erases_what_passes_it_and_its_versions(docs: Collection, dsn: 
     docs.delete("ann")
     receipt = docs.erase(filter={"owner": {"$in": ["ann"]}})
     assert receipt.document_hashes == [sha256(b"ann").hexdigest()]
-    assert docs.versions("ann") == []
-    assert [v.version for v in docs.versions("bob")] == [2, 1]
+    assert docs.versions.list("ann") == []
+    assert [v.version for v in docs.versions.list("bob")] == [2, 1]
 
 
 @pytest.mark.one_database
@@ -324,7 +324,7 @@ def test_an_answer_of_unknown_documents_goes_with_any(
     with psycopg.connect(dsn, autocommit=True) as connection:
         log_answer(connection, {"text": "from a tool", "found": found, "retrieved": None})
         docs.erase(f"{WORD}.txt")
-        assert [one.answer for one in docs.answers()] == ([] if found else ["from a tool"])
+        assert [one.answer for one in docs.answers.list()] == ([] if found else ["from a tool"])
 
 
 def test_an_answer_that_is_given_again_does_not_say_what_it_was_made_from(

@@ -78,7 +78,7 @@ def test_who_may_not_see_a_document_sees_no_file_of_it(
     try:
         connection.execute("SET ROLE stranger")
         assert rows(connection) == 0
-        (uri,) = [document.uri for document in docs.documents()]
+        (uri,) = [document.uri for document in docs.list()]
         statement = "SELECT count(*) FROM rag.get_original('docs', %s)"
         assert connection.execute(statement, [uri]).fetchone() == (0,)
     finally:

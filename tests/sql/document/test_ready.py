@@ -28,7 +28,7 @@ def test_a_document_that_becomes_searchable_is_told(rag: Rag, connection: Connec
     assert heard(connection) == []
     rag.worker().drain()
     (told,) = heard(connection)
-    (document,) = docs.documents()
+    (document,) = docs.list()
     assert told == {
         "collection": "docs",
         "uri": "a",

@@ -102,7 +102,7 @@ def test_a_document_that_failed_ends_the_wait_at_once(
         "a document cannot be made searchable: 'a': poison",
     )
     with pytest.raises(NotReady, match="a cannot be made searchable: poison"):
-        docs.wait_until_searchable(token, timeout=60)
+        docs.wait(token, timeout=60)
 
 
 def test_a_document_without_its_vector_is_waited_for(

@@ -48,7 +48,7 @@ def work(rag: Rag, llm: ScriptedLLM) -> None:
 
 
 def metadata(rag: Rag, uri: str = "a") -> dict[str, Any]:
-    found = rag.collection("docs").document(uri)
+    found = rag.collection("docs").get(uri)
     assert found is not None
     return dict(found.metadata)
 
@@ -167,13 +167,13 @@ def test_what_models_were_asked_for_enrichment_is_recorded(rag: Rag) -> None:
     docs.set_extraction(FIELDS, wait=False)
     llm = reading()
     work(rag, llm)
-    (line,) = rag.usage_report(by=["strategy", "kind", "collection"])
+    (line,) = rag.admin.usage(by=["strategy", "kind", "collection"])
     assert (line.collection, line.strategy, line.kind) == ("docs", "enrichment", "extract")
     assert (line.calls, line.answers) == (len(llm.calls), 0) and line.prompt_tokens
     docs.set_contexts(wait=False)
     writer = ScriptedLLM("About the engine.")
     work(rag, writer)
-    kinds = {x.kind: x.calls for x in rag.usage_report(by=["kind"])}
+    kinds = {x.kind: x.calls for x in rag.admin.usage(by=["kind"])}
     assert kinds == {"extract": len(llm.calls), "context": len(writer.calls)}
 
 
@@ -307,7 +307,7 @@ def test_chunks_without_room_for_contexts_are_refused_before_anything_is_paid(ra
     docs = rag.collection("docs", model="hash:32")
     docs.add({"uri": "a", "content": "word " * 1000})
     with pytest.raises(InvalidInput, match="leave no room for contexts in the 256") as caught:
-        docs.set_contexts(wait=False)
+        docs.enrichment.set_contexts(wait=False)
     assert "--chunking '{\"max_tokens\": 156}'" in str(caught.value)
     with rag.database.connection() as connection:  # who sets it in SQL learns it from the job
         connection.execute("SELECT rag.set_contexts('docs')")

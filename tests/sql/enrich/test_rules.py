@@ -40,7 +40,7 @@ def guide(uri: str = "guide", **metadata: Any) -> dict[str, Any]:
 
 
 def metadata(rag: Rag, uri: str = "guide", name: str = "docs") -> dict[str, Any]:
-    found = rag.collection(name).document(uri)
+    found = rag.collection(name).get(uri)
     assert found is not None
     return dict(found.metadata)
 

@@ -240,10 +240,10 @@ def test_python_asks_for_columns(rag: Rag) -> None:
     docs.add(*({"uri": f"d{n}", "content": f"red fish {n}", "title": f"T{n}"} for n in range(3)))
     assert [hit.uri for hit in docs.search("fish", filter={"$uri": "d1"})] == ["d1"]
     assert docs.count(filter={"$title": {"$in": {"T0", "T2"}}}) == 2
-    first = min(document.created_at for document in docs.documents())
+    first = min(document.created_at for document in docs.list())
     assert docs.count(filter={"$created_at": {"$gte": first}}) == 3
     assert docs.count(filter={"$created_at": {"$lt": first}}) == 0
-    assert [d.uri for d in docs.documents(filter={"$uri": {"$like": "d%"}})] == ["d0", "d1", "d2"]
+    assert [d.uri for d in docs.list(filter={"$uri": {"$like": "d%"}})] == ["d0", "d1", "d2"]
     with pytest.raises(InvalidQuery, match=r"unknown operator or column '\$url'.*\$uri"):
         docs.count(filter={"$url": "d1"})
 

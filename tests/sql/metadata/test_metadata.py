@@ -289,19 +289,24 @@ def test_python_counts_facets_and_selects(rag: Rag) -> None:
     docs.add(*CONTRACTS, wait=False)
     half = {"signed": {"$gte": datetime.date(2024, 4, 1)}}
     assert (docs.count(), docs.count(filter=half)) == (8, 4)
-    assert docs.facets("kind") == [
+    assert docs.metadata.facets("kind") == [
         Facet(value="contract", documents=7),
         Facet(value="memo", documents=1),
     ]
-    assert docs.facets("parties", filter=half, limit=1) == [Facet(value="us", documents=4)]
-    latest = docs.select(filter={"kind": "contract"}, order_by="signed", descending=True, limit=5)
+    assert docs.metadata.facets("parties", filter=half, limit=1) == [Facet(value="us", documents=4)]
+    latest = docs.metadata.select(
+        filter={"kind": "contract"}, order_by="signed", descending=True, limit=5
+    )
     assert [d.uri for d in latest] == ["c7", "c6", "c5", "c4", "c3"]
     assert latest[0].content is None and latest[0].state == "pending"
-    assert [d.uri for d in docs.select(order_by="signed", limit=2, offset=6)] == ["c7", "memo"]
+    assert [d.uri for d in docs.metadata.select(order_by="signed", limit=2, offset=6)] == [
+        "c7",
+        "memo",
+    ]
     with pytest.raises(InvalidQuery, match="limit 0 is out of range"):
-        docs.select(limit=0)
+        docs.metadata.select(limit=0)
     with pytest.raises(InvalidInput, match="name has 0 bytes"):
-        docs.facets("")
+        docs.metadata.facets("")
 
 
 def test_the_asynchronous_client_asks_the_same(rag: Rag, embedder: HashEmbedder) -> None:
@@ -312,8 +317,12 @@ def test_the_asynchronous_client_asks_the_same(rag: Rag, embedder: HashEmbedder)
             rag.database.dsn, settings=rag.settings, embedders={"hash": lambda name: embedder}
         ) as other:
             docs = await other.collection("docs")
-            selected = await docs.select(order_by="signed", limit=1)
-            return await docs.count(), await docs.facets("kind", limit=1), [d.uri for d in selected]
+            selected = await docs.metadata.select(order_by="signed", limit=1)
+            return (
+                await docs.count(),
+                await docs.metadata.facets("kind", limit=1),
+                [d.uri for d in selected],
+            )
 
     assert asyncio.run(ask()) == (8, [Facet(value="contract", documents=7)], ["c1"])
 

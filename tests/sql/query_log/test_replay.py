@@ -52,14 +52,14 @@ def found(docs: Collection, query: str, **options: Any) -> list[str]:
 
 
 def test_the_same_setting_changes_nothing(docs: Collection) -> None:
-    replayed = docs.replay()
+    replayed = docs.evaluation.replay()
     assert (len(replayed.queries), replayed.unchanged, replayed.overlap) == (8, 8, 1.0)
     assert (replayed.gained, replayed.lost, replayed.notes) == (0, 0, [])
     assert {query.legs for query in replayed.queries} == {"hybrid"}
 
 
 def test_differences_are_those_of_two_searches(docs: Collection) -> None:
-    replayed = docs.replay(vector_weight=0)
+    replayed = docs.evaluation.replay(vector_weight=0)
     assert replayed.overlap is not None and replayed.overlap < 1
     for query in replayed.queries:
         assert query.query_text is not None
@@ -80,10 +80,10 @@ def test_differences_are_those_of_two_searches(docs: Collection) -> None:
 
 
 def test_a_copy_is_compared_by_document(docs: Collection, rag: Rag) -> None:
-    assert docs.replay("copy", k=1).unchanged == 8  # later ones are tied
+    assert docs.evaluation.replay("copy", k=1).unchanged == 8  # later ones are tied
     rag.collection("copy").delete("anchor-bridge")
     try:
-        replayed = docs.replay("copy", k=1)
+        replayed = docs.evaluation.replay("copy", k=1)
         (changed,) = [query for query in replayed.queries if query.query_text == "anchor bridge"]
         assert [hit["uri"] for hit in changed.lost] == ["anchor-bridge"]
     finally:
@@ -93,7 +93,7 @@ def test_a_copy_is_compared_by_document(docs: Collection, rag: Rag) -> None:
 
 
 def test_a_candidate_of_another_model_is_asked_by_that_model(docs: Collection, rag: Rag) -> None:
-    replayed = docs.replay("other", sample=3)
+    replayed = docs.evaluation.replay("other", sample=3)
     assert [query.error for query in replayed.queries] == [None] * 3
     first = replayed.queries[1]
     assert first.query_text == QUERIES[-1]
@@ -108,11 +108,11 @@ def test_queries_without_words_are_replayed_by_their_vectors(docs: Collection) -
         connection.execute("UPDATE rag.live_queries SET query_text = NULL WHERE query_id <= 2")
         connection.commit()
         try:
-            replayed = docs.replay(fusion="rrf")
+            replayed = docs.evaluation.replay(fusion="rrf")
             assert replayed.notes[0].startswith("2 of 8 queries were kept without their words")
             wordless = [query for query in replayed.queries if query.query_text is None]
             assert [(q.legs, q.overlap) for q in wordless] == [("vector", 1.0), ("vector", 1.0)]
-            errors = [query.error for query in docs.replay(vector_weight=0).queries]
+            errors = [query.error for query in docs.evaluation.replay(vector_weight=0).queries]
             assert [error for error in errors if error] == [
                 "its words were not kept, and no vector is searched for"
             ] * 2
@@ -127,17 +127,17 @@ def test_queries_without_words_are_replayed_by_their_vectors(docs: Collection) -
 
 def test_what_is_no_candidate_is_told(docs: Collection, rag: Rag) -> None:
     with pytest.raises(InvalidInput, match="replay has no option 'limit'"):
-        docs.replay(limit=3)
+        docs.evaluation.replay(limit=3)
     with pytest.raises(InvalidQuery, match="option vector_weight is"):
-        docs.replay(vector_weight="much")  # type: ignore[arg-type]
+        docs.evaluation.replay(vector_weight="much")  # type: ignore[arg-type]
     with pytest.raises(InvalidQuery, match="k is 0"):
-        docs.replay(k=0)
-    (query, *_) = docs.replay(candidate_limit=3).queries
+        docs.evaluation.replay(k=0)
+    (query, *_) = docs.evaluation.replay(candidate_limit=3).queries
     assert query.error is not None and "candidate_limit 3 is out of range" in query.error
-    assert rag.collection("copy").replay().notes[0].startswith("no live query")
+    assert rag.collection("copy").evaluation.replay().notes[0].startswith("no live query")
 
 
 def test_a_replay_writes_nothing(docs: Collection) -> None:
     assert isinstance(docs.rag, Rag)
     reading = docs.rag.with_settings({"transaction_read_only": "on"})
-    assert len(reading.collection("docs").replay(fusion="rrf").compared) == 8
+    assert len(reading.collection("docs").evaluation.replay(fusion="rrf").compared) == 8

@@ -69,17 +69,17 @@ def test_a_null_in_a_boost_is_kept(docs: Collection, dsn: str) -> None:
     ((_, _, _, _, options),) = kept(dsn)
     assert options["boosts"] == boosts
     assert None not in options.values()
-    (replayed,) = docs.replay(fusion=None).queries
+    (replayed,) = docs.evaluation.replay(fusion=None).queries
     assert (replayed.error, replayed.overlap) == (None, 1)
 
 
 def test_what_is_measured_is_no_live_query(docs: Collection, dsn: str) -> None:
     docs.alter(sample_queries=1)
-    client(docs).put_eval_queries(
+    client(docs).evaluation.sets.put(
         "faq", [{"id": "q", "question": "anchor", "relevant": ["anchor"]}]
     )
-    docs.evaluate("faq")
-    docs.evaluate("faq", kind="ask")
+    docs.evaluation.run("faq")
+    docs.evaluation.run("faq", kind="ask")
     assert kept(dsn) == []
 
 
@@ -172,7 +172,7 @@ def test_erasure_and_a_drop_take_the_sample_with_them(docs: Collection, dsn: str
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("DELETE FROM rag.erasures")
     docs.search("bridge")
-    docs.measure_recall(sample=1)
+    docs.evaluation.measure_recall(sample=1)
     assert len(kept(dsn)) == 1
     docs.rag.database.drop_collection("docs")
     with psycopg.connect(dsn) as connection:

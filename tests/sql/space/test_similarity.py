@@ -200,7 +200,7 @@ def test_documents_that_are_added_measure_their_space(dsn: str) -> None:
         docs.add(
             *({"uri": f"d{n}", "content": f"The {w} is old."} for n, w in enumerate(WORDS * 3))
         )
-        (space,) = docs.spaces()
+        (space,) = docs.spaces.list()
         assert space.similarity_mean is not None and space.similarity_spread is not None
         found = rag.database.cosine_spread(docs.info.collection_id)
         assert found == CosineSpread(mean=space.similarity_mean, spread=space.similarity_spread)

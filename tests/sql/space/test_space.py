@@ -91,13 +91,13 @@ def test_a_second_model_is_built_beside_the_active_one_and_activated(
     rag: Rag, docs: Collection, models: dict[str, HashEmbedder]
 ) -> None:
     before = [hit.chunk_id for hit in docs.search("river", limit=5)]
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     assert (space.state, space.share, space.index_state) == ("building", 0, "missing")
     assert [hit.chunk_id for hit in docs.search("river", limit=5)] == before
     assert models["hash:16"].seen == []
     with pytest.raises(NotReady, match=r"chunks have no vector yet, 0 embed jobs failed; let the"):
-        docs.activate_space(space.space_id)
-    ready = docs.reembed("hash:16", activate=True)
+        docs.spaces.activate(space.space_id)
+    ready = docs.spaces.create("hash:16", activate=True)
     assert ready.space_id == space.space_id
     assert (ready.state, ready.share, ready.index_state) == ("active", 1, "ready")
     assert ready.fingerprint == "hash:16/1"
@@ -110,13 +110,13 @@ def test_a_second_model_is_built_beside_the_active_one_and_activated(
 def test_a_space_that_is_begun_again_is_the_same_and_the_active_model_is_refused(
     rag: Rag, docs: Collection
 ) -> None:
-    ids = {docs.reembed("hash:16", wait=False).space_id for _ in range(2)}
+    ids = {docs.spaces.create("hash:16", wait=False).space_id for _ in range(2)}
     assert len(ids) == 1
     with pytest.raises(InvalidInput, match="has the vectors of 'hash:32' already"):
-        docs.reembed("hash:32")
+        docs.spaces.create("hash:32")
     with pytest.raises(InvalidInput, match="unknown embedding model 'nope'"):
-        docs.reembed("nope")
-    assert len(docs.spaces()) == 2
+        docs.spaces.create("nope")
+    assert len(docs.spaces.list()) == 2
 
 
 def test_a_model_that_cannot_read_the_chunks_whole_is_refused(
@@ -124,16 +124,16 @@ def test_a_model_that_cannot_read_the_chunks_whole_is_refused(
 ) -> None:
     models["hash:16"].max_tokens = 20
     with pytest.raises(InvalidInput, match="max_tokens is 24, but model 'hash:16' reads 20"):
-        docs.reembed("hash:16")
+        docs.spaces.create("hash:16")
 
 
 def test_documents_put_changed_and_deleted_while_a_space_is_built_are_in_both(
     rag: Rag, docs: Collection, models: dict[str, HashEmbedder]
 ) -> None:
-    docs.reembed("hash:16", wait=False)
+    docs.spaces.create("hash:16", wait=False)
     docs.add(document(0, "second"), document(20), wait=False)
     docs.delete("d01")
-    docs.reembed("hash:16")
+    docs.spaces.create("hash:16")
     docs.add(document(1, "back"), document(2, "third"))  # when it is complete, too
     assert [(m, share) for m, _, share in spaces(rag)] == [("hash:32", 1), ("hash:16", 1)]
     twice = {t for t in models["hash:16"].seen if models["hash:16"].seen.count(t) > 1}
@@ -144,7 +144,7 @@ def test_documents_put_changed_and_deleted_while_a_space_is_built_are_in_both(
 def test_new_documents_do_not_wait_for_a_space_that_is_built(
     rag: Rag, docs: Collection, models: dict[str, HashEmbedder]
 ) -> None:
-    docs.reembed("hash:16", wait=False)
+    docs.spaces.create("hash:16", wait=False)
     rag.database.queue_backlog(None)
     docs.add(document(30), wait=False)
     (job, *_) = rag.database.take_jobs(limit=1, lease_seconds=9, collections=None, worker="w")
@@ -159,13 +159,13 @@ def test_a_failing_model_of_a_space_hurts_neither_searches_nor_states(
 
     models["hash:16"].fail = refuse
     with pytest.raises(NotReady, match="embed jobs failed: this model takes no text; mend"):
-        docs.reembed("hash:16")
+        docs.spaces.create("hash:16")
     assert docs.add(document(40)).failures == ()
-    assert {d.state for d in docs.documents()} == {"ready"}
+    assert {d.state for d in docs.list()} == {"ready"}
     assert docs.stats().lag == 0
     models["hash:16"].fail = lambda texts: None
     rag.database.retry_jobs("docs", None)
-    assert docs.reembed("hash:16").share == 1
+    assert docs.spaces.create("hash:16").share == 1
 
 
 def test_a_writer_that_began_before_the_space_is_embedded_in_it_too(
@@ -174,23 +174,23 @@ def test_a_writer_that_began_before_the_space_is_embedded_in_it_too(
     chunk = json.dumps([{"content": "late", "embedding": [1.0] * 32}])
     with psycopg.connect(dsn) as writer:
         writer.execute("SELECT rag.put_chunks('docs', 'late', %s)", [chunk])
-        space = docs.reembed("hash:16", wait=False)
+        space = docs.spaces.create("hash:16", wait=False)
         worker = rag.worker()
         worker.drain()
-        assert docs.spaces()[1].share == 1
+        assert docs.spaces.list()[1].share == 1
         writer.commit()
-    assert docs.spaces()[1].share < 1
+    assert docs.spaces.list()[1].share < 1
     worker.drain()  # the documents are passed again
     worker.drain()
-    assert docs.spaces()[1].share == 1
+    assert docs.spaces.list()[1].share == 1
     assert rag.database.build_indexes(None) == 1
-    assert docs.activate_space(space.space_id) == 0
+    assert docs.spaces.activate(space.space_id) == 0
 
 
 def test_a_large_corpus_is_queued_bit_by_bit(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    docs.reembed("hash:16", wait=False)
+    docs.spaces.create("hash:16", wait=False)
     passed = []
     while count := one(connection, "SELECT rag.queue_backlog(5)"):
         passed.append(count)
@@ -199,7 +199,7 @@ def test_a_large_corpus_is_queued_bit_by_bit(
 
 
 def test_two_workers_queue_a_backlog_once(rag: Rag, docs: Collection, dsn: str) -> None:
-    docs.reembed("hash:16", wait=False)
+    docs.spaces.create("hash:16", wait=False)
     with psycopg.connect(dsn) as one_, psycopg.connect(dsn) as two:
         assert one_.execute("SELECT rag.queue_backlog(5)").fetchone() == (5,)
         assert two.execute("SELECT rag.queue_backlog(5)").fetchone() == (0,)
@@ -208,12 +208,12 @@ def test_two_workers_queue_a_backlog_once(rag: Rag, docs: Collection, dsn: str) 
 def test_vectors_stay_with_their_model_when_another_space_is_activated_meanwhile(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    space = docs.reembed("hash:16")
+    space = docs.spaces.create("hash:16")
     docs.add(document(0, "changed"), wait=False)
     (job,) = rag.database.take_jobs(limit=1, lease_seconds=60, collections=None, worker="w")
     work = rag.database.read_job(job)
     assert work is not None
-    docs.activate_space(space.space_id)
+    docs.spaces.activate(space.space_id)
     vectors = {0: np.full(32, 0.5, np.float32)}
     assert rag.database.store_chunks(job, work, [{"content": "changed it"}], vectors) == "stored"
     assert one(connection, "SELECT count(*) FROM rag.jobs WHERE space_id = %s", space.space_id) == 1
@@ -224,7 +224,7 @@ def test_vectors_stay_with_their_model_when_another_space_is_activated_meanwhile
 def test_the_index_is_made_after_the_vectors_beside_writers(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     assert rag.database.build_indexes(None) == 0  # its vectors are not in
     rag.worker().drain()
     rag.worker().drain()
@@ -233,17 +233,17 @@ def test_the_index_is_made_after_the_vectors_beside_writers(
     assert memory == "65536kB"  # what is set: there is little to build
     assert statement.startswith("CREATE INDEX CONCURRENTLY")
     assert rag.database.build_indexes(["docs"]) == 1
-    assert docs.spaces()[1].index_state == "ready"
+    assert docs.spaces.list()[1].index_state == "ready"
     break_index(connection, space.space_id)
-    assert docs.spaces()[1].index_state == "invalid"  # as after a crash
+    assert docs.spaces.list()[1].index_state == "invalid"  # as after a crash
     assert rag.database.build_indexes(None) == 2  # dropped and made again
-    assert docs.spaces()[1].index_state == "ready"
+    assert docs.spaces.list()[1].index_state == "ready"
 
 
 def test_without_shared_memory_an_index_is_made_by_one_process_beside_writers(
     rag: Rag, docs: Collection, connection: Connection, dsn: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     rag.worker().drain()
     rag.worker().drain()
     connection.execute(f"ALTER TABLE rag.embeddings_{space.space_id} SET (parallel_workers = 2)")
@@ -251,22 +251,22 @@ def test_without_shared_memory_an_index_is_made_by_one_process_beside_writers(
     with Rag(more_than_there_is, settings=rag.settings) as other:
         assert other.database.build_indexes(None) == 2  # half-made, dropped, and made again
     assert "one process: could not resize shared memory" in caplog.text
-    assert docs.spaces()[1].index_state == "ready"
+    assert docs.spaces.list()[1].index_state == "ready"
 
 
 @pytest.mark.parametrize("before", ["missing", "invalid"])
 def test_activating_makes_an_index_that_no_worker_has_made(
     rag: Rag, docs: Collection, connection: Connection, before: str
 ) -> None:
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     rag.worker().drain()
     if before == "invalid":
         rag.worker().drain()
         assert rag.database.build_indexes(None) == 1
         break_index(connection, space.space_id)
-    assert docs.spaces()[1].index_state == before
-    docs.activate_space(space.space_id)
-    assert docs.spaces()[1].index_state == "ready"
+    assert docs.spaces.list()[1].index_state == before
+    docs.spaces.activate(space.space_id)
+    assert docs.spaces.list()[1].index_state == "ready"
     connection.execute("SET enable_seqscan = off; SET enable_sort = off")
     plan = connection.execute(
         """EXPLAIN SELECT chunk_id FROM rag.embeddings WHERE space_id = %s
@@ -282,44 +282,44 @@ def test_activating_makes_an_index_that_no_worker_has_made(
 def test_an_incomplete_space_is_activated_only_by_force_and_completed_then(
     rag: Rag, docs: Collection
 ) -> None:
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     chunks = docs.stats().chunks
-    assert docs.activate_space(space.space_id, forced=True) == chunks
+    assert docs.spaces.activate(space.space_id, forced=True) == chunks
     assert docs.search("river")[0].keyword_rank == 1
     rag.worker().drain()
-    assert docs.spaces()[1].share == 1
+    assert docs.spaces.list()[1].share == 1
     assert docs.search("river")[0].vector_rank is not None
 
 
 def test_rolling_back_is_instant_since_the_retired_space_is_kept_up_to_date(
     rag: Rag, docs: Collection, models: dict[str, HashEmbedder]
 ) -> None:
-    docs.reembed("hash:16", activate=True)
+    docs.spaces.create("hash:16", activate=True)
     docs.add(document(0, "after the switch"), document(50))
     assert spaces(rag) == [("hash:32", "retired", 1), ("hash:16", "active", 1)]
-    old = docs.spaces()[0].space_id
-    assert docs.rollback_space() == old
+    old = docs.spaces.list()[0].space_id
+    assert docs.spaces.rollback() == old
     assert spaces(rag) == [("hash:32", "active", 1), ("hash:16", "retired", 1)]
     assert docs.search("after the switch")[0].uri == "d00"
-    assert docs.rollback_space() != old  # and forward again
+    assert docs.spaces.rollback() != old  # and forward again
 
 
 def test_rolling_back_says_what_is_missing(rag: Rag, docs: Collection) -> None:
     with pytest.raises(NotFound, match="no earlier space to go back to"):
-        docs.rollback_space()
-    docs.reembed("hash:16", activate=True)
+        docs.spaces.rollback()
+    docs.spaces.create("hash:16", activate=True)
     chunk = {"uri": "ready", "content": "made elsewhere", "embedding": [0.5] * 16}
     docs.add_chunks([chunk], wait=False)
     with pytest.raises(NotReady, match="1 chunks have no vector yet"):
-        docs.rollback_space()
+        docs.spaces.rollback()
     rag.worker().drain()
-    docs.rollback_space()
+    docs.spaces.rollback()
 
 
 def test_a_client_that_was_open_embeds_by_the_model_that_is_active_now(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    space = docs.reembed("hash:16")
+    space = docs.spaces.create("hash:16")
     stale = rag.collection("docs")
     stale.search("river")
     connection.execute("SELECT rag.activate_space(%s)", [space.space_id])
@@ -335,18 +335,18 @@ def test_a_client_that_was_open_embeds_by_the_model_that_is_active_now(
 def test_a_dropped_space_is_gone_at_once_and_its_partition_later(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    space = docs.reembed("hash:16", wait=False)
+    space = docs.spaces.create("hash:16", wait=False)
     rag.database.queue_backlog(None)
     assert one(connection, "SELECT count(*) > 0 FROM rag.jobs WHERE space_id IS NOT NULL")
     (job, *_) = rag.database.take_jobs(limit=1, lease_seconds=60, collections=None, worker="w")
-    docs.drop_space(space.space_id)
-    assert len(docs.spaces()) == 1
+    docs.spaces.drop(space.space_id)
+    assert len(docs.spaces.list()) == 1
     assert one(connection, "SELECT count(*) FROM rag.jobs") == 0
     assert not rag.database.extend_job(job, 60)
     with pytest.raises(NotFound, match="no embedding space"):
-        docs.drop_space(space.space_id)
+        docs.spaces.drop(space.space_id)
     with pytest.raises(InvalidInput, match="is the active one"):
-        docs.drop_space(docs.spaces()[0].space_id)
+        docs.spaces.drop(docs.spaces.list()[0].space_id)
     docs.add(document(0, "changed"))
     rag.database.remove_dropped()
     assert one(connection, "SELECT to_regclass(%s)", f"rag.embeddings_{space.space_id}") is None
@@ -356,7 +356,7 @@ def test_a_dropped_space_is_gone_at_once_and_its_partition_later(
 def test_a_collection_with_several_spaces_is_dropped_whole(
     rag: Rag, docs: Collection, connection: Connection
 ) -> None:
-    docs.reembed("hash:16", wait=False)
+    docs.spaces.create("hash:16", wait=False)
     rag.drop_collection("docs")
     assert one(connection, "SELECT rag.queue_backlog()") == 0
     assert one(connection, "SELECT rag.remove_dropped()") == 0  # the client has done it
@@ -425,9 +425,9 @@ def test_queries_that_cannot_be_compared_are_refused(
 
 
 def test_spaces_are_compared_on_the_same_queries(rag: Rag, docs: Collection) -> None:
-    docs.reembed("hash:16")
+    docs.spaces.create("hash:16")
     asked = [{"query": f"the {word}", "relevant": [f"d{i:02}"]} for i, word in enumerate(WORDS)]
-    active, other = docs.compare_spaces(asked)
+    active, other = docs.spaces.compare(asked)
     assert (active.model, active.overlap, active.rank_difference) == ("hash:32", 1, 0)
     assert other.model == "hash:16"
     assert other.overlap is not None and 0 < other.overlap <= 1
@@ -435,7 +435,7 @@ def test_spaces_are_compared_on_the_same_queries(rag: Rag, docs: Collection) -> 
         assert found.ndcg is not None and found.recall is not None
         assert 0 < found.ndcg <= 1 and 0 < found.recall <= 1
         assert [len(ids) for ids in found.hits] == [10] * 12
-    (plain, _) = docs.compare_spaces(["river"], limit=3)
+    (plain, _) = docs.spaces.compare(["river"], limit=3)
     assert plain.recall is None and plain.ndcg is None
 
 

@@ -182,7 +182,7 @@ def test_a_collection_opens_as_auto_and_unchanged_documents_stay(
     docs.add(page, {"uri": "b", "content": "Berlin"})
     again = rag.collection("docs", language="auto")
     assert again.info.language == "rag.auto"
-    assert docs.document("a").language == "german"
+    assert docs.get("a").language == "german"
     report = docs.add(page, {"uri": "b", "content": "Berlin"}, dry_run=True)
     assert report.unchanged == 2
     with pytest.raises(CollectionMismatch, match="'rag.auto', not 'german'"):

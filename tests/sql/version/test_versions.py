@@ -239,18 +239,18 @@ def test_the_client_reads_versions(dsn: str) -> None:
         assert docs.info.keep_versions == 7 * 86400
         docs.add({"uri": "a", "content": "It opens at eight."})
         docs.add({"uri": "a", "content": "It opens at nine."})
-        newest, oldest = docs.versions("a")
+        newest, oldest = docs.versions.list("a")
         assert (newest.version, oldest.version, oldest.state) == (2, 1, "replaced")
         assert oldest.valid_until is not None
-        before = docs.document_at("a", oldest.valid_until - timedelta(microseconds=1))
+        before = docs.versions.at("a", oldest.valid_until - timedelta(microseconds=1))
         assert before is not None
         assert before.content == "It opens at eight."
-        assert [c.line for c in docs.diff_versions("a", 1, 2)] == [
+        assert [c.line for c in docs.versions.diff("a", 1, 2)] == [
             "It opens at eight.",
             "It opens at nine.",
         ]
         with pytest.raises(NotFound, match="there are 1, 2"):
-            docs.diff_versions("a", 1, 3)
+            docs.versions.diff("a", 1, 3)
 
 
 def test_a_quote_of_an_earlier_version_is_superseded(docs: Connection) -> None:
