@@ -128,7 +128,7 @@ def test_a_worker_and_a_client_go_on_beside_the_next_release_and_not_the_one_aft
         work.goes_on()
         connection.execute("SELECT rag.put_document('docs', 'later', 'a later bird')")
         wait_until(lambda: found(rag, "later") == ["later"])  # this release's worker embedded it
-        assert [one.name for one in rag.eval_sets()] == ["questions"]
+        assert [one.name for one in rag.evaluation.sets.list()] == ["questions"]
         with Rag(dsn) as client:
             assert client.collections()[0].name == "docs"
         before = connection.execute(FUNCTIONS.encode()).fetchall()
