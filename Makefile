@@ -113,11 +113,12 @@ types: $(VENV)/.test ## mypy, strict, tests and benchmarks included
 
 check: lint types test ## everything a change must pass
 
-docs: $(VENV)/.demo ## write docs/reference/sql-api.md from the comments in the database
+docs: $(VENV)/.demo ## write the reference from comments in the database, indexes and tables of pages
 	$(BIN)/python docs/generate_sql_api.py
 	$(BIN)/python docs/generate_contributing.py
 	$(BIN)/python docs/generate_async.py
 	$(BIN)/python docs/generate_decisions.py
+	$(BIN)/python docs/generate_guides.py
 
 wheel-test: $(VENV)/.test ## build the wheel, install it elsewhere, run its demo there
 	$(BIN)/python tests/package/wheel.py

@@ -30,10 +30,12 @@ class Settings:
     """What a process is told from outside. Each field is also RAG_PG_<FIELD> in the environment.
 
     dsn: a libpq connection string; None: the embedded server under `home`.
-    home: where the embedded server's data, converted models and the demo lie.
+    home: where the embedded server's data, converted models and the demo lie; default: the user's
+        data folder, under root /var/lib/rag_pg.
     max_file_bytes: larger files are refused.
-    minilm_path: a folder with the default model's weights.
-    e5_path: the data file of model e5, or its folder.
+    minilm_path: a folder with the default model's weights; None: the installed package, else the
+        Hugging Face hub.
+    e5_path: the data file of model e5, or its folder; None: the installed package.
     llm: what answers questions: extractive, gemini[:<model>], openai:<model>, anthropic:<model>
         or local.
     helper_llm: the language model for rewrites, checks and extraction; None: llm does these too.

@@ -1,11 +1,11 @@
 """Cuts a text into chunks for embedding: text in, spans out, nothing else is touched.
 
-A text is divided into sections by its headings, or by its classes and functions, a section into
-blocks (outline*.py), and blocks are packed into chunks that fill the model's limit (pack.py). Code
-and tables are kept whole while they fit; prose is cut between sentences, with some overlap. Other
-methods regroup the sections first (regroup.py). Every block is counted once in the model's own
-tokens, and every chunk once more together with the header it is embedded under: that count is never
-above the maximum.
+A text is divided into sections by its headings, or by its classes and functions (`sections`,
+`code`), a section into blocks (`blocks`), and blocks are packed into chunks that fill the model's
+limit (`packer`). Code and tables are kept whole while they fit; prose is cut between sentences,
+with some overlap. Other methods regroup the sections first (`conversation`, `boundaries`). Every
+block is counted once in the model's own tokens, and every chunk once more together with the header
+it is embedded under: that count is never above the maximum.
 """
 
 from __future__ import annotations

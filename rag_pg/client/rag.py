@@ -167,7 +167,7 @@ class Rag:
                 for a language other than english it is e5, where that is installed.
             language: text search configuration, default english; auto: the language of each
                 document is detected where it has none (rag.detect_language).
-                distance: cosine (default), l2 or ip.
+            distance: cosine (default), l2 or ip.
             dimensions: for a model that rag_pg does not run, or has no key for here; otherwise the
                 model gives it, and a new collection's model is asked once whether it answers.
             chunking: {"method": "auto", "max_tokens": 256, "overlap": 0.12}; see `Chunking`.

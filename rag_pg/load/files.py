@@ -10,7 +10,7 @@
                      keys of other names can be named, and then the rows of .csv and .tsv are
                      records, too
     .eml             the body; subject, sender and so on are title and metadata
-    .py .js .sql …   source code, as it is (languages.py)
+    .py .js .sql …   source code, as it is
 
 Nothing here aborts a batch: each bad file has one error, which says what to do about it.
 """

@@ -1,10 +1,7 @@
-"""Rerankers: models that read the query beside each of a search's best candidates.
+"""A search's best candidates in a better order, by a reranker that reads them beside the query.
 
-CrossEncoder   a model of the sentence-transformers library scores each pair
-LLMReranker    a language model puts numbered passages in order
-
-`score_texts` calls any of them with a time limit and believes nothing
-that is not one finite number per text.
+`score_texts` calls it with a time limit and believes nothing that is not one finite number for each
+text.
 """
 
 from __future__ import annotations

@@ -30,6 +30,13 @@ def test_the_index_of_decisions_names_those_of_today() -> None:
     assert generator.PAGE.read_text(encoding="utf-8") == generator.index(), "run: make docs"
 
 
+def test_tables_of_guides_say_what_docstrings_say() -> None:
+    generator = script("generate_guides")
+    pages = [path.read_text(encoding="utf-8") for path in generator.GUIDES.glob("*.md")]
+    assert sum(len(generator.TABLE.findall(page)) for page in pages) >= 4
+    assert [generator.written(page) for page in pages] == pages, "run: make docs"
+
+
 def test_every_file_and_folder_that_is_named_is_there() -> None:
     named = re.findall(r"`((?:sql|rag_pg|tests|docs|bench|alembic)/[\w./-]*)`", PAGE)
     assert len(named) > 30

@@ -1,4 +1,4 @@
-"""Gemini: answers (`GeminiLLM`) and embeddings (`GeminiEmbedder`), through either Google SDK.
+"""Answers by Gemini, through either Google SDK.
 
 The key comes from the argument, else GEMINI_API_KEY, else GOOGLE_API_KEY; the address from the
 argument, else RAG_PG_GEMINI_BASE_URL. Nothing is imported, read or connected before the first call.

@@ -1,15 +1,5 @@
-"""Embedding models: text in, L2-normalised float32 vectors out.
-
-    minilm                            all-MiniLM-L6-v2 on onnxruntime, without torch
-    e5                                multilingual-e5-small in 4 bit, the same way
-    onnx:<model>                      any BERT-like model with an ONNX file, the same way
-    sentence-transformers:<model>     any model of that library: a hub name or a local folder
-    gemini:<model>[:<dimensions>]     rag_pg.providers.gemini.embedder
-    openai:<model>[:<dimensions>]     rag_pg.providers.openai
-
-`open_embedder` turns a name into an Embedder. Importing this module is cheap, and so is
-opening minilm, which is loaded at the first use; sentence-transformers models load when opened.
-"""
+"""all-MiniLM-L6-v2 on onnxruntime, without torch. It is loaded at its first use, not when it is
+opened."""
 
 from __future__ import annotations
 
