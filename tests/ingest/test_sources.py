@@ -96,7 +96,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def uris(docs: object) -> list[str]:
-    return sorted(one.uri for one in docs.documents())  # type: ignore[attr-defined]
+    return sorted(one.uri for one in docs.list())  # type: ignore[attr-defined]
 
 
 def test_sync_does_what_changed_and_nothing_else(

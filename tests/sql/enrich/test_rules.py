@@ -56,7 +56,7 @@ def small(rag: Rag) -> Any:
 
 def test_rules_give_documents_and_chunks_what_they_find(rag: Rag) -> None:
     docs = small(rag)
-    docs.set_enrichment(RULES)
+    docs.enrichment.set_rules(RULES)
     docs.add(guide())
     assert metadata(rag) == FOUND
     (content,) = critical_chunks(rag)
@@ -69,8 +69,8 @@ def test_rules_set_later_reach_documents_without_embedding_any(rag: Rag, embedde
     docs = small(rag)
     docs.add(guide())
     embedder.seen.clear()
-    assert docs.set_enrichment(RULES) == 1
-    assert docs.set_enrichment(RULES) == 0
+    assert docs.enrichment.set_rules(RULES) == 1
+    assert docs.enrichment.set_rules(RULES) == 0
     assert metadata(rag) == FOUND
     assert len(critical_chunks(rag)) == 1
     assert embedder.seen == ["wear helmet checked"] or embedder.seen == []
@@ -78,7 +78,7 @@ def test_rules_set_later_reach_documents_without_embedding_any(rag: Rag, embedde
 
 def test_what_the_caller_gave_goes_first_and_comes_back(rag: Rag) -> None:
     docs = small(rag)
-    docs.set_enrichment(RULES)
+    docs.enrichment.set_rules(RULES)
     docs.add(guide(category="mine", is_critical=False))
     assert metadata(rag) == {**FOUND, "category": "mine", "is_critical": False}
     assert critical_chunks(rag) == []
@@ -89,19 +89,19 @@ def test_what_the_caller_gave_goes_first_and_comes_back(rag: Rag) -> None:
 
 def test_rules_that_are_gone_leave_nothing(rag: Rag) -> None:
     docs = small(rag)
-    docs.set_enrichment(RULES)
+    docs.enrichment.set_rules(RULES)
     docs.add(guide(own=1))
-    docs.set_enrichment([{"field": "phase", "pattern": "helmet", "value": "hat"}])
+    docs.enrichment.set_rules([{"field": "phase", "pattern": "helmet", "value": "hat"}])
     assert metadata(rag) == {"own": 1, "phase": "hat"}
     assert critical_chunks(rag) == []
-    docs.set_enrichment([])
+    docs.enrichment.set_rules([])
     assert metadata(rag) == {"own": 1}
     assert {frozenset(hit.metadata) for hit in docs.search("helmet")} == {frozenset({"own"})}
 
 
 def test_every_way_in_is_enriched(rag: Rag, connection: Connection) -> None:
     docs = small(rag)
-    docs.set_enrichment(RULES)
+    docs.enrichment.set_rules(RULES)
     connection.execute("SELECT rag.put_document('docs', 'sql', %s)", [GUIDE])
     chunk = {"content": "CRITICAL: no fire. #fire", "metadata": {"own": 1}}
     connection.execute("SELECT rag.put_chunks('docs', 'chunks', %s)", [json.dumps([chunk])])
@@ -112,7 +112,7 @@ def test_every_way_in_is_enriched(rag: Rag, connection: Connection) -> None:
     worker = rag.worker()
     for _ in range(3):
         worker.drain()
-    tags = {d.uri: d.metadata.get("tags") for d in docs.documents()}
+    tags = {d.uri: d.metadata.get("tags") for d in docs.list()}
     assert tags == {
         "sql": ["tools", "hall"],
         "chunks": ["fire"],
@@ -133,7 +133,7 @@ def test_a_chunk_that_stays_keeps_its_fields_while_its_document_is_stored(
     rag: Rag, connection: Connection
 ) -> None:
     docs = small(rag)
-    docs.set_enrichment(RULES)
+    docs.enrichment.set_rules(RULES)
     docs.add(guide())
     docs.add({**guide(), "content": GUIDE + "\n# More\n\nOne more section.\n"}, wait=False)
     rag.worker().drain()
@@ -149,7 +149,7 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
     before = handlers.RULES_SECONDS
     handlers.RULES_SECONDS = 1.0
     try:
-        docs.set_enrichment([*RULES, {"field": "slow", "pattern": "x(?=x*y)"}])
+        docs.enrichment.set_rules([*RULES, {"field": "slow", "pattern": "x(?=x*y)"}])
     finally:
         handlers.RULES_SECONDS = before
     assert metadata(rag) == FOUND
@@ -185,20 +185,20 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
 def test_a_wrong_rule_is_named(rag: Rag, rule: Any, message: str) -> None:
     docs = small(rag)
     with pytest.raises(InvalidInput, match=message) as caught:
-        docs.set_enrichment([rule])
+        docs.enrichment.set_rules([rule])
     assert "\n" not in str(caught.value)
-    assert docs.enrichment() == []
+    assert docs.enrichment.list() == []
 
 
 def test_a_preview_stores_nothing(rag: Rag) -> None:
     docs = small(rag)
     docs.add(guide(category="mine"), {"uri": "b", "content": "#tools CRITICAL"})
-    found = {p.field: p for p in docs.preview_enrichment(RULES)}
+    found = {p.field: p for p in docs.enrichment.preview_rules(RULES)}
     assert (found["tags"].documents, found["tags"].examples[0]) == (2, ["tools"])
     assert (found["is_critical"].documents, found["is_critical"].chunks) == (2, 2)
     assert (found["category"].overridden, found["category"].of_documents) == (1, 2)
     assert metadata(rag) == {"category": "mine"}
-    assert docs.enrichment() == []
+    assert docs.enrichment.list() == []
 
 
 @pytest.mark.one_database

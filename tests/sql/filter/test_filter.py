@@ -436,6 +436,6 @@ def test_python_declares_fields_and_passes_dates(rag: Any) -> None:
     wanted = {"day": {"$gte": datetime.date(2024, 2, 29), "$lt": datetime.date(2024, 3, 1)}}
     for _ in range(2):
         assert [hit.uri for hit in docs.search("fish", filter=wanted)] == ["2024-02-29T08:00:00Z"]
-        docs.index_field("day", "timestamptz")
-    assert docs.fields() == {"day": "timestamptz"}
-    assert docs.unindex_field("day") and not docs.unindex_field("day")
+        docs.metadata.index("day", "timestamptz")
+    assert docs.metadata.fields() == {"day": "timestamptz"}
+    assert docs.metadata.unindex("day") and not docs.metadata.unindex("day")
