@@ -1,7 +1,8 @@
 """Write the tables of the guides that say what an argument or a setting means: its docstring does.
 
 A guide has the marks `<!-- written by make docs: Collection.search -->` and `<!-- end -->` around
-the table of the arguments of a method, or of the fields of a class such as Settings.
+the table of the arguments of a method, of the fields of a class such as Settings, or of what the
+classes and their namespaces have.
 
 python docs/generate_guides.py    `make docs` runs it; a test compares what it would write
 """
@@ -13,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from rag_pg import Collection, Rag, Settings
 
@@ -22,6 +23,7 @@ TABLE = re.compile(
     r"(?<=<!-- written by make docs: )([\w.]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL
 )
 CLASSES = {kind.__name__: kind for kind in (Collection, Rag, Settings)}
+NAMESPACES = [("namespace", "what it is", "calls"), ("---", "---", "---")]
 NAMES = r"[a-z_0-9]+(?:, [a-z_0-9]+)*"
 
 
@@ -32,8 +34,11 @@ def written(page: str) -> str:
 
 def table(name: str) -> str:
     """The arguments of a method, or the fields of a dataclass, one row for those told together."""
-    kind, _, method = name.partition(".")
     rows: Iterable[tuple[str, ...]]
+    if name == "namespaces":
+        rows = [*_namespaces("rag", Rag), *_namespaces("docs", Collection)]
+        return "".join(f"| {' | '.join(cells)} |\n" for cells in [*NAMESPACES, *rows])
+    kind, _, method = name.partition(".")
     if method:
         rows = _arguments(getattr(CLASSES[kind], method))
         head = "| argument | what it means |\n| --- | --- |\n"
@@ -41,6 +46,23 @@ def table(name: str) -> str:
         rows = _settings(CLASSES[kind])
         head = "| variable | meaning | default |\n| --- | --- | --- |\n"
     return head + "".join(f"| {' | '.join(cells)} |\n" for cells in rows)
+
+
+def _namespaces(path: str, kind: type) -> Iterator[tuple[str, ...]]:
+    """A class with its own calls, and each namespace that it holds."""
+    members = {name: one for name, one in vars(kind).items() if not name.startswith("_")}
+    inner = {name: found for name, one in members.items() if (found := _namespace(one))}
+    calls = ", ".join(f"`{name}`" for name in members if name not in {*inner, "database"})
+    summary = (inspect.getdoc(kind) or "").partition(". ")[0].partition(".\n")[0].removesuffix(".")
+    yield f"`{path}`", " ".join(summary.split()), calls
+    for name, one in inner.items():
+        yield from _namespaces(f"{path}.{name}", one)
+
+
+def _namespace(member: object) -> type | None:
+    """The class of a namespace, where the member gives one."""
+    found = get_type_hints(member.fget)["return"] if isinstance(member, property) else None
+    return found if getattr(found, "__module__", "").startswith("rag_pg.client.") else None
 
 
 def _arguments(method: Callable[..., Any]) -> Iterator[tuple[str, str]]:
