@@ -230,6 +230,13 @@ STATEMENTS = (
     )
     """,
     """
+    CREATE TABLE rag.access_grants (
+        role_name text NOT NULL,
+        access text NOT NULL,
+        CONSTRAINT access_grants_pkey PRIMARY KEY (role_name, access)
+    )
+    """,
+    """
     CREATE TYPE rag.document_info AS (
         document_id uuid,
         uri text,

@@ -315,9 +315,13 @@ started_at  when it first reported
 seen_at  when it last reported$$),
 ('installed',
  'What the last upgrade installed, read by rag-pg db check.',
-$$kind  file (of sql/), function, table, or pgvector
-name  path below sql/, signature, object, or pgvector's schema
-digest  SHA-256 of a file or function, definition of a table's part$$),
+$$kind  release, replaced, file (of sql/), function, table, or pgvector
+name  version, digest that was replaced, path below sql/, signature, object, or pgvector's schema
+digest  SHA-256 of all files, a file or a function, definition of a table's part$$),
+('access_grants',
+ 'Which rights rag.grant_access gave to which roles: every upgrade gives them again.',
+$$role_name  the role
+access  the kind of use$$),
 ('alembic_version',
  'The revision of the tables, written by Alembic.',
 $$version_num  name of the revision$$),

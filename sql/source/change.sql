@@ -29,9 +29,8 @@ BEGIN
         RAISE EXCEPTION 'role % may not note changes of table % in schema rag', current_user,
             TG_RELID::regclass
         USING ERRCODE = '42501',
-            HINT = 'grant it USAGE on schema rag, SELECT and INSERT on rag.source_changes, EXECUTE '
-                'on rag._source_sql, '
-                   'rag._source_columns, rag._key_operator and rag._table_name';
+            HINT = format('have the owner of schema rag call rag.grant_access(%L, %L)',
+                current_user, 'source_writer');
     END IF;
     _nothing_waited := NOT EXISTS (SELECT FROM rag.source_changes AS c WHERE c.source_id = _source);
     -- Nothing is written inside a block with an exception handler: a transaction of many statements

@@ -18,6 +18,8 @@ import sql_calls
 # Values that work, as SQL, by the argument's name,
 # or by function and argument where the name is not enough.
 WORKS = {
+    "role_name": "'pg_monitor'",
+    "access": "'reader'",
     "aggregates": """'{"n": {"count": "*"}}'""",
     "answer": "NULL",
     "chunk_id": sql_calls.CHUNK,

@@ -21,6 +21,8 @@ from rag_pg.db import schema
 Connection = psycopg.Connection[Any]
 
 RANKS = ("stranger", "reader", "writer", "worker", "owner")
+ROLES = ("stranger", "reader", "evaluator", "writer", "worker", "owner")
+EVALUATION = re.compile(r"eval|gates|judge|calibration|score_answers|replay|logged|measure_recall")
 COMMITTING = tuple(name for name, (_, call) in CALLS.items() if call.startswith("CALL"))
 GUIDE = ROOT / "docs" / "guides" / "operations.md"
 
@@ -33,7 +35,7 @@ def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
     database = str(conninfo_to_dict(dsn)["dbname"])
     names = {
         rank: f"rag_{rank}_{os.getpid()}" if rank != "owner" else f"owner_{os.getpid()}"
-        for rank in RANKS
+        for rank in ROLES
     }
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE EXTENSION vector; GRANT CREATE ON SCHEMA public TO PUBLIC")
@@ -47,15 +49,19 @@ def roles(new_database: Callable[..., str]) -> Iterator[dict[str, str]]:
     found = {rank: make_conninfo(dsn, user=name) for rank, name in names.items()}
     schema.upgrade(found["owner"])
     (recipe,) = re.findall(
-        r"```sql\n(GRANT USAGE.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL
+        r"```sql\n(SELECT rag.grant_access.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL
     )
-    recipe = re.sub(r"rag_(reader|writer|worker)\b", lambda role: names[role[1]], recipe)
+    recipe = re.sub(r"rag_(reader|evaluator|writer|worker)\b", lambda role: names[role[1]], recipe)
     with psycopg.connect(found["owner"], autocommit=True) as connection:
         connection.execute(recipe.encode())
         fill(connection)
         connection.execute(f"GRANT USAGE ON SCHEMA app TO {names['worker']}".encode())
         connection.execute(f"GRANT SELECT ON app.articles TO {names['worker']}".encode())
-    yield found | {"superuser": dsn, "reader_name": names["reader"], "writer_name": names["writer"]}
+    yield found | {
+        "superuser": dsn,
+        "reader_name": names["reader"],
+        "stranger_name": names["stranger"],
+    }
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             sql.SQL("ALTER DATABASE {} OWNER TO CURRENT_USER").format(sql.Identifier(database))
@@ -85,14 +91,17 @@ def test_every_public_function_has_a_call_here() -> None:
     assert CALLS.keys() >= public_names()
 
 
-@pytest.mark.parametrize("rank", RANKS)
-def test_each_role_may_what_the_guide_says_and_no_more(roles: dict[str, str], rank: str) -> None:
+@pytest.mark.parametrize("role", ROLES)
+def test_each_role_may_what_the_guide_says_and_no_more(roles: dict[str, str], role: str) -> None:
     asked = ("search_text", "ask", "embed_query")  # no worker answers in time
     expected = {}
     for name, (least, _) in CALLS.items():
-        allowed = RANKS.index(rank) >= RANKS.index(least)
+        if role == "evaluator":
+            allowed = least == "reader" or (least == "writer" and bool(EVALUATION.search(name)))
+        else:
+            allowed = RANKS.index(role) >= RANKS.index(least)
         expected[name] = ("RG009" if name in asked else None) if allowed else "42501"
-    assert {name: outcome(roles[rank], name) for name in CALLS} == expected
+    assert {name: outcome(roles[role], name) for name in CALLS} == expected
 
 
 def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, str]) -> None:
@@ -105,6 +114,69 @@ def test_every_table_is_named_in_the_grants_and_no_partition(roles: dict[str, st
         ).fetchall()
     assert any(partition for _, partition, _ in rows)
     assert [name for name, partition, granted in rows if granted is partition] == []
+
+
+def test_rights_are_given_again_by_an_upgrade_and_taken_away_whole(roles: dict[str, str]) -> None:
+    reader = sql.Identifier(roles["reader_name"]).as_string()
+    with psycopg.connect(roles["owner"], autocommit=True) as connection:
+        kept = connection.execute("SELECT * FROM rag.list_access()").fetchall()
+        assert (roles["reader_name"], "reader", True) in kept
+        connection.execute(
+            f"""REVOKE SELECT ON rag.documents FROM {reader};
+                REVOKE EXECUTE ON FUNCTION rag.version() FROM {reader};
+                INSERT INTO rag.access_grants VALUES ('gone', 'writer')""".encode()
+        )
+        schema.upgrade(roles["owner"])
+        assert schema.check(roles["owner"]) == []
+        with psycopg.connect(roles["reader"]) as reading:
+            reading.execute("SELECT rag.version(), count(*) FROM rag.documents")
+        may = """SELECT bool_or(has_table_privilege(%(role)s, c.oid, 'SELECT, INSERT')
+                     OR has_any_column_privilege(%(role)s, c.oid, 'SELECT'))
+                 FROM pg_class AS c WHERE c.relnamespace = 'rag'::regnamespace
+                     AND c.relkind IN ('r', 'p') AND c.relname <> 'ordinary_words'"""
+        connection.execute("SELECT rag.grant_access(%s, 'writer')", [roles["reader_name"]])
+        connection.execute("SELECT rag.revoke_access(%s, 'writer')", [roles["reader_name"]])
+        assert outcome(roles["reader"], "put_document") == "42501"
+        assert outcome(roles["reader"], "list_documents") is None
+        connection.execute("SELECT rag.revoke_access(%s)", [roles["reader_name"]])
+        assert connection.execute(may, {"role": roles["reader_name"]}).fetchone() == (False,)
+        with (
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+            psycopg.connect(roles["reader"]) as refused,
+        ):
+            refused.execute("SELECT rag.version()")
+        connection.execute("SELECT rag.grant_access(%s, 'reader')", [roles["reader_name"]])
+        connection.execute("DELETE FROM rag.access_grants WHERE role_name = 'gone'")
+        for call, state in (
+            ("rag.grant_access('nobody', 'reader')", "RG002"),
+            (f"rag.grant_access({roles['reader_name']!r}, 'editor')", "RG001"),
+        ):
+            with pytest.raises(psycopg.Error) as caught:
+                connection.execute(f"SELECT {call}".encode())
+            assert caught.value.sqlstate == state
+
+
+def test_roles_of_a_source_attach_it_and_write_its_table(roles: dict[str, str]) -> None:
+    stranger = roles["stranger_name"]
+    with psycopg.connect(roles["superuser"], autocommit=True) as connection:
+        connection.execute(
+            f"""CREATE TABLE app.notes (id integer PRIMARY KEY, body text);
+                ALTER TABLE app.notes OWNER TO {stranger}; GRANT USAGE ON SCHEMA app TO {stranger}
+             """.encode()
+        )
+        attach = "SELECT rag.attach_source('app.notes', 'docs', content => '{body}')"
+        with psycopg.connect(roles["stranger"], autocommit=True) as owner:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                owner.execute(attach)
+            connection.execute("SELECT rag.grant_access(%s, 'source_owner')", [stranger])
+            owner.execute(attach)
+            connection.execute("SELECT rag.revoke_access(%s)", [stranger])
+            connection.execute("SELECT rag.grant_access(%s, 'source_writer')", [stranger])
+            owner.execute("INSERT INTO app.notes VALUES (1, 'a note')")
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                owner.execute("SELECT uri FROM rag.list_documents('docs')")
+        connection.execute("SELECT rag.revoke_access(%s)", [stranger])
+        connection.execute("SELECT rag.detach_source('app.notes', 'docs'); DROP TABLE app.notes")
 
 
 def test_a_reader_can_put_no_trigger_of_ours_on_a_table(roles: dict[str, str]) -> None:

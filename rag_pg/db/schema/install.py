@@ -74,6 +74,7 @@ def upgrade(dsn: str) -> str:
                 tables = fresh_tables(connection, vector_schema, revision)
             apply_functions(connection, vector_schema)
             store_words(connection)
+            connection.exec_driver_sql("SELECT rag._renew_access()")
             record_installed(connection, vector_schema, {**tables, "revision": revision})
             return revision
     except psycopg.Error as exc:

@@ -402,14 +402,14 @@ def test_the_application_needs_few_rights_and_is_told_which(connection: Connecti
     connection.execute("SET ROLE source_writer")
     with pytest.raises(
         psycopg.errors.InsufficientPrivilege, match="source_writer may not note changes"
-    ):
+    ) as refused:
         insert(connection, 1)
+    assert refused.value.diag.message_hint == (
+        "have the owner of schema rag call rag.grant_access('source_writer', 'source_writer')"
+    )
     connection.execute(
         """RESET ROLE;
-           GRANT USAGE ON SCHEMA rag TO source_writer;
-           GRANT SELECT, INSERT ON rag.source_changes TO source_writer;
-           GRANT EXECUTE ON FUNCTION rag._source_sql, rag._source_columns,
-               rag._key_operator, rag._table_name TO source_writer;
+           SELECT rag.grant_access('source_writer', 'source_writer');
            SET ROLE source_writer"""
     )
     insert(connection, 1, 2)

@@ -1,0 +1,201 @@
+-- Roles get the rights of a kind of use, and keep them through upgrades.
+
+CREATE OR REPLACE FUNCTION rag._access_rights()
+RETURNS TABLE (access text, rights text, tables text[])
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+    SELECT a.access, g.rights, g.tables
+    FROM (VALUES
+        ('{reader,writer,worker,evaluator}'::text[], 'INSERT',
+            '{answer_log,answer_feedback,live_queries}'::text[]),
+        ('{reader,writer,worker,evaluator}', 'INSERT, UPDATE', '{usage}'),
+        ('{reader,writer,worker,evaluator}', 'INSERT, UPDATE, DELETE',
+            '{cache_entries,cache_uses}'),
+        ('{reader,writer,worker,evaluator}', 'INSERT, DELETE', '{worker_calls}'),
+        ('{reader}', 'SELECT (collection_id)', '{live_queries}'),
+        ('{writer,worker,evaluator}', 'SELECT', '{live_queries}'),
+        ('{writer,worker,evaluator}', 'INSERT, UPDATE, DELETE',
+            '{eval_sets,eval_queries,eval_judgements,eval_embeddings,eval_runs,eval_results,
+            eval_scores,eval_verdicts,eval_judges,calibrations}'),
+        ('{writer,worker,evaluator}', 'INSERT', '{gate_checks,collection_changes}'),
+        ('{writer,worker,evaluator}', 'INSERT, DELETE', '{recall_measures}'),
+        ('{writer,worker}', 'INSERT, UPDATE, DELETE',
+            '{documents,chunks,embeddings,keyword_changes,keyword_slots,keyword_postings,
+            keyword_removed,keyword_segments,keyword_totals,keyword_languages,jobs,backlogs,budgets,
+            workers,worker_calls,collection_changes,originals,version_commits}'),
+        ('{writer,worker}', 'INSERT, DELETE', '{document_versions}'),
+        ('{writer,worker}',
+            'UPDATE (fingerprint, similarity_mean, similarity_spread, measured_chunks)',
+            '{spaces}'),
+        ('{worker}', 'DELETE', '{answer_log,answer_feedback,live_queries,usage}'),
+        ('{worker}', 'INSERT, UPDATE, DELETE',
+            '{source_changes,source_documents,maintenance_failures}'),
+        ('{worker}', 'DELETE, UPDATE (phase, reached, rows_done, rows_total, rows_failed, '
+            'row_error, broken, followed_at)', '{sources}'),
+        ('{source_owner}', 'SELECT, INSERT, UPDATE, DELETE', '{sources}'),
+        ('{source_owner}', 'SELECT, DELETE', '{source_changes}'),
+        ('{source_owner}', 'SELECT', '{collections}'),
+        ('{source_writer}', 'SELECT, INSERT', '{source_changes}')
+    ) AS g (kinds, rights, tables), unnest(g.kinds) AS a (access);
+END;
+
+COMMENT ON FUNCTION rag._access_rights() IS
+$$What a kind of use may do with the tables, beside reading them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._apply_access(role_name text, access text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    owners CONSTANT text[] := '{_record_changes,attach_source}';
+    writers CONSTANT text[] := '{_source_sql,_source_columns,_key_operator,_table_name}';
+    _of_a_source CONSTANT boolean := access IN ('source_owner', 'source_writer');
+    _routines text;
+    _readable text;
+    _right record;
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA rag TO %I', role_name);
+    SELECT string_agg(p.oid::regprocedure::text, ', ') INTO _routines
+    FROM pg_proc AS p
+    WHERE p.pronamespace = 'rag'::regnamespace AND CASE access
+        WHEN 'source_writer' THEN p.proname = ANY (writers)
+        ELSE access = 'source_owner' OR p.proname <> ALL (owners) END;
+    EXECUTE format('GRANT EXECUTE ON ROUTINE %s TO %I', _routines, role_name);
+    IF NOT _of_a_source THEN
+        -- Not the partitions, which no policy protects.
+        SELECT string_agg(format('rag.%I', c.relname), ', ') INTO _readable
+        FROM pg_class AS c
+        WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p')
+            AND NOT c.relispartition AND c.relname <> 'live_queries';
+        EXECUTE format('GRANT SELECT ON %s TO %I', _readable, role_name);
+    END IF;
+    FOR _right IN SELECT r.rights, r.tables FROM rag._access_rights() AS r
+        WHERE r.access = _apply_access.access
+    LOOP
+        EXECUTE format('GRANT %s ON %s TO %I', _right.rights,
+            (SELECT string_agg(format('rag.%I', t.name), ', ')
+             FROM unnest(_right.tables) AS t (name)), role_name);
+    END LOOP;
+    IF access IN ('writer', 'worker', 'evaluator') THEN
+        EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA rag TO %I', role_name);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._apply_access(text, text) IS
+$$Grant a role the rights of a kind of use, as this release's functions and tables need them.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._check_access_call(role_name text, access text)
+RETURNS void
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    kinds CONSTANT text[] :=
+        '{reader,writer,worker,evaluator,source_owner,source_writer}';
+BEGIN
+    IF NOT pg_has_role((SELECT c.relowner FROM pg_class AS c
+        WHERE c.oid = 'rag.collections'::regclass), 'USAGE') THEN
+        RAISE EXCEPTION 'permission denied: % does not own the tables of schema rag', current_user
+        USING ERRCODE = '42501', HINT = 'call it as their owner';
+    END IF;
+    IF access <> ALL (kinds) THEN
+        RAISE EXCEPTION 'access % is unknown', quote_literal(access)
+        USING ERRCODE = 'RG001', HINT = 'use one of ' || array_to_string(kinds, ', ');
+    END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role_name) THEN
+        RAISE EXCEPTION 'there is no role %', quote_literal(role_name)
+        USING ERRCODE = 'RG002', HINT = format('make it with CREATE ROLE %I LOGIN', role_name);
+    END IF;
+END
+$$;
+
+COMMENT ON FUNCTION rag._check_access_call(text, text) IS
+$$Error 42501 unless the caller owns the tables, RG001 for an unknown access, RG002 where the role
+is not there.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.grant_access(role_name text, access text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._check_access_call(role_name, coalesce(access, ''));
+    INSERT INTO rag.access_grants AS g (role_name, access)
+    VALUES (grant_access.role_name, grant_access.access)
+    ON CONFLICT DO NOTHING;
+    PERFORM rag._apply_access(role_name, access);
+END
+$$;
+
+COMMENT ON FUNCTION rag.grant_access(text, text) IS
+$$Give a role the rights of a kind of use. Every upgrade gives them again, so that they cover what
+it adds.
+
+access: reader searches, reads and counts; evaluator also keeps evaluation sets, runs and
+calibrations; writer also puts and deletes documents and works the queue; worker also follows
+sources and clears up. source_owner attaches tables of its own; source_writer only writes a table
+that is followed. A role may have several. The caller owns the tables of schema rag.
+E.g. SELECT rag.grant_access('web', 'reader');$$;
+
+
+CREATE OR REPLACE FUNCTION rag.revoke_access(role_name text, access text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._check_access_call(role_name, access);
+    DELETE FROM rag.access_grants AS g
+    WHERE g.role_name = revoke_access.role_name
+        AND (revoke_access.access IS NULL OR g.access = revoke_access.access);
+    EXECUTE format('REVOKE ALL ON ALL TABLES IN SCHEMA rag FROM %1$I;'
+        'REVOKE ALL ON ALL SEQUENCES IN SCHEMA rag FROM %1$I;'
+        'REVOKE ALL ON ALL ROUTINES IN SCHEMA rag FROM %1$I;'
+        'REVOKE ALL ON SCHEMA rag FROM %1$I', role_name);
+    PERFORM rag._apply_access(g.role_name, g.access) FROM rag.access_grants AS g
+    WHERE g.role_name = revoke_access.role_name;
+END
+$$;
+
+COMMENT ON FUNCTION rag.revoke_access(text, text) IS
+$$Take the rights of a kind of use from a role, and what else it was granted in schema rag; those of
+the other kinds that it has stay.
+
+access: as in rag.grant_access; NULL: all. The caller owns the tables of schema rag.$$;
+
+
+CREATE OR REPLACE FUNCTION rag.list_access()
+RETURNS TABLE (role_name text, access text, role_exists boolean)
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT g.role_name, g.access, EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = g.role_name)
+    FROM rag.access_grants AS g
+    ORDER BY g.role_name, g.access;
+END
+$$;
+
+COMMENT ON FUNCTION rag.list_access() IS
+$$Which roles were given which rights by rag.grant_access, and whether the role is there.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._renew_access()
+RETURNS void
+LANGUAGE plpgsql VOLATILE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    PERFORM rag._apply_access(a.role_name, a.access) FROM rag.list_access() AS a
+    WHERE a.role_exists;
+END
+$$;
+
+COMMENT ON FUNCTION rag._renew_access() IS
+$$Give every role its rights again: an upgrade made functions and tables.$$;
