@@ -12,6 +12,7 @@ import platformdirs
 from rag_pg.errors import InvalidInput
 
 PREFIX = "RAG_PG_"
+SCHEMA = "rag"  # of the database
 # Read elsewhere: addresses of providers, and what tests and benchmarks run on.
 ADDRESSES = tuple(f"RAG_PG_{name}_BASE_URL" for name in ("GEMINI", "OPENAI", "ANTHROPIC"))
 OTHERS = (*ADDRESSES, "RAG_PG_EVAL_DATA")

@@ -4,7 +4,7 @@ Connections, statements, the schema and its upgrades, the embedded server.
 """
 
 from rag_pg.db import schema
-from rag_pg.db.arguments import checked_json, plain_arguments
+from rag_pg.db.arguments import checked_json
 from rag_pg.db.clone import create_database, drop_database, make_fast, name_of
 from rag_pg.db.connect import connect
 from rag_pg.db.connection import database_errors
@@ -35,6 +35,5 @@ __all__ = [
     "drop_database",
     "make_fast",
     "name_of",
-    "plain_arguments",
     "schema",
 ]

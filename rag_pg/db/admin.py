@@ -17,23 +17,16 @@ class Admin(Statements):
 
         A step that fails is noted for rag.doctor and does not stop the others.
         """
-        for step, subject in self._tuples("SELECT step, subject FROM rag.maintenance_steps()"):
+        for step, subject in self.tuples(("step", "subject"), "maintenance_steps"):
             if not goes_on():
                 return
             try:
-                self._scalar(
-                    "SELECT rag.maintain_step(%(step)s, %(subject)s)", step=step, subject=subject
-                )
+                self.call("maintain_step", step=step, subject=subject)
             except StatementCanceled as exc:
-                self._scalar(
-                    "SELECT rag.note_maintenance(%(step)s, %(subject)s, %(failure)s)",
-                    step=step,
-                    subject=subject,
-                    failure=str(exc),
-                )
+                self.call("note_maintenance", step=step, subject=subject, failure=str(exc))
 
     def doctor(self) -> list[Finding]:
-        return self._rows(Finding, "SELECT * FROM rag.doctor()")
+        return self.rows(Finding, "doctor")
 
     def audit(
         self,
@@ -43,10 +36,9 @@ class Admin(Statements):
         sample_size: int = 5000,
         max_tokens: int | None = None,
     ) -> list[AuditFinding]:
-        return self._rows(
+        return self.rows(
             AuditFinding,
-            """SELECT * FROM rag.audit(%(collection)s, %(set_name)s, %(sample_size)s,
-               %(max_tokens)s)""",
+            "audit",
             collection=collection,
             set_name=set_name,
             sample_size=sample_size,
@@ -54,7 +46,7 @@ class Admin(Statements):
         )
 
     def advise(self, collection: str) -> list[Advice]:
-        return self._rows(Advice, "SELECT * FROM rag.advise(%(collection)s)", collection=collection)
+        return self.rows(Advice, "advise", collection=collection)
 
     def audit_table(
         self,
@@ -65,28 +57,23 @@ class Admin(Statements):
         sample_size: int = 5000,
         max_tokens: int = 256,
     ) -> list[AuditFinding]:
-        return self._rows(
+        return self.rows(
             AuditFinding,
-            """SELECT * FROM rag.audit_table(%(table)s, %(content)s, %(language)s,
-               %(sample_size)s, %(max_tokens)s)""",
-            table=table,
-            content=content,
+            "audit_table",
+            table_name=table,
+            content_column=content,
             language=language,
             sample_size=sample_size,
             max_tokens=max_tokens,
         )
 
     def status(self, topics: Sequence[str] | None = None) -> list[StatusLine]:
-        return self._rows(
-            StatusLine,
-            "SELECT * FROM rag.status(%(topics)s::pg_catalog.text[])",
-            topics=None if topics is None else list(topics),
-        )
+        return self.rows(StatusLine, "status", topics=topics)
 
     def remove_dropped(self) -> int:
         """Remove what was dropped, a transaction for each table and index, and return how many
         steps that took. What others are reading is left for a worker."""
         steps = 0
-        while self._scalar("SELECT rag.remove_dropped()"):
+        while self.value(bool, "remove_dropped"):
             steps += 1
         return steps

@@ -1,4 +1,5 @@
-"""Values on their way to the database, by their names: one of the wrong type is named in one line.
+"""Values on their way to the database, by the types of the arguments that take them: one of the
+wrong type is named in one line.
 
 PostgreSQL would look for a function that takes such a type, find none, and seem to lack the schema.
 What its texts and JSON cannot hold is named with where it stands: NUL, NaN, a date.
@@ -14,42 +15,35 @@ from datetime import date, timedelta
 from numbers import Integral, Real
 from typing import Any
 
+from pgvector.psycopg.halfvec import HalfVector
 from psycopg.types.json import Jsonb
 
+from rag_pg.db.filters import plain_filter
 from rag_pg.errors import InvalidInput
 
-WHOLE = (
-    "limit", "offset", "rrf_k", "candidate_limit", "per_document", "max_length", "space_id",
-    "expected_space", "ef_search", "dimensions", "max_rows", "max_queries", "sample", "k",
-)  # fmt: skip
-NUMBERS = (
-    "vector_weight", "keyword_weight", "diversity", "sample_queries", "recall_target", "target",
-)  # fmt: skip
-TRUTHS = (
-    "duplicates",
-    "descending",
-    "forced",
-    "keep_query_text",
-    "keep_original",
-    "typo_tolerance",
-)
-TEXTS = (
-    "collection", "name", "query", "uri", "field", "fusion", "order_by", "model", "title",
-    "distance", "type", "start_mark", "stop_mark", "ellipsis", "view", "description", "comment",
-    "set_name",
-)  # fmt: skip
-RUNS = ("run_id", "run_a", "run_b")
-DATES = ("since", "until")
-LISTS_OF_TEXTS = ("by", "columns", "group_by", "metrics", "order", "uris")
-TIMES = ("timeout", "keep_versions", "keep_answers", "keep_queries")
 
+def plain_argument(name: str, value: Any, type_: str) -> Any:
+    """Return a value as the driver sends it to an argument of that type.
 
-def plain_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values with numbers of other libraries as Python's own.
-
-    Raises InvalidInput for a value that is not of the type that its name asks for; None passes.
+    Args:
+        name: what a message calls it. type_: as in pg_type, with an underscore before that of a
+            list; a type that is not checked here takes what PostgreSQL takes. None passes, and so
+            does JSON that its caller has wrapped.
+    Raises: InvalidInput for a value of another type, or that the type cannot hold.
     """
-    return {name: value if value is None else _plain(name, value) for name, value in values.items()}
+    if value is None or isinstance(value, Jsonb):
+        return value
+    if type_ == "jsonb":
+        return checked_json(name, Jsonb(plain_filter(value) if name.endswith(FILTERS) else value))
+    if type_ == "halfvec":
+        return HalfVector(value)
+    if type_ == "_halfvec":
+        return [None if one is None else HalfVector(one) for one in value]
+    if not type_.startswith("_"):
+        return _plain(name, value, type_, "")
+    if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
+        raise _wrong(name, value, type_[1:], "_")
+    return [None if one is None else _plain(name, one, type_[1:], "_") for one in value]
 
 
 def checked_json(name: str, value: Jsonb) -> Jsonb:
@@ -110,36 +104,44 @@ def _nul(where: str, value: str) -> str:
     return f"{where} {value!r:.100} holds a NUL character, which no text can: take it out"
 
 
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, Jsonb):
-        return checked_json(name, value)
-    texts = value if isinstance(value, list | tuple) else [value]
-    for text in texts:
-        if isinstance(text, str) and "\0" in text:
-            raise InvalidInput(_nul(name, text))
-    if name in WHOLE or name in RUNS:
-        bits = 32 if name in WHOLE else 64
-        if not isinstance(value, Integral) or isinstance(value, bool):
-            raise InvalidInput(f"{name} is a whole number, not {value!r:.100}")
-        if not -(2 ** (bits - 1)) <= int(value) < 2 ** (bits - 1):
-            raise InvalidInput(f"{name} {value} is out of range; it is a {bits} bit number")
+FILTERS = ("filter", "having")  # where dates, decimals and sets are meant too
+BITS = {"int4": 32, "int8": 64}
+# What each type takes, and its name for one and for a list of them.
+KINDS: dict[str, tuple[type | tuple[type, ...], str, str]] = {
+    "int4": (Integral, "a whole number", "whole numbers"),
+    "int8": (Integral, "a whole number", "whole numbers"),
+    "float8": (Real, "a number", "numbers"),
+    "bool": (bool, "True or False", "booleans"),
+    "text": (str, "a text", "texts"),
+    "date": ((date, str), "a date", "dates"),
+    "timestamptz": ((date, str), "a date", "dates"),
+    "interval": (timedelta, "a timedelta", "timedeltas"),
+}
+
+PLAIN = frozenset(KINDS)
+
+
+def _wrong(name: str, value: Any, type_: str, many: str) -> InvalidInput:
+    _, one, several = KINDS.get(type_, (object, "one", f"{type_} values"))
+    return InvalidInput(f"{name} is {f'a list of {several}' if many else one}, not {value!r:.100}")
+
+
+def _plain(name: str, given: Any, type_: str, many: str) -> Any:
+    value: Any = given
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidInput(_nul(name, value))
+    kind = KINDS.get(type_)
+    if kind is None:
+        return value
+    if not isinstance(given, kind[0]) or (isinstance(given, bool) and type_ != "bool"):
+        raise _wrong(name, value, type_, many)
+    if type_ in BITS:
+        if not -(2 ** (BITS[type_] - 1)) <= int(value) < 2 ** (BITS[type_] - 1):
+            raise InvalidInput(f"{name} {value} is out of range; it is a {BITS[type_]} bit number")
         return int(value)
-    if name in NUMBERS:
-        if not isinstance(value, Real) or isinstance(value, bool):
-            raise InvalidInput(f"{name} is a number, not {value!r:.100}")
-        return float(value)
-    if name in DATES and not isinstance(value, date | str):
-        raise InvalidInput(f"{name} is a date, not {value!r:.100}")
-    if name in TEXTS and not isinstance(value, str):
-        raise InvalidInput(f"{name} is a text, not {value!r:.100}")
-    if name in LISTS_OF_TEXTS:
-        if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-            raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
-        value = list(value)
-        if not all(isinstance(item, str) for item in value):
-            raise InvalidInput(f"{name} is a list of texts, not {value!r:.100}")
-    if name in TIMES and not isinstance(value, timedelta):
-        raise InvalidInput(f"{name} is a timedelta, not {value!r:.100}")
-    if name in TRUTHS and not isinstance(value, bool):
-        raise InvalidInput(f"{name} is True or False, not {value!r:.100}")
+    if type_ == "float8":
+        try:
+            return float(value)
+        except OverflowError as exc:
+            raise InvalidInput(f"{name} is out of range; it is a 64 bit float") from exc
     return value

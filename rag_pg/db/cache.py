@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from pgvector.psycopg.halfvec import HalfVector
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.types import CacheStats, Vectors
 
@@ -38,26 +35,18 @@ class CacheEntries(Statements):
     """Entries of the cache."""
 
     def read_cache(self, kind: str, keys: Sequence[bytes], collection: str | None) -> CacheRead:
-        (read,) = self._rows(
-            CacheRead,
-            "SELECT * FROM rag._read_cache(%(kind)s, %(keys)s::pg_catalog.bytea[], %(collection)s)",
-            kind=kind,
-            keys=list(keys),
-            collection=collection,
-        )
-        return read
+        return self.only(CacheRead, "_read_cache", kind=kind, keys=keys, collection=collection)
 
     def read_similar(
         self, collection: str, scope: bytes, embedding: Vectors, threshold: float
     ) -> list[SimilarQuestion]:
         """Return cached questions that are at least so similar, nearest first."""
-        return self._rows(
+        return self.rows(
             SimilarQuestion,
-            "SELECT * FROM rag._read_similar(%(collection)s, %(scope)s, %(embedding)s,"
-            " %(threshold)s)",
+            "_read_similar",
             collection=collection,
             scope=scope,
-            embedding=HalfVector(embedding),
+            embedding=embedding,
             threshold=threshold,
         )
 
@@ -79,42 +68,31 @@ class CacheEntries(Statements):
     ) -> bool:
         """Keep values by their keys; False where the collection has changed since `version`, or a
         document was erased since what a completion was made of was read, `age` seconds ago."""
-        return bool(
-            self._scalar(
-                """SELECT rag._write_cache(
-                       %(kind)s, %(keys)s::pg_catalog.bytea[], %(values)s::pg_catalog.bytea[],
-                       %(ttl)s, %(max_bytes)s, %(collection)s, %(version)s, %(saved_tokens)s,
-                       %(saved_cost)s, %(question)s, %(scope)s, %(embedding)s,
-                       %(age)s)""",
-                kind=kind,
-                keys=list(entries),
-                values=list(entries.values()),
-                ttl=ttl,
-                max_bytes=max_bytes,
-                collection=collection,
-                version=version,
-                saved_tokens=saved_tokens,
-                saved_cost=saved_cost,
-                question=question,
-                scope=scope,
-                embedding=None if embedding is None else HalfVector(embedding),
-                age=age,
-            )
+        return self.value(
+            bool,
+            "_write_cache",
+            kind=kind,
+            keys=list(entries),
+            cached_values=entries.values(),
+            ttl=ttl,
+            max_bytes=max_bytes,
+            collection=collection,
+            version=version,
+            saved_tokens=saved_tokens,
+            saved_cost=saved_cost,
+            question=question,
+            scope=scope,
+            embedding=embedding,
+            age=age,
         )
 
     def count_cache_uses(self, uses: Sequence[Mapping[str, Any]], keys: Sequence[bytes]) -> None:
-        self._scalar(
-            "SELECT rag._count_cache_uses(%(uses)s, %(keys)s::pg_catalog.bytea[])",
-            uses=Jsonb(list(uses)),
-            keys=list(keys),
-        )
+        self.call("_count_cache_uses", uses=list(uses), used_keys=keys)
 
     def cache_stats(self) -> list[CacheStats]:
         """What the cache holds and has saved, by collection and kind."""
-        return self._rows(CacheStats, "SELECT * FROM rag.cache_stats()")
+        return self.rows(CacheStats, "cache_stats")
 
     def clear_cache(self, collection: str | None = None) -> int:
         """Empty the cache of a collection, None: all of it; return how many entries there were."""
-        return int(
-            self._scalar("SELECT rag.clear_cache(%(collection)s)", collection=collection) or 0
-        )
+        return self.optional(int, "clear_cache", collection=collection) or 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.text import clean_text
 from rag_pg.types import CheckedQuote, Citation
@@ -41,12 +39,7 @@ class Citations(Statements):
             }
             for citation in citations
         ]
-        rows = self._rows(
-            CheckedQuote,
-            "SELECT * FROM rag._check_citations(%(collection)s, %(citations)s)",
-            collection=collection,
-            citations=Jsonb(given),
-        )
+        rows = self.rows(CheckedQuote, "_check_citations", collection=collection, citations=given)
         if passages is None or all(row.status != "unknown" for row in rows):
             return rows
         return [
@@ -57,12 +50,10 @@ class Citations(Statements):
         ]
 
     def _as_it_was(self, row: CheckedQuote, passage: str, quote: str) -> CheckedQuote:
-        stood = self._scalar(
-            "SELECT rag._holds_quote(%(passage)s, %(quote)s)",
-            passage=clean_text(passage)[0],
-            quote=clean_text(quote)[0],
+        stood = self.value(
+            float, "_holds_quote", original=clean_text(passage)[0], quote=clean_text(quote)[0]
         )
-        return replace(row, status="superseded" if stood else "fabricated", similarity=float(stood))
+        return replace(row, status="superseded" if stood else "fabricated", similarity=stood)
 
 
 def chunks_of(citation: Citation) -> list[int]:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
+from rag_pg.db.arguments import checked_json
 from rag_pg.db.connection import Statements
 from rag_pg.errors import NotFound
 from rag_pg.types import CollectionInfo, CollectionStats
@@ -28,41 +29,37 @@ class Collections(Statements):
         chunking: Mapping[str, Any],
         index_options: Mapping[str, Any],
     ) -> int:
-        return int(
-            self._scalar(
-                """SELECT rag.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
-                   rag._find_language(%(language)s), %(chunking)s, %(index_options)s)""",
-                name=name,
-                model=model,
-                dimensions=dimensions,
-                distance=distance,
-                language=language,
-                chunking=Jsonb(chunking),
-                index_options=Jsonb(index_options),
-            )
+        ((number,),) = self._execute(
+            """SELECT {rag}.create_collection(%(name)s, %(model)s, %(dimensions)s, %(distance)s,
+                   {rag}._find_language(%(language)s), %(chunking)s, %(index_options)s)""",
+            name=name,
+            model=model,
+            dimensions=dimensions,
+            distance=distance,
+            language=language,
+            chunking=checked_json("chunking", Jsonb(chunking)),
+            index_options=checked_json("index_options", Jsonb(index_options)),
         )
+        return int(number)
 
     def list_collections(self) -> list[CollectionInfo]:
-        return self._rows(CollectionInfo, "SELECT * FROM rag.list_collections()")
+        return self.rows(CollectionInfo, "list_collections")
 
     def get_collection(self, name: str) -> CollectionInfo:
         """A collection's settings as they are now. Raises NotFound, naming those that exist."""
-        (found,) = self._rows(
-            CollectionInfo, "SELECT * FROM rag.get_collection(%(name)s)", name=name
-        )
-        return found
+        return self.only(CollectionInfo, "get_collection", name=name)
 
     def check_language(self, name: str) -> str:
         """Return the name of a text search configuration as it is stored, e.g. rag.auto for auto.
         Raises InvalidInput."""
-        return str(
-            self._scalar("SELECT rag._language_name(rag._find_language(%(name)s))", name=name)
+        ((found,),) = self._execute(
+            "SELECT {rag}._language_name({rag}._find_language(%(name)s))", name=name
         )
+        return str(found)
 
     def detect_language(self, content: str) -> str | None:
         """Return the text search configuration for a text, None where it is not certain."""
-        found = self._scalar("SELECT rag.detect_language(%(content)s)", content=content)
-        return None if found is None else str(found)
+        return self.optional(str, "detect_language", content=content)
 
     def find_collection(self, name: str) -> CollectionInfo | None:
         try:
@@ -71,26 +68,17 @@ class Collections(Statements):
             return None
 
     def collection_stats(self, name: str | None = None) -> list[CollectionStats]:
-        return self._rows(
-            CollectionStats, "SELECT * FROM rag.collection_stats(%(name)s)", name=name
-        )
+        return self.rows(CollectionStats, "collection_stats", name=name)
 
     def collection_version(self, collection: str) -> int:
         """Return a number that changes with what a search, a count or an answer could see."""
-        return int(
-            self._scalar("SELECT rag.collection_version(%(collection)s)", collection=collection)
-        )
+        return self.value(int, "collection_version", collection=collection)
 
     def set_chunking(
         self, collection: str, chunking: Mapping[str, Any], *, forced: bool = False
     ) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.set_chunking(%(collection)s, %(chunking)s, %(forced)s)",
-                collection=collection,
-                chunking=Jsonb(chunking),
-                forced=forced,
-            )
+        return self.value(
+            int, "set_chunking", collection=collection, chunking=chunking, forced=forced
         )
 
     def alter_collection(
@@ -109,14 +97,9 @@ class Collections(Statements):
         keep_original: bool | None = None,
         forced: bool = False,
     ) -> None:
-        self._scalar(
-            """SELECT rag.alter_collection(%(name)s, description => %(description)s,
-               keep_versions => %(keep_versions)s, keep_answers => %(keep_answers)s,
-               sample_queries => %(sample_queries)s, keep_query_text => %(keep_query_text)s,
-               keep_queries => %(keep_queries)s, max_queries => %(max_queries)s,
-               recall_target => %(recall_target)s, ef_search => %(ef_search)s,
-               keep_original => %(keep_original)s, forced => %(forced)s)""",
-            name=name,
+        self.call(
+            "alter_collection",
+            collection=name,
             description=description,
             keep_versions=keep_versions,
             keep_answers=keep_answers,
@@ -131,13 +114,10 @@ class Collections(Statements):
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._scalar(
-            "SELECT rag.preset_chunking(%(preset)s)", preset=preset
-        )
-        return found
+        return self.value(dict, "preset_chunking", preset=preset)
 
     def drop_collection(self, name: str) -> None:
-        self._scalar("SELECT rag.drop_collection(%(name)s)", name=name)
+        self.call("drop_collection", name=name)
 
     def create_copy(
         self,
@@ -148,21 +128,20 @@ class Collections(Statements):
         dimensions: int,
         chunking: Mapping[str, Any],
     ) -> None:
-        self._scalar(
-            """SELECT rag._create_copy(%(source)s, %(name)s, %(model)s, %(dimensions)s,
-                   %(chunking)s)""",
+        self.call(
+            "_create_copy",
             source=source,
-            name=name,
+            copy_name=name,
             model=model,
             dimensions=dimensions,
-            chunking=Jsonb(chunking),
+            chunking=chunking,
         )
 
     def copy_documents(self, source: str, name: str, after_uri: str) -> list[tuple[UUID, str, int]]:
-        return self._tuples(
-            """SELECT document_id, uri, characters
-               FROM rag._copy_documents(%(source)s, %(name)s, %(after_uri)s)""",
+        return self.tuples(
+            ("document_id", "uri", "characters"),
+            "_copy_documents",
             source=source,
-            name=name,
+            copy_name=name,
             after_uri=after_uri,
         )

@@ -9,23 +9,26 @@ of this one.
 from __future__ import annotations
 
 import copy
-import dataclasses
 import json
 import logging
 import selectors
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, LiteralString, Self, TypeVar
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, LiteralString, Self, TypeVar, cast
 
 import psycopg
 from pgvector.psycopg.halfvec import register_halfvec_info
 from psycopg import sql
-from psycopg.rows import BaseRowFactory, RowMaker, dict_row, scalar_row, tuple_row
+from psycopg.rows import BaseRowFactory, class_row, dict_row, scalar_row, tuple_row
 from psycopg.types import TypeInfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
+from rag_pg.config import SCHEMA
 from rag_pg.db import schema
-from rag_pg.db.arguments import plain_arguments
+from rag_pg.db.arguments import PLAIN, plain_argument
+from rag_pg.db.calls import Calls
 from rag_pg.db.cancel import cancelled_in_time, given_up_in_time
 from rag_pg.db.connect import (
     CONNECT_SECONDS,
@@ -46,9 +49,6 @@ from rag_pg.errors import (
     StatementCanceled,
 )
 from rag_pg.fault import Fault, fault_of_sqlstate
-
-if TYPE_CHECKING:
-    from psycopg._cursor_base import BaseCursor
 
 # Raised, with rag.api_version(), when this program calls what older schemas have not.
 API_VERSION = 3
@@ -80,6 +80,7 @@ class Statements:
             kwargs={"autocommit": True, **connection_options(dsn)},
         )
         self._opened = False
+        self._calls = Calls()
         self._settings: Mapping[str, str] = {}
 
     def with_settings(self, settings: Mapping[str, str]) -> Self:
@@ -116,9 +117,8 @@ class Statements:
             check_encoding(connection)
             if upgrade:
                 schema.ensure(self.dsn, connection)
-            versions = _api_versions(connection)
-            vector_schema(connection)
-        check_api_version(*versions)
+            check_api_version(*_api_versions(connection))
+            self._calls.read(connection, halfvec_type(connection))
         self._pool.open(wait=False)
         self._opened = True
 
@@ -184,53 +184,105 @@ class Statements:
                     connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield connection
 
-    def _rows(
-        self, cls: type[T], statement: LiteralString | sql.Composed, /, **values: object
-    ) -> list[T]:
-        return self._fetch(known_row(cls), statement, values)
+    def rows(self, cls: type[T], function: LiteralString, /, **arguments: object) -> list[T]:
+        """Call a function of our schema and return its rows, whose columns are the fields of a
+        dataclass; a column that the class does not have is left out.
 
-    def _dicts(self, statement: LiteralString, /, **values: object) -> list[dict[str, Any]]:
-        return self._fetch(dict_row, statement, values)
+        Args:
+            arguments: by their names in SQL, or those of `SHORT`. None is NULL.
+        Raises: InvalidInput for one of the wrong type.
+        """
+        return self._call(class_row(cls), function, arguments, columns_of(cast(Hashable, cls)))
 
-    def _tuples(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
-        return self._fetch(tuple_row, statement, values)
+    def row(self, cls: type[T], function: LiteralString, /, **arguments: object) -> T | None:
+        """Call a function that has one row or none; see `rows`."""
+        rows = self.rows(cls, function, **arguments)
+        return rows[0] if rows else None
 
-    def _scalars(self, statement: LiteralString | sql.Composed, /, **values: object) -> list[Any]:
-        return self._fetch(scalar_row, statement, values)
+    def values(self, cls: type[T], function: LiteralString, /, **arguments: object) -> list[T]:
+        """Call a function that has one column, and return its values; see `rows`."""
+        return self._call(_one_column(cls), function, arguments)
 
-    def _scalar(self, statement: LiteralString, /, **values: object) -> Any:
-        found = self._scalars(statement, **values)
-        return found[0] if found else None
+    def value(self, cls: type[T], function: LiteralString, /, **arguments: object) -> T:
+        """Call a function that has one value, which is never NULL; see `rows`."""
+        return self.values(cls, function, **arguments)[0]
+
+    def optional(self, cls: type[T], function: LiteralString, /, **arguments: object) -> T | None:
+        """Call a function that has one value, NULL or no row; see `rows`."""
+        values: list[T | None] = [*self.values(cls, function, **arguments)]
+        return values[0] if values else None
+
+    def only(self, cls: type[T], function: LiteralString, /, **arguments: object) -> T:
+        """Call a function that has one row; see `rows`."""
+        return self.rows(cls, function, **arguments)[0]
+
+    def tuples(
+        self, columns: tuple[str, ...], function: LiteralString, /, **arguments: object
+    ) -> list[tuple[Any, ...]]:
+        """Call a function and return these columns of its rows; see `rows`."""
+        return self._call(tuple_row, function, arguments, columns)
+
+    def dicts(self, function: LiteralString, /, **arguments: object) -> list[dict[str, Any]]:
+        """Call a function and return its rows by the names of all its columns; see `rows`."""
+        return self._call(dict_row, function, arguments)
+
+    def call(self, function: LiteralString, /, **arguments: object) -> None:
+        """Call a function for what it does; see `rows`."""
+        self._call(tuple_row, function, arguments)
+
+    def plain_arguments(self, function: str, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return values with those that are plain arguments of a function, neither JSON nor
+        vectors, in Python's own types.
+
+        Raises: InvalidInput for one of the wrong type, before anything is sent.
+        """
+        return {**values, **self._calls.plain(function, values, given=PLAIN)}
+
+    def _execute(self, statement: LiteralString, /, **values: object) -> list[tuple[Any, ...]]:
+        """Run a statement that is more than a call; {rag} stands for our schema."""
+        plain = {name: plain_argument(name, value, "") for name, value in values.items()}
+        return self._fetch(tuple_row, in_schema(statement), plain)
 
     def require_insert(self, table: str) -> None:
         """Raise RagError where this role may not insert into a table of schema rag.
 
         For what asks long, or for money, before it writes.
         """
-        if not self._scalar(
-            """SELECT pg_catalog.has_table_privilege(
-                   pg_catalog.format('rag.%%I', %(table)s::pg_catalog.text), 'INSERT')""",
-            table=table,
-        ):
+        name = f"{SCHEMA}.{table}"
+        ((granted,),) = self._execute(
+            "SELECT pg_catalog.has_table_privilege(%(name)s, 'INSERT')", name=name
+        )
+        if not granted:
             raise RagError(
-                f"this role may not write to rag.{table}; ask its owner for"
-                f" GRANT INSERT ON rag.{table}"
+                f"this role may not write to {name}; ask its owner for GRANT INSERT ON {name}"
             )
+
+    def _call(
+        self,
+        row_factory: BaseRowFactory[T],
+        function: str,
+        arguments: Mapping[str, Any],
+        columns: Sequence[str] = (),
+        more: str = "",
+    ) -> list[T]:
+        plain = self._calls.plain(function, arguments)
+        return self._fetch(
+            row_factory, self._calls.statement(function, tuple(arguments), columns, more), plain
+        )
 
     def _fetch(
         self,
         row_factory: BaseRowFactory[T],
-        statement: LiteralString | sql.Composed,
+        statement: bytes | LiteralString | sql.Composed,
         values: Mapping[str, object],
     ) -> list[T]:
         """Run a statement and return its rows: one transaction, one round trip."""
-        arguments = plain_arguments(values)
         with self.connection() as connection, connection.cursor(row_factory=row_factory) as cursor:
             if not self._settings:
-                return cursor.execute(statement, arguments).fetchall()
+                return cursor.execute(statement, values).fetchall()
             with connection.pipeline():  # until its end a transaction of its own
                 self._set_local(connection)
-                cursor.execute(statement, arguments)
+                cursor.execute(statement, values)
             return cursor.fetchall()
 
     def _set_local(self, connection: psycopg.Connection[Any]) -> None:
@@ -240,20 +292,23 @@ class Statements:
             connection.execute(SET_LOCAL, [list(names), list(values)])
 
 
-def known_row(cls: type[T]) -> BaseRowFactory[T]:
-    """Rows as objects of a dataclass. Columns that it does not have are left out: a function of a
-    later release may return more."""
-    known = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+@lru_cache
+def in_schema(statement: LiteralString) -> bytes:
+    """A statement in which {rag} stands for our schema."""
+    return sql.SQL(statement).format(rag=sql.Identifier(SCHEMA)).as_bytes()
 
-    def make(cursor: BaseCursor[Any, Any]) -> RowMaker[T]:
-        columns = [
-            (number, column.name)
-            for number, column in enumerate(cursor.description or ())
-            if column.name in known
-        ]
-        return lambda values: cls(**{name: values[number] for number, name in columns})
 
-    return make
+@lru_cache
+def columns_of(cls: Hashable) -> tuple[str, ...]:
+    """The columns that are the fields of a dataclass; a field may say that it is none."""
+    return tuple(
+        field.name for field in fields(cast(Any, cls)) if field.metadata.get("column", True)
+    )
+
+
+def _one_column(cls: type[T]) -> BaseRowFactory[T]:
+    """Rows of one column, which the function's declaration says is a `cls`."""
+    return scalar_row
 
 
 def is_pooled(connection: psycopg.Connection[Any]) -> bool:
@@ -305,7 +360,9 @@ def _is_open(connection: psycopg.Connection[Any]) -> bool:
 
 def _api_versions(connection: psycopg.Connection[Any]) -> tuple[int, int]:
     try:
-        row = connection.execute("SELECT rag.min_api_version(), rag.api_version()").fetchone()
+        row = connection.execute(
+            in_schema("SELECT {rag}.min_api_version(), {rag}.api_version()")
+        ).fetchone()
     except (psycopg.errors.UndefinedFunction, psycopg.errors.InvalidSchemaName) as exc:
         raise SchemaMismatch(
             'this database has no schema rag yet: run "rag-pg db upgrade" (or Rag.upgrade())'

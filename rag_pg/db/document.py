@@ -14,8 +14,7 @@ from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
 from rag_pg.db.arguments import checked_json
-from rag_pg.db.connection import Statements, halfvec_type, vector_schema
-from rag_pg.db.filters import plain_filter
+from rag_pg.db.connection import Statements, columns_of, halfvec_type, vector_schema
 from rag_pg.errors import InvalidInput, InvalidQuery
 from rag_pg.types import Document, Original
 
@@ -52,21 +51,11 @@ class Documents(Statements):
     """Documents: put, loaded, read, deleted."""
 
     def put_documents(self, collection: str, documents: Sequence[Mapping[str, Any]]) -> list[UUID]:
-        return self._scalars(
-            "SELECT rag.put_documents(%(collection)s, %(documents)s)",
-            collection=collection,
-            documents=Jsonb(documents),
-        )
+        return self.values(UUID, "put_documents", collection=collection, documents=documents)
 
     def mistaken_keys(self, keys: Iterable[str], own: Sequence[str]) -> Mapping[str, str]:
         """Return those of the keys that look like one of `own`, each with that one."""
-        found = self._rows(
-            MistakenKey,
-            "SELECT * FROM rag._mistaken_keys(%(keys)s::pg_catalog.text[],"
-            " %(own)s::pg_catalog.text[])",
-            keys=[*keys],
-            own=[*own],
-        )
+        found = self.rows(MistakenKey, "_mistaken_keys", keys=keys, own_keys=own)
         return {one.mistaken: one.meant for one in found}
 
     def put_chunks(
@@ -78,15 +67,15 @@ class Documents(Statements):
         title: str,
         metadata: Mapping[str, Any],
     ) -> UUID:
-        found: UUID = self._scalar(
-            "SELECT rag.put_chunks(%(collection)s, %(uri)s, %(chunks)s, %(title)s, %(metadata)s)",
+        return self.value(
+            UUID,
+            "put_chunks",
             collection=collection,
             uri=uri,
-            chunks=Jsonb(chunks),
+            chunks=chunks,
             title=title,
-            metadata=Jsonb(metadata),
+            metadata=metadata,
         )
-        return found
 
     def load_chunks(
         self, collection: str, records: Iterable[Mapping[str, Any]], dimensions: int
@@ -110,59 +99,34 @@ class Documents(Statements):
                     copy.write_row(_staged_row(ordinal, record, dimensions))
             with connection.cursor(row_factory=class_row(LoadCounts)) as rows:
                 counts = rows.execute(
-                    "SELECT * FROM rag.load_staged(%(collection)s)", {"collection": collection}
+                    self._calls.statement("load_staged", ("collection",), columns_of(LoadCounts)),
+                    {"collection": collection},
                 ).fetchone()
             assert counts is not None
             return counts
 
     def delete_document(self, collection: str, uri: str) -> bool:
-        return bool(
-            self._scalar(
-                "SELECT rag.delete_document(%(collection)s, %(uri)s)",
-                collection=collection,
-                uri=uri,
-            )
-        )
+        return self.value(bool, "delete_document", collection=collection, uri=uri)
 
     def delete_documents(self, collection: str, uris: Iterable[str]) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.delete_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
-                collection=collection,
-                uris=uris,
-            )
-        )
+        return self.value(int, "delete_documents", collection=collection, uris=uris)
 
     def keep_original(self, collection: str, uri: str, original: Original) -> bool:
-        return bool(
-            self._scalar(
-                """SELECT rag.keep_original(%(collection)s, %(uri)s, %(file_name)s, %(data)s,
-                       %(media_type)s)""",
-                collection=collection,
-                uri=uri,
-                file_name=original.file_name,
-                data=original.data,
-                media_type=original.media_type,
-            )
+        return self.value(
+            bool,
+            "keep_original",
+            collection=collection,
+            uri=uri,
+            file_name=original.file_name,
+            data=original.data,
+            media_type=original.media_type,
         )
 
     def get_original(self, collection: str, uri: str) -> Original | None:
-        rows = self._rows(
-            Original,
-            "SELECT * FROM rag.get_original(%(collection)s, %(uri)s)",
-            collection=collection,
-            uri=uri,
-        )
-        return rows[0] if rows else None
+        return self.row(Original, "get_original", collection=collection, uri=uri)
 
     def get_document(self, collection: str, uri: str) -> Document | None:
-        rows = self._rows(
-            Document,
-            "SELECT * FROM rag.get_document(%(collection)s, %(uri)s)",
-            collection=collection,
-            uri=uri,
-        )
-        return rows[0] if rows else None
+        return self.row(Document, "get_document", collection=collection, uri=uri)
 
     def list_documents(
         self,
@@ -173,15 +137,14 @@ class Documents(Statements):
         after_uri: str,
         uri_prefix: str | None = None,
     ) -> list[Document]:
-        return self._rows(
+        return self.rows(
             Document,
-            """SELECT * FROM rag.list_documents(%(collection)s, %(filter)s, %(limit)s, %(after)s,
-               uri_prefix => %(prefix)s)""",
+            "list_documents",
             collection=collection,
-            filter=Jsonb(plain_filter(metadata_filter)),
+            filter=metadata_filter,
             limit=limit,
-            after=after_uri,
-            prefix=uri_prefix,
+            after_uri=after_uri,
+            uri_prefix=uri_prefix,
         )
 
     def each_document(
@@ -214,13 +177,12 @@ class Documents(Statements):
     def unfinished(
         self, collection: str, ids: Sequence[UUID], versions: Sequence[int] | None = None
     ) -> list[Unfinished]:
-        return self._rows(
+        return self.rows(
             Unfinished,
-            "SELECT * FROM rag.pending_documents(%(collection)s, %(ids)s::pg_catalog.uuid[],"
-            " %(versions)s::integer[])",
+            "pending_documents",
             collection=collection,
-            ids=list(ids),
-            versions=None if versions is None else list(versions),
+            document_ids=ids,
+            versions=versions,
         )
 
 

@@ -7,9 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgvector.psycopg.halfvec import HalfVector
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.errors import InvalidInput, StatementCanceled
 from rag_pg.types import Enrichment, EnrichmentSize, Job, RulePreview, Vectors
@@ -47,28 +44,20 @@ class Enrichments(Statements):
     """Enrichment: set, tried, done."""
 
     def set_enrichment(self, collection: str, rules: Sequence[Mapping[str, Any]]) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.set_enrichment(%(collection)s, %(rules)s)",
-                collection=collection,
-                rules=Jsonb(list(rules)),
-            )
-        )
+        return self.value(int, "set_enrichment", collection=collection, rules=list(rules))
 
     def get_enrichment(self, collection: str) -> list[Enrichment]:
-        return self._rows(
-            Enrichment, "SELECT * FROM rag.get_enrichment(%(collection)s)", collection=collection
-        )
+        return self.rows(Enrichment, "get_enrichment", collection=collection)
 
     def preview_enrichment(
         self, collection: str, rules: Sequence[Mapping[str, Any]] | None, limit: int
     ) -> list[RulePreview]:
-        return self._rows(
+        return self.rows(
             RulePreview,
-            "SELECT * FROM rag.preview_enrichment(%(collection)s, %(rules)s, %(limit)s)",
+            "preview_enrichment",
             collection=collection,
-            rules=None if rules is None else Jsonb(list(rules)),
-            limit=limit,
+            rules=None if rules is None else list(rules),
+            document_limit=limit,
         )
 
     def enrich_document(self, job: Job, seconds: float) -> str:
@@ -79,13 +68,7 @@ class Enrichments(Statements):
         began = time.monotonic()
         bounded = self.with_settings({"statement_timeout": f"{round(seconds * 1000)}ms"})
         try:
-            return str(
-                bounded._scalar(
-                    "SELECT rag.enrich_document(%(job_id)s, %(lease)s)",
-                    job_id=job.job_id,
-                    lease=job.lease,
-                )
-            )
+            return bounded.value(str, "enrich_document", job_id=job.job_id, lease=job.lease)
         except StatementCanceled as exc:
             if time.monotonic() - began < seconds:
                 raise
@@ -97,67 +80,35 @@ class Enrichments(Statements):
     # --- by a language model
 
     def set_extraction(self, collection: str, fields: Mapping[str, Any], model: str | None) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.set_extraction(%(collection)s, %(fields)s, %(model)s)",
-                collection=collection,
-                fields=Jsonb(fields),
-                model=model,
-            )
-        )
+        return self.value(int, "set_extraction", collection=collection, fields=fields, model=model)
 
     def set_contexts(self, collection: str, wanted: bool, model: str | None) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.set_contexts(%(collection)s, %(wanted)s, %(model)s)",
-                collection=collection,
-                wanted=wanted,
-                model=model,
-            )
-        )
+        return self.value(int, "set_contexts", collection=collection, wanted=wanted, model=model)
 
     def enrichment_size(self, collection: str) -> EnrichmentSize:
-        (size,) = self._rows(
-            EnrichmentSize,
-            "SELECT * FROM rag.estimate_enrichment(%(collection)s)",
-            collection=collection,
-        )
-        return size
+        return self.only(EnrichmentSize, "estimate_enrichment", collection=collection)
 
     def extraction_input(self, job: Job) -> ExtractionWork | None:
-        rows = self._rows(
-            ExtractionWork,
-            "SELECT * FROM rag.extraction_input(%(job_id)s, %(lease)s)",
-            job_id=job.job_id,
-            lease=job.lease,
-        )
-        return rows[0] if rows else None
+        return self.row(ExtractionWork, "extraction_input", job_id=job.job_id, lease=job.lease)
 
     def store_extraction(
         self, job: Job, work: ExtractionWork, extracted: Mapping[str, Any], model: str | None
     ) -> str:
-        return str(
-            self._scalar(
-                """SELECT rag.store_extraction(%(job_id)s, %(lease)s, %(document_version)s,
-                   %(settings_version)s, %(extracted)s, %(model)s)""",
-                job_id=job.job_id,
-                lease=job.lease,
-                document_version=work.document_version,
-                settings_version=work.settings_version,
-                extracted=Jsonb(extracted),
-                model=model,
-            )
+        return self.value(
+            str,
+            "store_extraction",
+            job_id=job.job_id,
+            lease=job.lease,
+            document_version=work.document_version,
+            settings_version=work.settings_version,
+            extracted=extracted,
+            model_name=model,
         )
 
     def context_input(self, job: Job, limit: int) -> ContextWork | None:
-        rows = self._rows(
-            ContextWork,
-            "SELECT * FROM rag.context_input(%(job_id)s, %(lease)s, %(limit)s)",
-            job_id=job.job_id,
-            lease=job.lease,
-            limit=limit,
+        return self.row(
+            ContextWork, "context_input", job_id=job.job_id, lease=job.lease, chunk_limit=limit
         )
-        return rows[0] if rows else None
 
     def store_contexts(
         self,
@@ -166,16 +117,14 @@ class Enrichments(Statements):
         contexts: Sequence[str | None],
         vectors: Sequence[Vectors],
     ) -> str:
-        return str(
-            self._scalar(
-                """SELECT rag.store_contexts(%(job_id)s, %(lease)s, %(source)s, %(chunk_ids)s,
-                   %(contexts)s::pg_catalog.text[], %(space_id)s, %(vectors)b)""",
-                job_id=job.job_id,
-                lease=job.lease,
-                source=work.source,
-                chunk_ids=list(work.chunk_ids),
-                contexts=list(contexts),
-                space_id=work.space_id,
-                vectors=[HalfVector(vector) for vector in vectors],
-            )
+        return self.value(
+            str,
+            "store_contexts",
+            job_id=job.job_id,
+            lease=job.lease,
+            source=work.source,
+            chunk_ids=work.chunk_ids,
+            contexts=contexts,
+            embedded_space=work.space_id,
+            vectors=vectors,
         )

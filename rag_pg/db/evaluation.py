@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pgvector.psycopg.halfvec import HalfVector
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.types import (
     EvalDrift,
@@ -77,132 +74,79 @@ class Evaluations(Statements):
     """Sets of questions, and runs of them."""
 
     def put_eval_set(self, set_name: str, description: str | None = None) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.put_eval_set(%(set_name)s, %(description)s)",
-                set_name=set_name,
-                description=description,
-            )
-        )
+        return self.value(int, "put_eval_set", set_name=set_name, description=description)
 
     def put_eval_queries(
         self, set_name: str, queries: Sequence[Mapping[str, Any]], source: str = "human"
     ) -> list[SavedQuery]:
-        return self._rows(
-            SavedQuery,
-            "SELECT * FROM rag.put_eval_queries(%(set_name)s, %(queries)s, %(source)s)",
-            set_name=set_name,
-            queries=Jsonb(queries),
-            source=source,
+        return self.rows(
+            SavedQuery, "put_eval_queries", set_name=set_name, queries=queries, source=source
         )
 
     def put_eval_embeddings(
         self, set_name: str, fingerprint: str, query_ids: Sequence[str], vectors: Sequence[Vectors]
     ) -> int:
-        return int(
-            self._scalar(
-                """SELECT rag.put_eval_embeddings(%(set_name)s, %(fingerprint)s, %(query_ids)s,
-                       %(vectors)s)""",
-                set_name=set_name,
-                fingerprint=fingerprint,
-                query_ids=list(query_ids),
-                vectors=[HalfVector(vector) for vector in vectors],
-            )
+        return self.value(
+            int,
+            "put_eval_embeddings",
+            set_name=set_name,
+            fingerprint=fingerprint,
+            query_ids=query_ids,
+            embeddings=vectors,
         )
 
     def list_eval_sets(self) -> list[EvalSet]:
-        return self._rows(EvalSet, "SELECT * FROM rag.list_eval_sets()")
+        return self.rows(EvalSet, "list_eval_sets")
 
     def list_eval_queries(self, set_name: str) -> list[EvalQuery]:
-        return self._rows(
-            EvalQuery, "SELECT * FROM rag.list_eval_queries(%(set_name)s)", set_name=set_name
-        )
+        return self.rows(EvalQuery, "list_eval_queries", set_name=set_name)
 
     def delete_eval_queries(self, set_name: str, query_ids: Sequence[str]) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.delete_eval_queries(%(set_name)s, %(query_ids)s)",
-                set_name=set_name,
-                query_ids=list(query_ids),
-            )
-        )
+        return self.value(int, "delete_eval_queries", set_name=set_name, query_ids=query_ids)
 
     def drop_eval_set(self, set_name: str) -> None:
-        self._scalar("SELECT rag.drop_eval_set(%(set_name)s)", set_name=set_name)
+        self.call("drop_eval_set", set_name=set_name)
 
     def eval_drift(self, set_name: str, collection: str) -> list[EvalDrift]:
-        return self._rows(
-            EvalDrift,
-            "SELECT * FROM rag.eval_drift(%(set_name)s, %(collection)s)",
-            set_name=set_name,
-            collection=collection,
-        )
+        return self.rows(EvalDrift, "eval_drift", set_name=set_name, collection=collection)
 
     def start_eval_run(
         self, set_name: str, collection: str, *, kind: str, settings: Mapping[str, Any], name: str
     ) -> int:
-        return int(
-            self._scalar(
-                """SELECT rag.start_eval_run(%(set_name)s, %(collection)s, %(kind)s, %(settings)s,
-                       %(name)s)""",
-                set_name=set_name,
-                collection=collection,
-                kind=kind,
-                settings=Jsonb(settings),
-                name=name,
-            )
+        return self.value(
+            int,
+            "start_eval_run",
+            set_name=set_name,
+            collection=collection,
+            kind=kind,
+            settings=settings,
+            run_name=name,
         )
 
     def put_eval_results(self, run_id: int, results: Sequence[Mapping[str, Any]]) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.put_eval_results(%(run_id)s, %(results)s)",
-                run_id=run_id,
-                results=Jsonb(results),
-            )
-        )
+        return self.value(int, "put_eval_results", run_id=run_id, results=results)
 
     def finish_eval_run(self, run_id: int, notes: Sequence[str] = ()) -> None:
-        self._scalar(
-            "SELECT rag.finish_eval_run(%(run_id)s, %(notes)s)", run_id=run_id, notes=list(notes)
-        )
+        self.call("finish_eval_run", run_id=run_id, notes=notes)
 
     def set_eval_baseline(self, run_id: int, baseline: bool = True) -> None:
-        self._scalar(
-            "SELECT rag.set_eval_baseline(%(run_id)s, %(baseline)s)",
-            run_id=run_id,
-            baseline=baseline,
-        )
+        self.call("set_eval_baseline", run_id=run_id, baseline=baseline)
 
     def drop_eval_run(self, run_id: int) -> None:
-        self._scalar("SELECT rag.drop_eval_run(%(run_id)s)", run_id=run_id)
+        self.call("drop_eval_run", run_id=run_id)
 
     def list_eval_runs(
         self, set_name: str | None = None, limit: int = 100, run_id: int | None = None
     ) -> list[EvalRun]:
-        return self._rows(
-            EvalRun,
-            "SELECT * FROM rag.list_eval_runs(%(set_name)s, %(limit)s, %(run_id)s)",
-            set_name=set_name,
-            limit=limit,
-            run_id=run_id,
+        return self.rows(
+            EvalRun, "list_eval_runs", set_name=set_name, limit=limit, wanted_run=run_id
         )
 
     def eval_metrics(self, run_id: int, k: int = 10) -> list[EvalMetric]:
-        return self._rows(
-            EvalMetric,
-            "SELECT * FROM rag.eval_metrics(%(run_id)s, %(k)s)",
-            run_id=run_id,
-            k=k,
-        )
+        return self.rows(EvalMetric, "eval_metrics", run_id=run_id, k=k)
 
     def eval_result_rows(self, run_id: int, k: int) -> list[ResultRow]:
-        return self._rows(
-            ResultRow,
-            "SELECT * FROM rag._reported_results(%(run_id)s, %(k)s)",
-            run_id=run_id,
-            k=k,
-        )
+        return self.rows(ResultRow, "_reported_results", of_run=run_id, depth=k)
 
     def compare_runs(
         self,
@@ -216,10 +160,9 @@ class Evaluations(Statements):
         correction: str,
         significance: float = 0.05,
     ) -> list[RunComparison]:
-        return self._rows(
+        return self.rows(
             RunComparison,
-            """SELECT * FROM rag.compare_runs(%(run_a)s, %(run_b)s, %(metrics)s, %(k)s,
-                   %(permutations)s, %(seed)s, %(correction)s, %(significance)s)""",
+            "compare_runs",
             run_a=run_a,
             run_b=run_b,
             metrics=metrics,
@@ -233,98 +176,66 @@ class Evaluations(Statements):
     def compare_queries(
         self, run_a: int, run_b: int, *, metric: str, k: int
     ) -> list[QueryComparison]:
-        return self._rows(
-            QueryComparison,
-            "SELECT * FROM rag.compare_queries(%(run_a)s, %(run_b)s, %(metric)s, %(k)s)",
-            run_a=run_a,
-            run_b=run_b,
-            metric=metric,
-            k=k,
+        return self.rows(
+            QueryComparison, "compare_queries", run_a=run_a, run_b=run_b, metric=metric, k=k
         )
 
     def adjust_p_values(self, p_values: Sequence[float], correction: str) -> list[float]:
-        found: list[float] = self._scalar(
-            "SELECT rag.adjust_p_values(%(p_values)s::pg_catalog.float8[], %(correction)s)",
-            p_values=list(p_values),
-            correction=correction,
+        return (
+            self.optional(list, "adjust_p_values", p_values=p_values, correction=correction) or []
         )
-        return found or []
 
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:
-        return self._rows(
-            EqualRun,
-            """SELECT run_id, kind, settings, model_fingerprint, chunking
-               FROM rag._equal_runs(%(set_name)s, %(collection)s)""",
-            set_name=set_name,
-            collection=collection,
-        )
+        return self.rows(EqualRun, "_equal_runs", set_name=set_name, collection=collection)
 
     def file_eval_run(
         self, run_id: int, collection: str, settings: Mapping[str, Any], version: int
     ) -> None:
-        self._scalar(
-            "SELECT rag._file_eval_run(%(run_id)s, %(collection)s, %(settings)s, %(version)s)",
-            run_id=run_id,
-            collection=collection,
-            settings=Jsonb(settings),
+        self.call(
+            "_file_eval_run",
+            of_run=run_id,
+            of_collection=collection,
+            run_settings=settings,
             version=version,
         )
 
     def answers_to_judge(self, run_id: int) -> list[JudgedAnswer]:
-        return self._rows(
-            JudgedAnswer, "SELECT * FROM rag._answers_to_judge(%(run_id)s)", run_id=run_id
-        )
+        return self.rows(JudgedAnswer, "_answers_to_judge", of_run=run_id)
 
     def put_eval_scores(
         self, run_id: int, judge: str, judge_version: str, scores: Sequence[Mapping[str, Any]]
     ) -> int:
-        return int(
-            self._scalar(
-                """SELECT rag.put_eval_scores(%(run_id)s, %(judge)s, %(judge_version)s,
-                       %(scores)s)""",
-                run_id=run_id,
-                judge=judge,
-                judge_version=judge_version,
-                scores=Jsonb(scores),
-            )
+        return self.value(
+            int,
+            "put_eval_scores",
+            run_id=run_id,
+            judge=judge,
+            judge_version=judge_version,
+            scores=scores,
         )
 
     def score_answers(self, run_id: int, judge_function: str) -> JudgeReport:
-        row = self._dicts(
-            """SELECT s.judge, s.judge_version, s.scored, s.failures
-               FROM rag.score_answers(%(run_id)s, %(judge_function)s) AS s""",
-            run_id=run_id,
-            judge_function=judge_function,
-        )[0]
-        return JudgeReport(**row)
+        return self.only(JudgeReport, "score_answers", run_id=run_id, judge_function=judge_function)
 
     def measure_judge(self, judge: str, judge_version: str, reference: str) -> JudgeAgreement:
-        return self._rows(
+        return self.only(
             JudgeAgreement,
-            "SELECT * FROM rag.measure_judge(%(judge)s, %(judge_version)s, %(reference)s)",
+            "measure_judge",
             judge=judge,
             judge_version=judge_version,
-            reference=reference,
-        )[0]
+            reference_judge=reference,
+        )
 
     def labelled_results(self, run_id: int, judge: str) -> list[LabelledResult]:
-        return self._rows(
-            LabelledResult,
-            "SELECT * FROM rag._labelled_results(%(run_id)s, %(judge)s)",
-            run_id=run_id,
-            judge=judge,
-        )
+        return self.rows(LabelledResult, "_labelled_results", of_run=run_id, of_person=judge)
 
     def list_judges(self) -> list[EvalJudge]:
-        return self._rows(EvalJudge, "SELECT * FROM rag._list_judges()")
+        return self.rows(EvalJudge, "_list_judges")
 
     def read_verdict(self, prompt_hash: bytes, judge_version: str) -> Mapping[str, Any] | None:
-        found: Mapping[str, Any] | None = self._scalar(
-            "SELECT rag._read_verdict(%(prompt_hash)s, %(judge_version)s)",
-            prompt_hash=prompt_hash,
-            judge_version=judge_version,
+        return self.optional(
+            dict, "_read_verdict", wanted_hash=prompt_hash, wanted_version=judge_version
         )
-        return found
 
     def keep_verdict(
         self,
@@ -335,35 +246,28 @@ class Evaluations(Statements):
         age: float,
     ) -> None:
         """age: seconds since what was judged was read."""
-        self._scalar(
-            "SELECT rag._keep_verdict(%(prompt_hash)s, %(judge_version)s, %(verdict)s, %(age)s)",
-            prompt_hash=prompt_hash,
-            judge_version=judge_version,
-            verdict=Jsonb(verdict),
+        self.call(
+            "_keep_verdict",
+            given_hash=prompt_hash,
+            given_version=judge_version,
+            given_verdict=verdict,
             age=age,
         )
 
     def sample_chunks(
         self, collection: str, count: int, shortest: int, seed: int
     ) -> list[SampledChunk]:
-        return self._rows(
+        return self.rows(
             SampledChunk,
-            """SELECT * FROM rag._sample_chunks(%(collection)s, %(count)s, %(shortest)s,
-                   %(seed)s)""",
-            collection=collection,
-            count=count,
+            "_sample_chunks",
+            of_collection=collection,
+            sample_size=count,
             shortest=shortest,
             seed=seed,
         )
 
     def missing_documents(self, collection: str, uris: Sequence[str]) -> list[str]:
-        return self._scalars(
-            "SELECT rag._missing_documents(%(collection)s, %(uris)s::pg_catalog.text[])",
-            collection=collection,
-            uris=uris,
-        )
+        return self.values(str, "_missing_documents", of_collection=collection, uris=uris)
 
     def ranked_documents(self, run_id: int) -> list[tuple[str, str, int]]:
-        return self._tuples(
-            "SELECT query_id, uri, rank FROM rag._ranked_documents(%(run_id)s)", run_id=run_id
-        )
+        return self.tuples(("query_id", "uri", "rank"), "_ranked_documents", of_run=run_id)

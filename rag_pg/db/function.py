@@ -10,9 +10,10 @@ from typing import Any
 from pgvector.psycopg.halfvec import HalfVector
 from psycopg import sql
 from psycopg.errors import Diagnostic
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, scalar_row
 
-from rag_pg.db.arguments import plain_arguments
+from rag_pg.config import SCHEMA
+from rag_pg.db.arguments import plain_argument
 from rag_pg.db.connection import Statements
 from rag_pg.types import FunctionArgument, FunctionInfo
 
@@ -23,25 +24,27 @@ class Functions(Statements):
     """Functions of schema rag, and those that an application brings."""
 
     def help(self, about: str | None = None) -> list[dict[str, Any]]:
-        return self._dicts("SELECT * FROM rag.help(%(about)s)", about=about)
+        return self.dicts("help", about=about)
 
     def public_functions(self) -> list[str]:
         """The names of the functions and procedures of schema rag that are not internal."""
-        return self._scalars(
+        return self._fetch(
+            scalar_row,
             """SELECT p.proname FROM pg_catalog.pg_proc AS p
                JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
-               WHERE n.nspname OPERATOR(pg_catalog.=) 'rag'
+               WHERE n.nspname OPERATOR(pg_catalog.=) %(schema)s
                    AND p.proname OPERATOR(pg_catalog.~) '^[^_]'
                    AND NOT EXISTS (
                        SELECT FROM pg_catalog.pg_depend AS d
                        WHERE d.objid OPERATOR(pg_catalog.=) p.oid
                            AND d.deptype OPERATOR(pg_catalog.=) 'e')
-               ORDER BY p.proname"""
+               ORDER BY p.proname""",
+            {"schema": SCHEMA},
         )
 
     def value_fault(self, argument: FunctionArgument, value: str) -> str | None:
         """What the type of an argument has against a text as its value; None: nothing."""
-        found: str | None = self._scalar(
+        found = self._execute(
             """SELECT i.message FROM pg_catalog.pg_input_error_info(
                    %(value)s, pg_catalog.format('%%I.%%I', %(schema)s::pg_catalog.text,
                                                 %(type)s::pg_catalog.text)) AS i""",
@@ -49,7 +52,7 @@ class Functions(Statements):
             schema=argument.type_schema,
             type=argument.type_name,
         )
-        return found
+        return found[0][0] if found else None
 
     def call_by_texts(
         self,
@@ -75,17 +78,19 @@ class Functions(Statements):
             sql.Identifier(function.schema, function.name), sql.SQL(", ").join(arguments)
         )
         if function.kind == "p":
-            return self._call(sql.SQL("CALL {}").format(call), values, tell)
+            return self._run(sql.SQL("CALL {}").format(call), values, tell)
         as_json = sql.SQL(
             'SELECT pg_catalog.row_to_json("the row") AS "the row"'
             ' FROM (SELECT * FROM {}) AS "the row"'
         ).format(call)
-        return [row["the row"] for row in self._call(as_json, values, tell)]
+        return [row["the row"] for row in self._run(as_json, values, tell)]
 
-    def _call(
+    def _run(
         self, statement: sql.Composed, values: Mapping[str, object], tell: Callable[[str], None]
     ) -> list[dict[str, Any]]:
         """Run a statement that may give no rows; what it says meanwhile goes to `tell`."""
+
+        checked = {name: plain_argument(name, value, "") for name, value in values.items()}
 
         def hear(diagnostic: Diagnostic) -> None:
             tell(diagnostic.message_primary or "")
@@ -95,7 +100,7 @@ class Functions(Statements):
             try:
                 with connection.transaction() if self._settings else nullcontext():
                     self._set_local(connection)
-                    cursor.execute(statement, plain_arguments(values))
+                    cursor.execute(statement, checked)
                 rows = cursor.fetchall() if cursor.description else []
             finally:
                 connection.remove_notice_handler(hear)
@@ -103,7 +108,8 @@ class Functions(Statements):
 
     def find_functions(self, schema: str, name: str) -> list[FunctionInfo]:
         """Return the functions of that name, one for each list of arguments."""
-        found = self._dicts(
+        found = self._fetch(
+            dict_row,
             """SELECT n.nspname AS schema, p.proname AS name, p.prokind::pg_catalog.text AS kind,
                       p.prosecdef AS security_definer,
                       p.provariadic OPERATOR(pg_catalog.<>) 0 AS variadic,
@@ -139,8 +145,7 @@ class Functions(Statements):
                ) AS a ON true
                WHERE n.nspname OPERATOR(pg_catalog.=) %(schema)s
                    AND p.proname OPERATOR(pg_catalog.=) %(name)s""",
-            schema=schema,
-            name=name,
+            {"schema": schema, "name": name},
         )
         return [
             FunctionInfo(**{**row, "arguments": [FunctionArgument(**a) for a in row["arguments"]]})
@@ -180,7 +185,7 @@ class Functions(Statements):
         statement = sql.SQL(
             "SELECT pg_catalog.to_jsonb(result) FROM {}({}) AS result LIMIT %(rows)s"
         ).format(sql.Identifier(function.schema, function.name), sql.SQL(", ").join(given))
-        return self._scalars(statement, **values)
+        return self._fetch(scalar_row, statement, values)
 
 
 def _of_json(value: Any) -> Any:

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pgvector.psycopg.halfvec import HalfVector
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
-from rag_pg.db.filters import plain_filter
 from rag_pg.types import RecallMeasure, ReplayedQuery, Vectors
 
 
@@ -29,19 +25,18 @@ class LiveQueries(Statements):
         seconds: float,
     ) -> bool:
         """Keep a search that was drawn already; see rag.log_query."""
-        return bool(
-            self._scalar(
-                """SELECT rag.log_query(%(collection)s, %(query)s, %(embedding)s, %(limit)s,
-                       %(filter)s, %(options)s, %(expected_space)s, true, %(seconds)s)""",
-                collection=collection,
-                query=query,
-                embedding=None if embedding is None else HalfVector(embedding),
-                limit=limit,
-                filter=Jsonb(plain_filter(filter)),
-                options=Jsonb(options),
-                expected_space=expected_space,
-                seconds=seconds,
-            )
+        return self.value(
+            bool,
+            "log_query",
+            collection=collection,
+            query=query,
+            embedding=embedding,
+            limit=limit,
+            filter=filter,
+            options=options,
+            expected_space=expected_space,
+            sampled=True,
+            seconds=seconds,
         )
 
     def replay_queries(
@@ -55,25 +50,24 @@ class LiveQueries(Statements):
         query_ids: Sequence[int] | None = None,
         embeddings: Sequence[Vectors] | None = None,
     ) -> list[ReplayedQuery]:
-        return self._rows(
+        return self.rows(
             ReplayedQuery,
-            """SELECT * FROM rag.replay_queries(%(collection)s, %(options)s, %(candidate)s, %(k)s,
-                   %(sample)s, %(query_ids)s::pg_catalog.int8[], %(embeddings)s)""",
+            "replay_queries",
             collection=collection,
-            options=Jsonb(options),
+            options=options,
             candidate=candidate,
             k=k,
             sample=sample,
-            query_ids=None if query_ids is None else list(query_ids),
-            embeddings=None if embeddings is None else list(map(HalfVector, embeddings)),
+            query_ids=query_ids,
+            embeddings=embeddings,
         )
 
     def measure_recall(
         self, collection: str, *, sample: int, k: int, target: float | None, seconds: float
     ) -> RecallMeasure:
-        number = self._scalar(
-            """SELECT m.measure_id FROM rag.measure_recall(%(collection)s, %(sample)s, %(k)s,
-                   %(target)s, %(seconds)s) AS m""",
+        ((number,),) = self.tuples(
+            ("measure_id",),
+            "measure_recall",
             collection=collection,
             sample=sample,
             k=k,
@@ -84,9 +78,4 @@ class LiveQueries(Statements):
         return measure
 
     def list_recall(self, collection: str | None, limit: int) -> list[RecallMeasure]:
-        return self._rows(
-            RecallMeasure,
-            "SELECT * FROM rag.list_recall(%(collection)s, %(limit)s)",
-            collection=collection,
-            limit=limit,
-        )
+        return self.rows(RecallMeasure, "list_recall", collection=collection, limit=limit)

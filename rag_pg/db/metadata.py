@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.db.filters import plain_filter
 from rag_pg.types import Document, Facet, MetadataField, ValueMatch
@@ -16,24 +14,13 @@ class Metadata(Statements):
     """Questions over the metadata of documents."""
 
     def count_documents(self, collection: str, *, metadata_filter: Mapping[str, Any]) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.count_documents(%(collection)s, %(filter)s)",
-                collection=collection,
-                filter=Jsonb(plain_filter(metadata_filter)),
-            )
-        )
+        return self.value(int, "count_documents", collection=collection, filter=metadata_filter)
 
     def facets(
         self, collection: str, field: str, *, metadata_filter: Mapping[str, Any], limit: int
     ) -> list[Facet]:
-        return self._rows(
-            Facet,
-            "SELECT * FROM rag.facets(%(collection)s, %(field)s, %(filter)s, %(limit)s)",
-            collection=collection,
-            field=field,
-            filter=Jsonb(plain_filter(metadata_filter)),
-            limit=limit,
+        return self.rows(
+            Facet, "facets", collection=collection, field=field, filter=metadata_filter, limit=limit
         )
 
     def select_documents(
@@ -46,13 +33,11 @@ class Metadata(Statements):
         limit: int,
         offset: int,
     ) -> list[Document]:
-        return self._rows(
+        return self.rows(
             Document,
-            """SELECT * FROM rag.select_documents(%(collection)s, %(filter)s, %(order_by)s,
-               %(descending)s,
-               %(limit)s, %(offset)s)""",
+            "select_documents",
             collection=collection,
-            filter=Jsonb(plain_filter(metadata_filter)),
+            filter=metadata_filter,
             order_by=order_by,
             descending=descending,
             limit=limit,
@@ -67,13 +52,12 @@ class Metadata(Statements):
         examples: int,
         sample_size: int | None = 20_000,
     ) -> list[MetadataField]:
-        return self._rows(
+        return self.rows(
             MetadataField,
-            """SELECT * FROM rag.describe_metadata(%(collection)s, %(filter)s, %(examples)s,
-               %(sample_size)s)""",
+            "describe_metadata",
             collection=collection,
-            filter=Jsonb(plain_filter(metadata_filter)),
-            examples=examples,
+            filter=metadata_filter,
+            example_limit=examples,
             sample_size=sample_size,
         )
 
@@ -88,26 +72,21 @@ class Metadata(Statements):
         order_by: Sequence[str],
         limit: int,
     ) -> list[dict[str, Any]]:
-        return self._scalars(
-            """SELECT rag.aggregate_documents(%(collection)s, %(aggregates)s, %(group_by)s,
-               %(filter)s, %(having)s, %(order)s, %(limit)s)""",
+        return self.values(
+            dict,
+            "aggregate_documents",
             collection=collection,
-            aggregates=Jsonb(plain_filter(aggregates)),
+            aggregates=plain_filter(aggregates),
             group_by=group_by,
-            filter=Jsonb(plain_filter(metadata_filter)),
-            having=Jsonb(plain_filter(having)),
-            order=order_by,
+            filter=metadata_filter,
+            having=having,
+            order_by=order_by,
             limit=limit,
         )
 
     def find_values(
         self, collection: str, field: str, query: str, *, limit: int
     ) -> list[ValueMatch]:
-        return self._rows(
-            ValueMatch,
-            "SELECT * FROM rag.find_values(%(collection)s, %(field)s, %(query)s, %(limit)s)",
-            collection=collection,
-            field=field,
-            query=query,
-            limit=limit,
+        return self.rows(
+            ValueMatch, "find_values", collection=collection, field=field, query=query, limit=limit
         )

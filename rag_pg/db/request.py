@@ -9,8 +9,6 @@ from datetime import date
 from typing import Any
 from uuid import UUID
 
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements
 from rag_pg.text import clean_text
 
@@ -34,26 +32,15 @@ class Requests(Statements):
         collections: Sequence[str] | None,
         kinds: Sequence[str] | None = None,
     ) -> Request | None:
-        rows = self._rows(
-            Request,
-            """SELECT * FROM rag.take_request(%(worker)s, %(collections)s::pg_catalog.text[],
-               %(kinds)s::pg_catalog.text[])""",
-            worker=worker,
-            collections=None if collections is None else list(collections),
-            kinds=None if kinds is None else list(kinds),
+        return self.row(
+            Request, "take_request", worker_name=worker, collections=collections, kinds=kinds
         )
-        return rows[0] if rows else None
 
     def answer_request(
         self, request_id: int, result: Mapping[str, Any] | None, error: str | None
     ) -> None:
         """Hand over an answer, without what jsonb cannot store: NUL, lone surrogates, NaN."""
-        self._scalar(
-            "SELECT rag.answer_request(%(request_id)s, %(result)s, %(error)s)",
-            request_id=request_id,
-            result=None if result is None else Jsonb(_storable(result)),
-            error=error,
-        )
+        self.call("answer_request", request_id=request_id, result=_storable(result), error=error)
 
 
 def _storable(value: Any) -> Any:

@@ -13,23 +13,14 @@ class Sources(Statements):
 
     def follow_sources(self, collections: Sequence[str] | None = None) -> int:
         """One batch of each source that has something to do; each in a transaction of its own."""
-        due = self._scalars(
-            "SELECT * FROM rag.due_sources(%(collections)s::pg_catalog.text[])",
-            collections=None if collections is None else list(collections),
-        )
+        due = self.values(int, "due_sources", collections=collections)
         return sum(self.follow_source(source_id) for source_id in due)
 
     def follow_source(self, source_id: int) -> int:
         """One batch of one source. An error, or a cancelled statement,
         breaks it and nothing else."""
         try:
-            return int(
-                self._scalar("SELECT rag.follow_source(%(source_id)s)", source_id=source_id) or 0
-            )
+            return self.optional(int, "follow_source", of_source=source_id) or 0
         except StatementCanceled as exc:
-            self._scalar(
-                "SELECT rag.break_source(%(source_id)s, %(reason)s)",
-                source_id=source_id,
-                reason=str(exc),
-            )
+            self.call("break_source", of_source=source_id, error=str(exc))
             return 0

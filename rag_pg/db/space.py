@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from psycopg.errors import DiskFull, OutOfMemory
-from psycopg.types.json import Jsonb
 
-from rag_pg.db.connection import Statements, is_pooled
+from rag_pg.db.connection import Statements, in_schema, is_pooled
 from rag_pg.types import CosineSpread, Space
 
 log = logging.getLogger(__name__)
@@ -46,23 +45,14 @@ class Spaces(Statements):
     """Embedding spaces: built, compared, activated."""
 
     def measure_spaces(self, collections: Sequence[str] | None) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.measure_spaces(%(collections)s::pg_catalog.text[])",
-                collections=None if collections is None else list(collections),
-            )
-        )
+        return self.value(int, "measure_spaces", collections=collections)
 
     def cosine_spread(self, collection_id: int) -> CosineSpread | None:
         """How the cosines of the active space are spread; None: it is not measured."""
-        found = self._rows(
-            CosineSpread,
-            """SELECT s.similarity_mean AS mean, s.similarity_spread AS spread
-               FROM rag._active_space(%(collection_id)s) AS s
-               WHERE s.similarity_mean IS NOT NULL""",
-            collection_id=collection_id,
-        )
-        return found[0] if found else None
+        columns = ("similarity_mean", "similarity_spread")
+        for mean, spread in self.tuples(columns, "_active_space", of_collection=collection_id):
+            return None if mean is None else CosineSpread(mean=mean, spread=spread)
+        return None
 
     def create_space(
         self,
@@ -73,39 +63,32 @@ class Spaces(Statements):
         distance: str,
         index_options: Mapping[str, Any],
     ) -> int:
-        return int(
-            self._scalar(
-                """SELECT rag.create_space(%(collection)s, %(model)s, %(dimensions)s, %(distance)s,
-                   %(index_options)s)""",
-                collection=collection,
-                model=model,
-                dimensions=dimensions,
-                distance=distance,
-                index_options=Jsonb(index_options),
-            )
+        return self.value(
+            int,
+            "create_space",
+            collection=collection,
+            model=model,
+            dimensions=dimensions,
+            distance=distance,
+            index_options=index_options,
         )
 
     def list_spaces(self, collection: str | None = None) -> list[Space]:
-        return self._rows(
-            Space, "SELECT * FROM rag.list_spaces(%(collection)s)", collection=collection
-        )
+        return self.rows(Space, "list_spaces", collection=collection)
 
     def space_settings(self, collection: str, space_id: int | None = None) -> SpaceSettings:
-        return self._rows(
-            SpaceSettings,
-            "SELECT * FROM rag.space_settings(%(collection)s, %(space_id)s)",
-            collection=collection,
-            space_id=space_id,
-        )[0]
+        return self.only(
+            SpaceSettings, "space_settings", collection=collection, wanted_space=space_id
+        )
 
     def set_fingerprint(
         self, collection: str, fingerprint: str, space_id: int | None = None
     ) -> None:
-        self._scalar(
-            "SELECT rag.set_fingerprint(%(collection)s, %(fingerprint)s, %(space_id)s)",
+        self.call(
+            "set_fingerprint",
             collection=collection,
-            fingerprint=fingerprint,
-            space_id=space_id,
+            embedder_fingerprint=fingerprint,
+            of_space=space_id,
         )
 
     def build_indexes(self, collections: Sequence[str] | None) -> int:
@@ -118,9 +101,12 @@ class Spaces(Statements):
             try:
                 while True:
                     row = connection.execute(
-                        """SELECT statement, CASE WHEN %(direct)s THEN
-                               pg_catalog.set_config('maintenance_work_mem', memory, false) END
-                           FROM rag.pending_indexes(%(collections)s::pg_catalog.text[]) LIMIT 1""",
+                        in_schema(
+                            """SELECT statement, CASE WHEN %(direct)s THEN
+                                pg_catalog.set_config('maintenance_work_mem', memory, false) END
+                            FROM {rag}.pending_indexes(%(collections)s::pg_catalog.text[])
+                            LIMIT 1"""
+                        ),
                         {
                             "direct": direct,
                             "collections": None if collections is None else list(collections),
@@ -146,31 +132,15 @@ class Spaces(Statements):
     def compare_spaces(
         self, collection: str, queries: Sequence[Mapping[str, Any]], limit: int
     ) -> list[Compared]:
-        return self._rows(
-            Compared,
-            "SELECT * FROM rag.compare_spaces(%(collection)s, %(queries)s, %(limit)s)",
-            collection=collection,
-            queries=Jsonb(queries),
-            limit=limit,
+        return self.rows(
+            Compared, "compare_spaces", collection=collection, queries=queries, limit=limit
         )
 
     def activate_space(self, space_id: int, *, forced: bool = False) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.activate_space(%(space_id)s, %(forced)s)",
-                space_id=space_id,
-                forced=forced,
-            )
-        )
+        return self.value(int, "activate_space", space_id=space_id, forced=forced)
 
     def rollback_space(self, collection: str, *, forced: bool = False) -> int:
-        return int(
-            self._scalar(
-                "SELECT rag.rollback_space(%(collection)s, %(forced)s)",
-                collection=collection,
-                forced=forced,
-            )
-        )
+        return self.value(int, "rollback_space", collection=collection, forced=forced)
 
     def drop_space(self, space_id: int) -> None:
-        self._scalar("SELECT rag.drop_space(%(space_id)s)", space_id=space_id)
+        self.call("drop_space", space_id=space_id)

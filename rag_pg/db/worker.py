@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from psycopg.types.json import Jsonb
-
 from rag_pg.db.connection import Statements, check_api_version
 
 
@@ -24,20 +22,20 @@ class Workers(Statements):
         rates: Mapping[str, float],
     ) -> None:
         """Report a worker. Raises SchemaMismatch when the schema no longer serves this program."""
-        ((newest, oldest),) = self._tuples(
-            """SELECT rag.heartbeat(%(name)s, %(version)s, %(collections)s::pg_catalog.text[],
-               %(concurrency)s, %(jobs)s, %(rates)s), rag.min_api_version()""",
-            name=name,
-            version=version,
-            collections=None if collections is None else list(collections),
-            concurrency=concurrency,
-            jobs=leased_jobs,
-            rates=Jsonb(rates),
+        newest = self.value(
+            int,
+            "heartbeat",
+            worker_name=name,
+            worker_version=version,
+            worker_collections=collections,
+            worker_concurrency=concurrency,
+            worker_jobs=leased_jobs,
+            job_rates=rates,
         )
-        check_api_version(oldest, newest)
+        check_api_version(self.value(int, "min_api_version"), newest)
 
     def forget_worker(self, name: str) -> None:
-        self._scalar("SELECT rag.forget_worker(%(name)s)", name=name)
+        self.call("forget_worker", worker_name=name)
 
     def list_workers(self) -> list[dict[str, Any]]:
-        return self._dicts("SELECT * FROM rag.list_workers()")
+        return self.dicts("list_workers")

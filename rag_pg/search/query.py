@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from rag_pg.db import plain_arguments
+from rag_pg.db import Database
 from rag_pg.errors import InvalidQuery
 from rag_pg.protocols import Reranker
 from rag_pg.search.options import SearchOptions, StatementOptions
@@ -62,7 +62,7 @@ class Found:
     is_cached: bool = False
 
 
-def read_query(rewritten: Rewritten, options: SearchOptions) -> Query:
+def read_query(rewritten: Rewritten, options: SearchOptions, database: Database) -> Query:
     """Return the search for a question with the options of `Collection.search` but for those of a
     rewrite and the cache. Raises: InvalidInput, InvalidQuery."""
     given = {**options}
@@ -73,7 +73,7 @@ def read_query(rewritten: Rewritten, options: SearchOptions) -> Query:
         given["filter"] = combine(options.get("filter"), rewritten.filter)
     if rewritten.boosts:
         given["boosts"] = [*(options.get("boosts") or ()), *rewritten.boosts]
-    statement = cast(StatementOptions, plain_arguments(given))
+    statement = cast(StatementOptions, database.plain_arguments("search", given))
     limit = statement.setdefault("limit", 10)
     if reranker is None:
         return Query(rewritten=rewritten, statement=statement, rerank=None, page=slice(limit))

@@ -216,7 +216,7 @@ class Searcher:
         with span(f"retrieval {self.info.name}", attributes) as current:
             started = time.perf_counter()
             entries = self.entries(options.pop("cache", None))
-            query = read_query(rewritten, options)
+            query = read_query(rewritten, options, self.database)
             entry = search_entry(query, self._space, entries)
             found = entry.found if entry is not None else None
             if found is None:

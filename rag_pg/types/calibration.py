@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -61,8 +61,8 @@ class Calibration:
     judge_model: str | None = None
     judge_version: str | None = None
     corpus_fingerprint: str | None = None
-    corpus_changed: bool | None = None
-    judged: Calibration | None = None
+    corpus_changed: bool | None = field(default=None, metadata={"column": False})
+    judged: Calibration | None = field(default=None, metadata={"column": False})
 
     def threshold_for(self, accuracy: float) -> float | None:
         """Return the lowest support of the curve from which on answers are right at least that

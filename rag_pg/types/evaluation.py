@@ -261,4 +261,4 @@ class JudgeReport:
     judge_version: str
     scored: int
     failures: Sequence[str] = ()
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = field(default_factory=Usage, metadata={"column": False})

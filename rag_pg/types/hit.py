@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from uuid import UUID
 
@@ -29,8 +29,8 @@ class Hit:
     vector_distance: float | None
     keyword_rank: int | None
     keyword_score: float | None
-    rerank_score: float | None = None
-    chunk_ids: Sequence[int] = ()
+    rerank_score: float | None = field(default=None, metadata={"column": False})
+    chunk_ids: Sequence[int] = field(default=(), metadata={"column": False})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,9 +75,9 @@ def test_a_views_timeout_ends_a_query_and_nothing_else(
     for _ in range(2):
         with pytest.raises(StatementCanceled):
             rag.views.query("slow")
-    assert rag.database._scalar("SHOW statement_timeout") == "0"
+    assert rag.database._execute("SHOW statement_timeout")[0][0] == "0"
     shorter = rag.database.with_settings({"statement_timeout": "50ms"})
-    assert shorter._scalar("SELECT rag._view_timeout('slow')") == "50"
+    assert shorter._execute("SELECT rag._view_timeout('slow')")[0][0] == "50"
     connection.execute("SET statement_timeout = 100")  # as a program without Python does it
     with pytest.raises(psycopg.errors.QueryCanceled):
         connection.execute("SELECT rag.query_view('slow')")

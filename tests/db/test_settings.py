@@ -30,7 +30,7 @@ def single(dsn: str) -> Iterator[Database]:
 
 
 def tenant(database: Database) -> str | None:
-    found: str | None = database._scalar(TENANT)
+    found: str | None = database._execute(TENANT)[0][0]
     return found or None  # a setting that was local once is empty afterwards
 
 
@@ -41,8 +41,8 @@ def test_a_setting_holds_for_the_statements_of_its_database_alone(single: Databa
         None, "red", "blue", "red", None,
     ]  # fmt: skip
     user = "SELECT pg_catalog.current_setting('app.user', true)"
-    assert blue._scalar(user) == "'; DROP SCHEMA rag; --"
-    assert not single._scalar(user)
+    assert blue._execute(user)[0][0] == "'; DROP SCHEMA rag; --"
+    assert not single._execute(user)[0][0]
 
 
 def test_a_statement_that_fails_leaves_no_setting_and_raises_its_own_error(

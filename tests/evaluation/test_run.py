@@ -163,9 +163,9 @@ def test_what_is_wrong_with_the_call_leaves_no_run(rag: Rag, docs: Collection) -
 def test_sql_alone_repeats_a_run_by_its_stored_vectors(rag: Rag, docs: Collection) -> None:
     assert docs.evaluation.embed_queries("set") == 3
     run = docs.evaluation.run("set")
-    (again,) = rag.database._scalars("SELECT rag.evaluate_search('set', 'docs')")
+    ((again,),) = rag.database._execute("SELECT rag.evaluate_search('set', 'docs')")
     hits = "SELECT hits, confidence FROM rag.eval_results WHERE run_id = %(run)s ORDER BY query_id"
-    assert rag.database._tuples(hits, run=again) == rag.database._tuples(hits, run=run.run_id)
+    assert rag.database._execute(hits, run=again) == rag.database._execute(hits, run=run.run_id)
 
 
 def test_labels_survive_a_rechunking_and_a_change_of_model(rag: Rag, docs: Collection) -> None:

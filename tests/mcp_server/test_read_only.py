@@ -125,10 +125,10 @@ def test_each_statement_is_in_a_read_only_transaction_with_a_timeout(owner: str)
     with open_as(owner) as rag:
         server = make_server(rag, timeout=7)
         reader = server.reader.rag.database
-        assert reader._scalar("SELECT pg_catalog.current_setting('transaction_read_only')") == "on"
-        assert reader._scalar("SELECT pg_catalog.current_setting('statement_timeout')") == "7s"
-        assert rag.database._scalar("SELECT pg_catalog.current_setting('transaction_read_only')") \
-            == "off"  # fmt: skip
+        settings = """SELECT pg_catalog.current_setting('transaction_read_only'),
+                             pg_catalog.current_setting('statement_timeout')"""
+        assert reader._execute(settings) == [("on", "7s")]
+        assert rag.database._execute(settings)[0][0] == "off"
 
 
 def test_a_role_without_rights_sees_nothing_and_is_told_so(owner: str) -> None:

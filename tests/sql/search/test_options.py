@@ -11,7 +11,7 @@ from psycopg import Connection
 
 from rag_pg import Collection, InvalidInput, Rag
 from rag_pg import sqlalchemy as tables
-from rag_pg.db.search import SHORT
+from rag_pg.db.calls import SHORT
 from rag_pg.search.options import SearchOptions, StatementOptions
 
 QUESTION = {"collection", "query_text", "query_embedding", "expected_space"}
