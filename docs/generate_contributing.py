@@ -33,13 +33,14 @@ def table() -> str:
     rows = ["| function | SQL | Python | tests |", "| --- | --- | --- | --- |"]
     for name in FUNCTIONS:
         created = re.compile(rf"CREATE OR REPLACE (FUNCTION|PROCEDURE) rag\.{name}\(")
-        called = re.compile(rf"\brag\.{name}\(")
+        tested = re.compile(rf"\brag\.{name}\(")
+        called = re.compile(rf'"{name}"|\{{rag\}}\.{name}\(')
         made = _most(created, (ROOT / "sql").rglob("*.sql"))
         folder = made.parent.name
         files = (
             made,
             _most(called, (ROOT / "rag_pg" / "db").glob("*.py"), f"{made.stem}.py"),
-            _most(called, (ROOT / "tests" / "sql" / folder).glob("*.py"), f"test_{made.stem}.py"),
+            _most(tested, (ROOT / "tests" / "sql" / folder).glob("*.py"), f"test_{made.stem}.py"),
         )
         shown = " | ".join(f"`{file.relative_to(ROOT).as_posix()}`" for file in files)
         rows.append(f"| `rag.{name}` | {shown} |")

@@ -1,4 +1,4 @@
-"""The database: one method, one statement, named parameters.
+"""The database: functions of schema rag as methods.
 
 The files of this package hold the statements, a noun each, the same noun as in sql/; they are the
 only runtime files with SQL on our own tables.

@@ -1,6 +1,7 @@
 """The package's shape: public names, layers, settings."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,14 @@ def test_runtime_sql_is_in_the_files_of_the_database() -> None:
             continue
         text = path.read_text()
         assert not any(word in text for word in words), path
+
+
+def test_statements_take_the_name_of_the_schema_from_one_place() -> None:
+    named = re.compile(r"(SELECT|FROM|JOIN|INTO|=>)\s+rag\.|[(, ]rag\.\w+\(%")
+    for path in (PACKAGE / "db").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = node.value if isinstance(node, ast.Constant) else None
+            assert not isinstance(text, str) or not named.search(text), f"{path.name}: {text}"
 
 
 def test_settings_come_from_the_environment_and_unknown_ones_are_refused() -> None:
