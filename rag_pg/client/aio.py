@@ -33,7 +33,7 @@ from rag_pg.deadline import Scope, Stopped
 from rag_pg.errors import RagError
 from rag_pg.protocols import Embedder
 from rag_pg.threads import Threads
-from rag_pg.types import Answer, CollectionInfo, Document, Event
+from rag_pg.types import Answer, CollectionInfo, CollectionOptions, Document, Event
 
 if TYPE_CHECKING:
     from rag_pg.worker import Worker
@@ -260,30 +260,9 @@ class AsyncRag:
             if can_stop:
                 scope.stop()
 
-    async def collection(
-        self,
-        name: str,
-        *,
-        model: str | None = None,
-        language: str | None = None,
-        distance: str | None = None,
-        dimensions: int | None = None,
-        chunking: Mapping[str, Any] | None = None,
-        index_options: Mapping[str, Any] | None = None,
-        preset: str | None = None,
-    ) -> AsyncCollection:
+    async def collection(self, name: str, **options: Unpack[CollectionOptions]) -> AsyncCollection:
         """See Rag.collection."""
-        opened = await self.run(
-            self._sync.collection,
-            name,
-            model=model,
-            language=language,
-            distance=distance,
-            dimensions=dimensions,
-            chunking=chunking,
-            index_options=index_options,
-            preset=preset,
-        )
+        opened = await self.run(self._sync.collection, name, **options)
         return AsyncCollection(self, opened)
 
     async def get_collection(self, name: str) -> AsyncCollection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Unpack
 from uuid import UUID
@@ -38,10 +38,11 @@ from rag_pg.ingest import (
     work_queue,
 )
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.search import Rewritten, SearchOptions, accounted, meter_search
+from rag_pg.search import Rewritten, SearchOptions, accounted, check_names, meter_search
 from rag_pg.text import clean_text
 from rag_pg.types import (
     AddReport,
+    Alteration,
     Answer,
     ChunkCount,
     CollectionInfo,
@@ -485,21 +486,7 @@ class Collection:
         """Counts, size and lag."""
         return self.rag.database.collection_stats(self.name)[0]
 
-    def alter(
-        self,
-        *,
-        description: str | None = None,
-        keep_versions: timedelta | None = None,
-        keep_answers: timedelta | None = None,
-        sample_queries: float | None = None,
-        keep_query_text: bool | None = None,
-        keep_queries: timedelta | None = None,
-        max_queries: int | None = None,
-        recall_target: float | None = None,
-        ef_search: int | None = None,
-        keep_original: bool | None = None,
-        forced: bool = False,
-    ) -> None:
+    def alter(self, **settings: Unpack[Alteration]) -> None:
         """Change settings of the collection; None leaves one as it is.
 
         Args:
@@ -524,23 +511,11 @@ class Collection:
         """
         from rag_pg.evaluation import embed_gated_queries
 
-        if ef_search is not None and not forced:
+        check_names(settings, known=Alteration.__optional_keys__, call="alter")
+        if settings.get("ef_search") is not None and not settings.get("forced"):
             embed_gated_queries(self.rag.database, self.rag.models, self.name)
         with refusal_recorded(self.rag.database, self.name):
-            self.rag.database.alter_collection(
-                self.name,
-                description=description,
-                keep_versions=keep_versions,
-                keep_answers=keep_answers,
-                sample_queries=sample_queries,
-                keep_query_text=keep_query_text,
-                keep_queries=keep_queries,
-                max_queries=max_queries,
-                recall_target=recall_target,
-                ef_search=ef_search,
-                keep_original=keep_original,
-                forced=forced,
-            )
+            self.rag.database.call("alter_collection", collection=self.name, **settings)
         self.refresh()
 
     @in_thread("long")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 from rag_pg.client.namespace import OfCollection
-from rag_pg.types import Document, Facet, MetadataField, ValueMatch
+from rag_pg.search import check_names
+from rag_pg.types import Document, Facet, Grouping, MetadataField, ValueMatch
 
 
 class Metadata(OfCollection):
@@ -109,12 +110,7 @@ class Metadata(OfCollection):
     def aggregate(
         self,
         aggregates: Mapping[str, Mapping[str, str]],
-        *,
-        group_by: Sequence[str] = (),
-        filter: Mapping[str, Any] | None = None,
-        having: Mapping[str, Any] | None = None,
-        order_by: Sequence[str] = (),
-        limit: int = 100,
+        **options: Unpack[Grouping],
     ) -> list[dict[str, Any]]:
         """Counts, sums, averages and extremes over the metadata of documents.
 
@@ -125,16 +121,9 @@ class Metadata(OfCollection):
                 (year, quarter, month, week, day, hour, weekday; in UTC).
             having: a filter over the names of the aggregates, e.g. {"total": {"$gte": 100}}.
             order_by: names of groups or aggregates; "-total" descends.
-            limit: 1 to 1000 groups.
+            filter: of the documents. limit: 1 to 1000 groups; 100.
         Returns: a mapping per group, of the names of groups and aggregates; one without groups.
         Raises: InvalidQuery, naming what is wrong.
         """
-        return self._database.aggregate_documents(
-            self._name,
-            aggregates,
-            group_by=group_by,
-            metadata_filter=filter or {},
-            having=having or {},
-            order_by=order_by,
-            limit=limit,
-        )
+        check_names(options, known=Grouping.__optional_keys__, call="aggregate")
+        return self._database.aggregate_documents(self._name, aggregates, **options)

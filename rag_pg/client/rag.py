@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from rag_pg.answer import CALLERS_OPTIONS, AskOptions
 from rag_pg.cache import OFF, Cache, Entries, UseCounter, parse_cache
@@ -19,13 +19,15 @@ from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
 from rag_pg.errors import InvalidInput
-from rag_pg.ingest import SAMPLE, adopt_table, open_collection
+from rag_pg.ingest import adopt_table, open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
 from rag_pg.types import (
+    Adoption,
     AdoptReport,
     CollectionInfo,
+    CollectionOptions,
 )
 
 if TYPE_CHECKING:
@@ -149,14 +151,7 @@ class Rag:
     def collection(
         self,
         name: str,
-        *,
-        model: str | None = None,
-        language: str | None = None,
-        distance: str | None = None,
-        dimensions: int | None = None,
-        chunking: Mapping[str, Any] | None = None,
-        index_options: Mapping[str, Any] | None = None,
-        preset: str | None = None,
+        **options: Unpack[CollectionOptions],
     ) -> Collection:
         """Open a collection, creating it on first use.
 
@@ -177,18 +172,8 @@ class Rag:
         Raises: CollectionMismatch when it exists with other settings than those given; ProviderAuth
             and ProviderError for a new one whose model does not answer.
         """
-        info = open_collection(
-            self.database,
-            self.models,
-            name,
-            model=model,
-            language=language,
-            distance=distance,
-            dimensions=dimensions,
-            chunking=chunking,
-            index_options=index_options,
-            preset=preset,
-        )
+        check_names(options, known=CollectionOptions.__optional_keys__, call="collection")
+        info = open_collection(self.database, self.models, name, **options)
         return Collection(self, info)
 
     def collections(self) -> list[CollectionInfo]:
@@ -207,13 +192,8 @@ class Rag:
         into: str,
         *,
         layout: str,
-        model: str | None = None,
         source_dsn: str | None = None,
-        distance: str | None = None,
-        language: str | None = None,
-        langchain_collection: str | None = None,
-        uri_key: str | None = None,
-        sample: int = SAMPLE,
+        **options: Unpack[Adoption],
     ) -> AdoptReport:
         """Take over a table that another program filled, with its embeddings; it is only read.
 
@@ -232,25 +212,15 @@ class Rag:
             langchain_collection: which, in a langchain_pg_embedding that holds several.
             uri_key: the metadata that tells a row's document, where the layout's own rules do not.
             sample: for so many vectors the nearest rows and the nearest chunks are compared;
-                0: for none.
+                0: for none; 20.
         Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound.
             Then nothing is loaded.
         """
-        database = self.database
         assert self.dsn is not None  # of an open Rag
+        check_names(options, known=Adoption.__optional_keys__, call="adopt")
+        dsn = source_dsn or self.dsn
         return adopt_table(
-            database,
-            self.models,
-            table,
-            into,
-            layout=layout,
-            model=model,
-            source_dsn=source_dsn or self.dsn,
-            distance=distance,
-            language=language,
-            langchain_collection=langchain_collection,
-            uri_key=uri_key,
-            sample=sample,
+            self.database, self.models, table, into, layout=layout, source_dsn=dsn, **options
         )
 
     @in_thread("long")

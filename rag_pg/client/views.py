@@ -6,10 +6,11 @@ import builtins
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from rag_pg.client.namespace import OfRag
-from rag_pg.types import ExposedView
+from rag_pg.search import check_names
+from rag_pg.types import ExposedView, ViewQuery
 
 TIMEOUT = timedelta(seconds=5)
 log = logging.getLogger(__name__)
@@ -62,18 +63,7 @@ class Views(OfRag):
             log.warning("view %s: %s", found, warning)
         return found
 
-    def query(
-        self,
-        name: str,
-        *,
-        columns: Sequence[str] | None = None,
-        filter: Mapping[str, Any] | None = None,
-        aggregates: Mapping[str, Mapping[str, str]] | None = None,
-        group_by: Sequence[str] = (),
-        having: Mapping[str, Any] | None = None,
-        order_by: Sequence[str] = (),
-        limit: int | None = None,
-    ) -> builtins.list[dict[str, Any]]:
+    def query(self, name: str, **query: Unpack[ViewQuery]) -> builtins.list[dict[str, Any]]:
         """Return rows of an exposed view, or aggregates over them, with the caller's rights.
 
         Args:
@@ -85,16 +75,8 @@ class Views(OfRag):
         Raises: NotFound (no such view, or none that the caller may read), InvalidQuery,
             SchemaMismatch (it is not what was exposed), StatementCanceled (its timeout passed).
         """
-        return self._rag.database.query_view(
-            name,
-            columns=columns,
-            filter=filter or {},
-            aggregates=aggregates,
-            group_by=group_by,
-            having=having or {},
-            order_by=order_by,
-            limit=limit,
-        )
+        check_names(query, known=ViewQuery.__optional_keys__, call="query")
+        return self._rag.database.query_view(name, **query)
 
     def hide(self, name: str) -> bool:
         """Let no more questions be put to a view. False when there was none of that name."""

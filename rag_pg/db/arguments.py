@@ -104,7 +104,7 @@ def _nul(where: str, value: str) -> str:
     return f"{where} {value!r:.100} holds a NUL character, which no text can: take it out"
 
 
-FILTERS = ("filter", "having")  # where dates, decimals and sets are meant too
+FILTERS = ("filter", "having", "aggregates")  # where dates, decimals and sets are meant too
 BITS = {"int4": 32, "int8": 64}
 # What each type takes, and its name for one and for a list of them.
 KINDS: dict[str, tuple[type | tuple[type, ...], str, str]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
@@ -79,38 +78,6 @@ class Collections(Statements):
     ) -> int:
         return self.value(
             int, "set_chunking", collection=collection, chunking=chunking, forced=forced
-        )
-
-    def alter_collection(
-        self,
-        name: str,
-        *,
-        description: str | None = None,
-        keep_versions: timedelta | None = None,
-        keep_answers: timedelta | None = None,
-        sample_queries: float | None = None,
-        keep_query_text: bool | None = None,
-        keep_queries: timedelta | None = None,
-        max_queries: int | None = None,
-        recall_target: float | None = None,
-        ef_search: int | None = None,
-        keep_original: bool | None = None,
-        forced: bool = False,
-    ) -> None:
-        self.call(
-            "alter_collection",
-            collection=name,
-            description=description,
-            keep_versions=keep_versions,
-            keep_answers=keep_answers,
-            sample_queries=sample_queries,
-            keep_query_text=keep_query_text,
-            keep_queries=keep_queries,
-            max_queries=max_queries,
-            recall_target=recall_target,
-            ef_search=ef_search,
-            keep_original=keep_original,
-            forced=forced,
         )
 
     def preset_chunking(self, preset: str) -> Mapping[str, Any]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 from rag_pg.db.connection import Statements
-from rag_pg.db.filters import plain_filter
-from rag_pg.types import Document, Facet, MetadataField, ValueMatch
+from rag_pg.types import Document, Facet, Grouping, MetadataField, ValueMatch, without_none
 
 
 class Metadata(Statements):
@@ -65,23 +64,14 @@ class Metadata(Statements):
         self,
         collection: str,
         aggregates: Mapping[str, Mapping[str, str]],
-        *,
-        group_by: Sequence[str],
-        metadata_filter: Mapping[str, Any],
-        having: Mapping[str, Any],
-        order_by: Sequence[str],
-        limit: int,
+        **options: Unpack[Grouping],
     ) -> list[dict[str, Any]]:
         return self.values(
             dict,
             "aggregate_documents",
             collection=collection,
-            aggregates=plain_filter(aggregates),
-            group_by=group_by,
-            filter=metadata_filter,
-            having=having,
-            order_by=order_by,
-            limit=limit,
+            aggregates=aggregates,
+            **without_none(options),
         )
 
     def find_values(

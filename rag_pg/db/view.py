@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from psycopg.rows import scalar_row
 
 from rag_pg.db.connection import Statements, in_schema
-from rag_pg.db.filters import plain_filter
-from rag_pg.types import ExposedView, ViewColumn
+from rag_pg.types import ExposedView, ViewColumn, ViewQuery, without_none
 
 
 class Views(Statements):
@@ -34,7 +33,7 @@ class Views(Statements):
             description=description,
             name=name,
             columns=columns,
-            column_descriptions=plain_filter(column_descriptions),
+            column_descriptions=column_descriptions,
             max_rows=max_rows,
             timeout=timeout,
         )
@@ -54,29 +53,9 @@ class Views(Statements):
             for row in self.dicts("list_views")
         ]
 
-    def query_view(
-        self,
-        name: str,
-        *,
-        columns: Sequence[str] | None,
-        filter: Mapping[str, Any],
-        aggregates: Mapping[str, Mapping[str, str]] | None,
-        group_by: Sequence[str],
-        having: Mapping[str, Any],
-        order_by: Sequence[str],
-        limit: int | None,
-    ) -> list[dict[str, Any]]:
+    def query_view(self, name: str, **query: Unpack[ViewQuery]) -> list[dict[str, Any]]:
         """Query a view under its statement_timeout: both go in one transaction, and round trip."""
-        given = {
-            "name": name,
-            "columns": columns,
-            "filter": filter,
-            "aggregates": None if aggregates is None else plain_filter(aggregates),
-            "group_by": group_by,
-            "having": having,
-            "order_by": order_by,
-            "limit": limit,
-        }
+        given = {"name": name, **without_none(query)}
         values = self._calls.plain("query_view", given)
         with self.connection() as connection, connection.cursor(row_factory=scalar_row) as cursor:
             with connection.pipeline():

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 from rag_pg.chunk import check_chunking
 from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.protocols import Checked
 from rag_pg.providers import Models
-from rag_pg.types import CollectionInfo
+from rag_pg.types import CollectionInfo, CollectionOptions
 
 _log = logging.getLogger("rag_pg")
 
@@ -21,17 +20,13 @@ def open_collection(
     database: Database,
     models: Models,
     name: str,
-    *,
-    model: str | None = None,
-    language: str | None = None,
-    distance: str | None = None,
-    dimensions: int | None = None,
-    chunking: Mapping[str, Any] | None = None,
-    index_options: Mapping[str, Any] | None = None,
-    preset: str | None = None,
+    **options: Unpack[CollectionOptions],
 ) -> CollectionInfo:
     """Return the settings of a collection, which is made where there is none;
     see `Rag.collection`."""
+    model, language = options.get("model"), options.get("language")
+    distance, dimensions = options.get("distance"), options.get("dimensions")
+    chunking, preset = options.get("chunking"), options.get("preset")
     if preset is not None:
         chunking = {**database.preset_chunking(preset), **(chunking or {})}
     found = database.find_collection(name)
@@ -51,7 +46,7 @@ def open_collection(
             distance=distance or "cosine",
             language=language,
             chunking=chunking or {},
-            index_options=index_options or {},
+            index_options=options.get("index_options") or {},
         )
         found = database.get_collection(name)
     elif language is not None and language != found.language:

@@ -11,7 +11,7 @@ from rag_pg.errors import InvalidInput
 from rag_pg.mcp.render import as_json
 from rag_pg.mcp.results import Count, Documents, Facets, Fields, Groups, Rows, Views
 from rag_pg.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
-from rag_pg.types import Document
+from rag_pg.types import Document, Grouping, ViewQuery
 
 MOST_ROWS = 1000  # facets, groups
 SAMPLED = (
@@ -143,19 +143,14 @@ class StructuredTools(ToolBase):
     ) -> Annotated[CallToolResult, Groups]:
         """Compute over metadata, a row for each group: counts, sums, averages, extremes."""
         opened = self._reader.collection(collection)
+        asked: Grouping = {
+            "filter": filter, "group_by": group_by, "having": having, "order_by": order_by,
+        }  # fmt: skip
         start, after = self._pages(
-            "aggregate", cursor, opened,
-            aggregates=aggregates, group_by=group_by, filter=filter, having=having,
-            order_by=order_by, limit=limit,
-        )  # fmt: skip
-        found = opened.metadata.aggregate(
-            aggregates,
-            group_by=group_by or (),
-            filter=filter,
-            having=having,
-            order_by=order_by or (),
-            limit=min(start + limit + 1, MOST_ROWS),
+            "aggregate", cursor, opened, aggregates=aggregates, limit=limit, **asked
         )
+        asked["limit"] = min(start + limit + 1, MOST_ROWS)
+        found = opened.metadata.aggregate(aggregates, **asked)
         return self._page("groups", found[start:], limit, start, after)
 
     def list_views(self, cursor: Cursor = None) -> Annotated[CallToolResult, Views]:
@@ -193,26 +188,18 @@ class StructuredTools(ToolBase):
         cursor: Cursor = None,
     ) -> Annotated[CallToolResult, Rows]:
         """Rows of a view that list_views names, or aggregates over them. Filters name columns."""
-        start, after = self._pages(
-            "query_view", cursor, None,
-            name=name, columns=columns, filter=filter, aggregates=aggregates, group_by=group_by,
-            having=having, order_by=order_by, limit=limit,
-        )  # fmt: skip
+        asked: ViewQuery = {
+            "columns": columns, "aggregates": aggregates, "filter": filter,
+            "group_by": group_by, "having": having, "order_by": order_by,
+        }  # fmt: skip
+        start, after = self._pages("query_view", cursor, None, name=name, limit=limit, **asked)
         view = next((one for one in self._reader.rag.views.list() if one.name == name), None)
         if not order_by and aggregates is None and view is not None:
             # Pages need an order: by the first column that has one, then by the others.
             shown = [c.name for c in view.columns if c.type not in UNORDERED]
-            order_by = [c for c in columns or shown if c in shown][:1]
-        found = self._reader.rag.views.query(
-            name,
-            columns=columns,
-            filter=filter,
-            aggregates=aggregates,
-            group_by=group_by or (),
-            having=having,
-            order_by=order_by or (),
-            limit=min(start + limit + 1, view.max_rows if view else 1),
-        )
+            asked["order_by"] = [c for c in columns or shown if c in shown][:1]
+        asked["limit"] = min(start + limit + 1, view.max_rows if view else 1)
+        found = self._reader.rag.views.query(name, **asked)
         return self._page("rows", found[start:], limit, start, after)
 
 

@@ -5,32 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any, TypedDict
+from typing import Any
 
 from rag_pg.cache import Cache
 from rag_pg.errors import InvalidInput
 from rag_pg.protocols import LLM, Reranker
 from rag_pg.types import Message
-
-
-class StatementOptions(TypedDict, total=False):
-    """What rag.search is given, under its names; limit, offset and filter are short for
-    result_limit, result_offset and metadata_filter. None is the function's default."""
-
-    limit: int
-    offset: int
-    filter: Mapping[str, Any] | None
-    vector_weight: float | None
-    keyword_weight: float | None
-    fusion: str | None
-    rrf_k: int | None
-    candidate_limit: int | None
-    diversity: float | None
-    per_document: int | None
-    boosts: Sequence[Mapping[str, Any]] | None
-    duplicates: bool | None
-    ef_search: int | None
-    typo_tolerance: bool | None
+from rag_pg.types import StatementOptions as StatementOptions
 
 
 class SearchOptions(StatementOptions, total=False):

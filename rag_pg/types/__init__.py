@@ -68,6 +68,15 @@ from rag_pg.types.job import Job, JobCounts
 from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
+from rag_pg.types.options import (
+    Adoption,
+    Alteration,
+    CollectionOptions,
+    Grouping,
+    StatementOptions,
+    ViewQuery,
+    without_none,
+)
 from rag_pg.types.route import MetadataQuery, MetadataResult, Route
 from rag_pg.types.sweep import Candidate, Sweep, SweepEstimate, SweepRow
 from rag_pg.types.tool import TOOL_SECONDS, AgentTool, ToolResult, Toolset
@@ -80,8 +89,10 @@ __all__ = [
     "TOOL_SECONDS",
     "AddReport",
     "AdoptReport",
+    "Adoption",
     "Advice",
     "AgentTool",
+    "Alteration",
     "Answer",
     "Assessment",
     "AuditFinding",
@@ -94,6 +105,7 @@ __all__ = [
     "Citation",
     "CitationStatus",
     "CollectionInfo",
+    "CollectionOptions",
     "CollectionStats",
     "Completion",
     "CosineSpread",
@@ -123,6 +135,7 @@ __all__ = [
     "Gate",
     "GateCheck",
     "GateResult",
+    "Grouping",
     "Hit",
     "Hits",
     "Job",
@@ -161,6 +174,7 @@ __all__ = [
     "Space",
     "SpaceComparison",
     "Span",
+    "StatementOptions",
     "StatusLine",
     "Step",
     "Sweep",
@@ -177,5 +191,7 @@ __all__ = [
     "ValueMatch",
     "Vectors",
     "ViewColumn",
+    "ViewQuery",
     "Zone",
+    "without_none",
 ]

@@ -98,23 +98,8 @@ def structured_tools(
         )
         return [_row(d, names[:10] if fields is None else fields) for d in found] or "no document"
 
-    def aggregate(
-        aggregates: Mapping[str, Any],
-        group_by: Sequence[str] = (),
-        filter: _Filter = None,
-        having: _Filter = None,
-        order_by: Sequence[str] = (),
-        limit: int = 20,
-    ) -> Any:
-        return database.aggregate_documents(
-            collection,
-            aggregates,
-            group_by=group_by,
-            metadata_filter=_both(within, filter),
-            having=having or {},
-            order_by=order_by,
-            limit=limit,
-        )
+    def aggregate(filter: _Filter = None, **asked: Any) -> Any:
+        return database.aggregate_documents(collection, filter=_both(within, filter), **asked)
 
     def find_values(field: str, text: str) -> Any:
         found = database.find_values(collection, field, text, limit=10)

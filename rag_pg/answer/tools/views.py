@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rag_pg.answer.tools.schema import LONGEST_DESCRIPTION, make_tool
@@ -94,25 +94,6 @@ def _column(name: str, column: Any) -> str:
     return f"{told} {column.description:.80}" if column.description else told
 
 
-def _query(
-    database: Database,
-    name: str,
-    columns: Sequence[str] = (),
-    filter: Mapping[str, Any] | None = None,
-    aggregates: Mapping[str, Any] | None = None,
-    group_by: Sequence[str] = (),
-    having: Mapping[str, Any] | None = None,
-    order_by: Sequence[str] = (),
-    limit: int | None = None,
-) -> Any:
-    found = database.query_view(
-        name,
-        columns=columns or None,
-        filter=filter or {},
-        aggregates=aggregates or None,
-        group_by=group_by,
-        having=having or {},
-        order_by=order_by,
-        limit=limit,
-    )
-    return found or "no row"
+def _query(database: Database, name: str, **asked: Any) -> Any:
+    given = {key: value for key, value in asked.items() if value not in (None, [], {})}
+    return database.query_view(name, **given) or "no row"

@@ -7,7 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rag_pg.ingest.adopt.table import NOT_METADATA, ForeignTable, Row, Selection
 from rag_pg.ingest.create import open_collection
 from rag_pg.providers import Models
 from rag_pg.text import clean_text
-from rag_pg.types import AdoptReport, Vectors
+from rag_pg.types import Adoption, AdoptReport, Vectors
 
 SAMPLE = 20
 NEIGHBOURS = 10
@@ -33,15 +33,12 @@ def adopt_table(
     into: str,
     *,
     layout: str,
-    model: str | None,
     source_dsn: str,
-    distance: str | None,
-    language: str | None,
-    langchain_collection: str | None,
-    uri_key: str | None,
-    sample: int,
+    **options: Unpack[Adoption],
 ) -> AdoptReport:
     """See Rag.adopt. source_dsn: the database that holds the table."""
+    sample = options.get("sample", SAMPLE)
+    langchain_collection = options.get("langchain_collection")
     if layout not in PROGRAMS:
         raise InvalidInput(f"unknown layout {layout!r}; use {', '.join(PROGRAMS)}")
     if sample < 0:
@@ -52,10 +49,8 @@ def adopt_table(
         found = find_layout(source, layout)
         selection, key = _select(source, found, langchain_collection)
         dimensions = _dimensions(source, selection)
-        metric = _prepare(
-            database, models, into, source.name, dimensions, model, distance, language
-        )
-        reader = _Reader(found, source.name, key, uri_key, sample)
+        metric = _prepare(database, models, into, source.name, dimensions, options)
+        reader = _Reader(found, source.name, key, options.get("uri_key"), sample)
         counts = database.load_chunks(into, reader.records(source.rows(selection)), dimensions)
         report = AdoptReport(
             layout=layout,
@@ -150,11 +145,10 @@ def _prepare(
     into: str,
     table: str,
     dimensions: int,
-    model: str | None,
-    distance: str | None,
-    language: str | None,
+    options: Adoption,
 ) -> str:
     """Open the collection, or create it; return its distance."""
+    model = options.get("model")
     existing = database.find_collection(into)
     stored = existing.dimensions if existing else dimensions
     if existing is None and model is None:
@@ -176,8 +170,8 @@ def _prepare(
         models,
         into,
         model=model,
-        distance=distance,
-        language=language,
+        distance=options.get("distance"),
+        language=options.get("language"),
         dimensions=None if existing else dimensions,
     ).distance
 
