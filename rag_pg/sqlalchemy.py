@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
@@ -37,7 +38,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.elements import SQLCoreOperations
 from sqlalchemy.types import UserDefinedType
 
-SCHEMA = "rag"
+from rag_pg.config import SCHEMA
+from rag_pg.search import check_names
+from rag_pg.types import SHORT, StatementOptions
+
 Expression = SQLCoreOperations[
     Any
 ]  # any argument may also come from another table of the statement
@@ -59,137 +63,80 @@ class QualifiedJsonb(UserDefinedType[Any]):
         return json.dumps
 
 
+# The type of a parameter by that of an option.
+TYPES: dict[Any, Any] = {
+    int: Integer(),
+    float: Double(),
+    str: Text(),
+    bool: Boolean(),
+    Mapping: QualifiedJsonb(),
+    Sequence: QualifiedJsonb(),
+}
+
+
+def _type_of(annotation: Any) -> Any:
+    """Return the type of an option, which may also be None."""
+    kind = next((k for k in get_args(annotation) if NoneType in get_args(annotation)), annotation)
+    return TYPES[get_origin(kind) or kind]
+
+
+OPTIONS = {name: _type_of(kind) for name, kind in get_type_hints(StatementOptions).items()}
 PARAMETERS: dict[str, Any] = {
-    "collection": Text(),
+    **OPTIONS,
     "query_text": Text(),
     "query_embedding": HALFVEC(),
-    "result_limit": Integer(),
-    "result_offset": Integer(),
-    "metadata_filter": QualifiedJsonb(),
-    "vector_weight": Double(),
-    "keyword_weight": Double(),
-    "fusion": Text(),
-    "rrf_k": Integer(),
-    "candidate_limit": Integer(),
-    "diversity": Double(),
-    "per_document": Integer(),
-    "boosts": QualifiedJsonb(),
-    "duplicates": Boolean(),
-    "ef_search": Integer(),
-    "typo_tolerance": Boolean(),
     "expected_space": Integer(),
     "exact_below": Integer(),
     "scan_limit": Integer(),
     "match": Text(),
+    "collection": Text(),
     "uri": Text(),
     "content": Text(),
     "title": Text(),
     "metadata": QualifiedJsonb(),
     "media_type": Text(),
 }
+QUESTION = ("query_text", "query_embedding")
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "search": (*QUESTION, *OPTIONS, "expected_space"),
+    "search_keyword": ("query_text", "limit", "filter", "match", "offset", "typo_tolerance"),
+    "search_vector": (
+        "query_embedding", "limit", "filter", "ef_search", "exact_below", "scan_limit", "offset",
+    ),
+}  # fmt: skip
 
 
-def search(
-    collection: str | Expression,
-    *,
-    query_text: str | Expression | None = None,
-    query_embedding: Sequence[float] | Expression | None = None,
-    limit: int | Expression | None = None,
-    filter: Mapping[str, Any] | Expression | None = None,
-    vector_weight: float | Expression | None = None,
-    keyword_weight: float | Expression | None = None,
-    fusion: str | Expression | None = None,
-    rrf_k: int | Expression | None = None,
-    candidate_limit: int | Expression | None = None,
-    diversity: float | Expression | None = None,
-    per_document: int | Expression | None = None,
-    boosts: Sequence[Mapping[str, Any]] | Expression | None = None,
-    duplicates: bool | Expression | None = None,
-    ef_search: int | Expression | None = None,
-    offset: int | Expression | None = None,
-    typo_tolerance: bool | Expression | None = None,
-    expected_space: int | Expression | None = None,
-) -> TableValuedAlias:
+def search(collection: str | Expression, **arguments: Any) -> TableValuedAlias:
     """Return rag.search(…) as a table with the columns of a hit.
 
     What is None is left to the function's default. Rows of a join have no order of their own: sort
-    by score, then chunk_id. `alias("name")` names the table,
-    `lateral()` lets it see the tables before it.
+    by score, then chunk_id. `alias("name")` names the table, `lateral()` lets it see the tables
+    before it.
 
     Args:
-        query_embedding: a vector by the collection's model.
-        limit, filter, offset: see Collection.search.
-        expected_space: the space it belongs to; an error when another is active by now.
+        arguments: values or expressions: query_text; query_embedding, a vector by the collection's
+            model; the options of Collection.search that the database reads, from limit and filter
+            to typo_tolerance; expected_space, the space that the vector belongs to: an error when
+            another is active by now.
+    Raises: InvalidInput for an argument that there is none of.
     """
-    return _table(
-        "search",
-        collection=collection,
-        query_text=query_text,
-        query_embedding=query_embedding,
-        result_limit=limit,
-        metadata_filter=filter,
-        vector_weight=vector_weight,
-        keyword_weight=keyword_weight,
-        fusion=fusion,
-        rrf_k=rrf_k,
-        candidate_limit=candidate_limit,
-        diversity=diversity,
-        per_document=per_document,
-        boosts=boosts,
-        duplicates=duplicates,
-        ef_search=ef_search,
-        result_offset=offset,
-        typo_tolerance=typo_tolerance,
-        expected_space=expected_space,
-    )
+    return _table("search", collection, arguments)
 
 
 def search_keyword(
-    collection: str | Expression,
-    query_text: str | Expression,
-    *,
-    limit: int | Expression | None = None,
-    filter: Mapping[str, Any] | Expression | None = None,
-    match: str | Expression | None = None,
-    offset: int | Expression | None = None,
-    typo_tolerance: bool | Expression | None = None,
+    collection: str | Expression, query_text: str | Expression, **arguments: Any
 ) -> TableValuedAlias:
-    """Return rag.search_keyword(…) as a table. match: any (the default), all, phrase or web."""
-    return _table(
-        "search_keyword",
-        collection=collection,
-        query_text=query_text,
-        result_limit=limit,
-        metadata_filter=filter,
-        match=match,
-        result_offset=offset,
-        typo_tolerance=typo_tolerance,
-    )
+    """Return rag.search_keyword(…) as a table, see `search`. match: any (the default), all, phrase
+    or web."""
+    return _table("search_keyword", collection, {"query_text": query_text, **arguments})
 
 
 def search_vector(
-    collection: str | Expression,
-    query_embedding: Sequence[float] | Expression,
-    *,
-    limit: int | Expression | None = None,
-    filter: Mapping[str, Any] | Expression | None = None,
-    ef_search: int | Expression | None = None,
-    exact_below: int | Expression | None = None,
-    scan_limit: int | Expression | None = None,
-    offset: int | Expression | None = None,
+    collection: str | Expression, query_embedding: Sequence[float] | Expression, **arguments: Any
 ) -> TableValuedAlias:
-    """Return rag.search_vector(…) as a table."""
-    return _table(
-        "search_vector",
-        collection=collection,
-        query_embedding=query_embedding,
-        result_limit=limit,
-        metadata_filter=filter,
-        ef_search=ef_search,
-        exact_below=exact_below,
-        scan_limit=scan_limit,
-        result_offset=offset,
-    )
+    """Return rag.search_vector(…) as a table, see `search`. exact_below, scan_limit: see
+    rag.search_vector."""
+    return _table("search_vector", collection, {"query_embedding": query_embedding, **arguments})
 
 
 def put_document(
@@ -227,16 +174,20 @@ def include_name(name: str | None, type_: str, parent_names: Mapping[str, str | 
     return schema != SCHEMA
 
 
-def _table(function: str, /, **arguments: object) -> TableValuedAlias:
+def _table(
+    function: str, collection: str | Expression, arguments: Mapping[str, Any]
+) -> TableValuedAlias:
     """Return the function's rows."""
-    table: TableValuedAlias = _call(function, None, **arguments).table_valued(*_hit_columns())
+    check_names(arguments, known=ARGUMENTS[function], call=function)
+    call = _call(function, None, collection=collection, **arguments)
+    table: TableValuedAlias = call.table_valued(*_hit_columns())
     return table
 
 
 def _call(function: str, returns: Any, /, **arguments: object) -> Function[Any]:
     """Return the function's call in named notation, without the arguments that are None."""
     named = [
-        literal_column(name).op("=>")(_value(name, value))
+        literal_column(SHORT.get(name, name)).op("=>")(_value(name, value))
         for name, value in arguments.items()
         if value is not None
     ]
@@ -252,7 +203,7 @@ def _value(name: str, value: object) -> Any:
         value = dict(value)
     elif isinstance(value, tuple):
         value = list(value)
-    return bindparam(name, value, type_=PARAMETERS[name], unique=True)
+    return bindparam(SHORT.get(name, name), value, type_=PARAMETERS[name], unique=True)
 
 
 def _hit_columns() -> list[ColumnClause[Any]]:

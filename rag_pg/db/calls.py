@@ -17,16 +17,8 @@ from psycopg import postgres, sql
 from rag_pg.config import SCHEMA
 from rag_pg.db.arguments import plain_argument
 from rag_pg.errors import SchemaMismatch
+from rag_pg.types import SHORT
 
-# Arguments with a longer name in SQL, where the short one is a word of SQL or ambiguous.
-SHORT = {
-    "limit": "result_limit",
-    "offset": "result_offset",
-    "filter": "metadata_filter",
-    "having": "having_filter",
-    "query": "query_text",
-    "embedding": "query_embedding",
-}
 # One text, a line for each function: its name, the types of its arguments, their names.
 CATALOGUE: LiteralString = """
     SELECT pg_catalog.string_agg(pg_catalog.concat_ws(' ', p.proname,

@@ -8,10 +8,9 @@ from typing import Any
 
 from psycopg.rows import dict_row
 
-from rag_pg.db.calls import SHORT
 from rag_pg.db.connection import Statements, columns_of
 from rag_pg.errors import DatabaseUnavailable
-from rag_pg.types import Hit, Passage, TermMatch, Vectors
+from rag_pg.types import SHORT, Hit, Passage, TermMatch, Vectors
 
 NOTES = ", pg_catalog.current_setting('rag.notes', true) AS notes"
 

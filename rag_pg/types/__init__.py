@@ -69,6 +69,7 @@ from rag_pg.types.live import RecallMeasure, Replay, ReplayedQuery
 from rag_pg.types.message import Capabilities, Completion, Finish, Message, Source, Tool, ToolCall
 from rag_pg.types.metadata import MetadataField, ValueMatch
 from rag_pg.types.options import (
+    SHORT,
     Adoption,
     Alteration,
     CollectionOptions,
@@ -86,6 +87,7 @@ from rag_pg.types.view import ExposedView, ViewColumn
 
 __all__ = [
     "PROVEN",
+    "SHORT",
     "TOOL_SECONDS",
     "AddReport",
     "AdoptReport",

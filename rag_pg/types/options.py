@@ -7,6 +7,16 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypedDict
 
+# Arguments with a longer name in SQL, where the short one is a word of SQL or ambiguous.
+SHORT = {
+    "limit": "result_limit",
+    "offset": "result_offset",
+    "filter": "metadata_filter",
+    "having": "having_filter",
+    "query": "query_text",
+    "embedding": "query_embedding",
+}
+
 
 def without_none(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that are given."""

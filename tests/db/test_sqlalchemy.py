@@ -1,7 +1,6 @@
 """Searches in SQLAlchemy statements, beside an application's own tables and Alembic revisions."""
 
 import asyncio
-import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +16,9 @@ import sqlalchemy as sa
 from sqlalchemy import orm
 from sqlalchemy.dialects import postgresql
 
+from rag_pg.errors import InvalidInput
 from rag_pg.sqlalchemy import (
+    ARGUMENTS,
     PARAMETERS,
     delete_document,
     include_name,
@@ -26,10 +27,10 @@ from rag_pg.sqlalchemy import (
     search_keyword,
     search_vector,
 )
+from rag_pg.types import SHORT
 
 DIALECT: Any = postgresql.dialect()  # type: ignore[no-untyped-call]
 FUNCTIONS: list[Callable[..., Any]] = [search, search_keyword, search_vector]
-SQL_NAMES = {"offset": "result_offset", "limit": "result_limit", "filter": "metadata_filter"}
 SAMPLES: dict[str, Any] = {
     "query_text": "red fish",
     "offset": 0,
@@ -102,6 +103,10 @@ def rows(engine: sa.Engine, statement: sa.Select[Any]) -> list[Any]:
         return [tuple(row) for row in connection.execute(statement)]
 
 
+def arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    return ARGUMENTS[function.__name__]
+
+
 def rendered(statement: Any) -> str:
     """The statement in one line, without the casts of its parameters."""
     text = " ".join(str(statement.compile(dialect=DIALECT)).split())
@@ -116,7 +121,7 @@ def rendered(statement: Any) -> str:
 def test_every_parameter_of_the_sql_function_is_accepted(
     connection: psycopg.Connection[Any], function: Callable[..., Any]
 ) -> None:
-    accepted = {SQL_NAMES.get(name, name) for name in inspect.signature(function).parameters}
+    own = {SHORT.get(name, name): name for name in (*arguments(function), "collection")}
     found = connection.execute(
         """SELECT a.name, format_type(a.type, NULL)
            FROM pg_proc AS p, unnest(p.proargnames, p.proargtypes::oid[]) AS a (name, type)
@@ -125,8 +130,8 @@ def test_every_parameter_of_the_sql_function_is_accepted(
     ).fetchall()
     assert found
     for name, type_ in found:
-        assert name in accepted, f"rag.{function.__name__} has a new parameter {name}"
-        given = PARAMETERS[name].compile(dialect=DIALECT)
+        assert name in own, f"rag.{function.__name__} has a new parameter {name}"
+        given = PARAMETERS[own[name]].compile(dialect=DIALECT)
         assert given.lower().removeprefix("pg_catalog.") == type_.removeprefix("public."), name
 
 
@@ -141,9 +146,7 @@ def test_every_option_can_be_passed(
     ).fetchone()
     assert row is not None
     options = {
-        name: SAMPLES[name]
-        for name in inspect.signature(function).parameters
-        if SQL_NAMES.get(name, name) in row[0] and name != "collection"
+        name: SAMPLES[name] for name in arguments(function) if SHORT.get(name, name) in row[0]
     }
     hits = function("docs", **options)
     assert rows(engine, sa.select(hits.c.uri).order_by(hits.c.score.desc()))[0] == ("fish",)
@@ -159,12 +162,19 @@ def test_the_columns_are_those_of_a_hit(
            WHERE attrelid = 'rag.hit'::regclass ORDER BY attnum"""
     ).fetchall()
     given = {name: SAMPLES[name] for name in ("query_text", "query_embedding")}
-    names = inspect.signature(function).parameters
+    names = arguments(function)
     hits = function("docs", **{name: value for name, value in given.items() if name in names})
     assert [(c.name, c.type.compile(dialect=DIALECT).lower()) for c in hits.c] == attributes
 
 
 # --- statements
+
+
+def test_an_argument_that_there_is_none_of_is_named() -> None:
+    with pytest.raises(InvalidInput, match="search has no option 'fillter'; did you mean 'filter'"):
+        search("docs", query_text="fish", fillter={})
+    with pytest.raises(InvalidInput, match="search_keyword has no option 'ef_search'"):
+        search_keyword("docs", "fish", ef_search=10)
 
 
 def test_what_is_not_given_is_left_to_the_database() -> None:

@@ -11,8 +11,8 @@ from psycopg import Connection
 
 from rag_pg import Collection, InvalidInput, Rag
 from rag_pg import sqlalchemy as tables
-from rag_pg.db.calls import SHORT
 from rag_pg.search.options import SearchOptions, StatementOptions
+from rag_pg.types import SHORT
 
 QUESTION = {"collection", "query_text", "query_embedding", "expected_space"}
 BY_NAME = {"result_limit", "metadata_filter"}  # what the companions take by name too
@@ -44,8 +44,8 @@ def test_the_options_of_a_search_are_the_same_everywhere(connection: Connection[
     accepted = set(hint.removeprefix("use ").split(", "))
     assert searched == python == accepted | BY_NAME
     assert fields == (searched | QUESTION | FILLED_IN) - {"collection", "expected_space"}
-    in_table = set(tables.search.__annotations__) - {"return", *QUESTION}
-    assert {SHORT.get(name, name) for name in in_table} == searched <= set(tables.PARAMETERS)
+    in_table = set(tables.ARGUMENTS["search"]) - QUESTION
+    assert {SHORT.get(name, name) for name in in_table} == searched
 
 
 @pytest.mark.parametrize("function", ["rag.explain_search", "rag.why_not", "rag.search_text"])
