@@ -61,6 +61,7 @@ class OpenCollection:
             wait_until_searchable(self.rag.database, self.name, wait_for, timeout)
         if not asks_models(options):
             return self.searcher.search(query, **options)
+        self.rag.database.plain_arguments("search", options)  # before a model is opened
         with accounted(
             self.rag.database, self.name, "search", max_tokens=max_tokens, max_cost=max_cost
         ) as account:

@@ -40,10 +40,11 @@ def plain_argument(name: str, value: Any, type_: str) -> Any:
     if type_ == "_halfvec":
         return [None if one is None else HalfVector(one) for one in value]
     if not type_.startswith("_"):
-        return _plain(name, value, type_, "")
+        return _plain(name, value, type_)
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | Mapping):
-        raise _wrong(name, value, type_[1:], "_")
-    return [None if one is None else _plain(name, one, type_[1:], "_") for one in value]
+        raise _wrong(name, value, type_)
+    items = [*value]
+    return [None if one is None else _plain(name, one, type_[1:], items) for one in items]
 
 
 def checked_json(name: str, value: Jsonb) -> Jsonb:
@@ -121,12 +122,14 @@ KINDS: dict[str, tuple[type | tuple[type, ...], str, str]] = {
 PLAIN = frozenset(KINDS)
 
 
-def _wrong(name: str, value: Any, type_: str, many: str) -> InvalidInput:
-    _, one, several = KINDS.get(type_, (object, "one", f"{type_} values"))
-    return InvalidInput(f"{name} is {f'a list of {several}' if many else one}, not {value!r:.100}")
+def _wrong(name: str, value: Any, type_: str) -> InvalidInput:
+    base = type_.removeprefix("_")
+    _, one, several = KINDS.get(base, (object, "one", f"{base} values"))
+    wanted = one if base == type_ else f"a list of {several}"
+    return InvalidInput(f"{name} is {wanted}, not {value!r:.100}")
 
 
-def _plain(name: str, given: Any, type_: str, many: str) -> Any:
+def _plain(name: str, given: Any, type_: str, items: list[Any] | None = None) -> Any:
     value: Any = given
     if isinstance(value, str) and "\0" in value:
         raise InvalidInput(_nul(name, value))
@@ -134,7 +137,7 @@ def _plain(name: str, given: Any, type_: str, many: str) -> Any:
     if kind is None:
         return value
     if not isinstance(given, kind[0]) or (isinstance(given, bool) and type_ != "bool"):
-        raise _wrong(name, value, type_, many)
+        raise _wrong(name, value, type_) if items is None else _wrong(name, items, f"_{type_}")
     if type_ in BITS:
         if not -(2 ** (BITS[type_] - 1)) <= int(value) < 2 ** (BITS[type_] - 1):
             raise InvalidInput(f"{name} {value} is out of range; it is a {BITS[type_]} bit number")

@@ -79,7 +79,7 @@ def test_names_are_those_of_the_catalogue_and_values_are_parameters(database: Da
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"job_ids": ["1"]}, "job_ids is a list of whole numbers, not '1'"),
+        ({"job_ids": ["1"]}, r"job_ids is a list of whole numbers, not \['1'\]"),
         ({"job_ids": 5}, "job_ids is a list of whole numbers, not 5"),
         ({"job_ids": [2**70]}, "job_ids 1180591620717411303424 is out of range"),
         ({"include_waiting": 1}, "include_waiting is True or False, not 1"),
