@@ -107,8 +107,9 @@ BEGIN
         USING ERRCODE = 'RG001', HINT = 'use one of ' || array_to_string(kinds, ', ');
     END IF;
     IF NOT EXISTS (SELECT FROM pg_roles AS r WHERE r.rolname = role_name) THEN
-        RAISE EXCEPTION 'there is no role %', quote_literal(role_name)
-        USING ERRCODE = 'RG002', HINT = format('make it with CREATE ROLE %I LOGIN', role_name);
+        RAISE EXCEPTION 'there is no role %', coalesce(quote_literal(role_name), 'NULL')
+        USING ERRCODE = 'RG002',
+            HINT = 'SELECT rolname FROM pg_roles lists them; CREATE ROLE makes one';
     END IF;
 END
 $$;
