@@ -7,34 +7,56 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
+import typer.core
 
 from rag_pg.cli.audit import advise, audit
-from rag_pg.cli.cache import cache
 from rag_pg.cli.calibrate import calibrate
 from rag_pg.cli.call import call
-from rag_pg.cli.collections import adopt, describe, drop, index_field
+from rag_pg.cli.collections import adopt, drop
 from rag_pg.cli.db import db
 from rag_pg.cli.demo import demo
-from rag_pg.cli.documents import add, count, delete, documents, facets, show, sync
-from rag_pg.cli.enrich import contexts, enrich, extract
+from rag_pg.cli.documents import add, delete, documents, show, sync
+from rag_pg.cli.enrich import enrich
 from rag_pg.cli.eval import evaluation
-from rag_pg.cli.history import answers, erase, feedback, keep, versions
+from rag_pg.cli.history import answers, erase
 from rag_pg.cli.jobs import doctor, jobs, status
 from rag_pg.cli.mcp import mcp
 from rag_pg.cli.search import ask, search
 from rag_pg.cli.spaces import rechunk, reembed, spaces
-from rag_pg.cli.structured import aggregate, fields, views
 from rag_pg.cli.terminal import write, write_message
-from rag_pg.cli.usage import usage
 from rag_pg.cli.worker import worker
 from rag_pg.errors import InvalidInput, RagError
 from rag_pg.version import __version__
 
+TOPICS: dict[str, tuple[str, ...]] = {
+    "The first day": ("demo", "add", "sync", "search", "ask", "documents", "status", "doctor"),
+    "Documents": ("show", "delete", "erase", "adopt", "drop"),
+    "Quality": ("audit", "advise", "eval", "calibrate", "answers"),
+    "How documents are cut, embedded and enriched": ("rechunk", "reembed", "spaces", "enrich"),
+    "Operation": ("worker", "jobs", "db", "mcp"),
+    "Everything else": ("call",),
+}
+
+
+class Commands(typer.core.TyperGroup):
+    """All commands by topic, on one screen."""
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        write("Usage: ", ("rag-pg COMMAND", "bold"), "   with --help: how a command is used")
+        write(f"{self.help}\n")
+        for topic, names in TOPICS.items():
+            write((topic, "bold"))
+            for name in names:
+                write(f"  {name:<10} {self.commands[name].get_short_help_str(66)}")
+        write("\nrag-pg --version tells the release, --install-completion completes in the shell")
+
+
 app = typer.Typer(
     name="rag-pg",
+    cls=Commands,
     help="RAG inside PostgreSQL: add documents, search them, ask them.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -84,48 +106,11 @@ def main() -> None:
         raise SystemExit(1) from None
 
 
-GROUPS = {
-    "Documents": (
-        add,
-        sync,
-        adopt,
-        documents,
-        show,
-        delete,
-        count,
-        facets,
-        fields,
-        aggregate,
-        describe,
-        index_field,
-        versions,
-        keep,
-        erase,
-        drop,
-    ),
-    "Search": (search, ask, answers, feedback, mcp, demo),
-    "Work": (
-        worker,
-        status,
-        usage,
-        jobs,
-        doctor,
-        audit,
-        advise,
-        reembed,
-        rechunk,
-        spaces,
-        enrich,
-        extract,
-        contexts,
-        calibrate,
-    ),
-}
-for group, commands in GROUPS.items():
-    for command in commands:
-        app.command(command.__name__.replace("_", "-"), rich_help_panel=group)(command)
-app.command("call", rich_help_panel="Database", add_help_option=False)(call)
-app.add_typer(evaluation, name="eval", rich_help_panel="Evaluation")
-app.add_typer(views, name="views", rich_help_panel="Documents")
-app.add_typer(db, name="db", rich_help_panel="Database")
-app.add_typer(cache, name="cache", rich_help_panel="Database")
+for function in (
+    add, adopt, advise, answers, ask, audit, calibrate, delete, demo, doctor, documents, drop,
+    enrich, erase, jobs, mcp, rechunk, reembed, search, show, spaces, status, sync, worker,
+):  # fmt: skip
+    app.command(function.__name__)(function)
+app.command("call", add_help_option=False)(call)
+app.add_typer(evaluation, name="eval")
+app.add_typer(db, name="db")

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rag_pg.cli.options import Dsn, Json, open_client, open_collection, print_json
-from rag_pg.cli.terminal import is_terminal, visible, width, write, write_table
+from rag_pg.cli.options import Chosen, command, open_collection
+from rag_pg.cli.terminal import as_json, is_terminal, listing, write_filled
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.types import Advice, AuditFinding
+    from rag_pg.client import Rag
+    from rag_pg.types import Advice, AuditFinding, Finding
 
 COLOURS = {"ok": "green", "warn": "yellow", "fail": "red", "skip": "dim"}
 
 
+@command
 def audit(
+    rag: Rag,
     collection: Annotated[str | None, typer.Argument(help="Which collection.")] = None,
     table: Annotated[
         str | None, typer.Option(help="Another program's table instead: schema.table.")
@@ -35,83 +37,57 @@ def audit(
     max_tokens: Annotated[
         int | None, typer.Option(help="What the model reads; default: as chunks are cut.")
     ] = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """What stands in the way of good answers, with remedies; exit 1 when a check fails."""
+    """What stands in the way of good answers; exit 1 when a check fails."""
     if (collection is None) == (table is None):
         raise InvalidInput("name a collection, or another table with --table")
     if table is not None and set_name is not None:
         raise InvalidInput("--set is for collections: a table has no runs")
-    with open_client(dsn) as rag:
-        if table is not None:
-            found = rag.admin.audit_table(
-                table, content=content, language=language, sample_size=sample,
-                max_tokens=max_tokens or 256,
-            )  # fmt: skip
-        else:
-            found = open_collection(rag, collection or "").evaluation.audit(
-                set_name, sample_size=sample, max_tokens=max_tokens
-            )
-    if json_:
-        for one in found:
-            print_json(one)
+    if table is not None:
+        found = rag.admin.audit_table(
+            table, content=content, language=language, sample_size=sample,
+            max_tokens=max_tokens or 256,
+        )  # fmt: skip
     else:
-        write_audit(found)
+        found = open_collection(rag, collection or "").evaluation.audit(
+            set_name, sample_size=sample, max_tokens=max_tokens
+        )
+    write_findings(found)
     if any(one.status == "fail" for one in found):
         raise SystemExit(1)
 
 
-def write_audit(findings: Sequence[AuditFinding]) -> None:
-    """Write findings: in a pipe as a table; for people lines between words,
-    with the remedy below."""
-    if not is_terminal(sys.stdout):
-        write_table([], [(one.status, one.check_name, one.detail, one.remedy) for one in findings])
+def write_findings(findings: Sequence[AuditFinding | Finding]) -> None:
+    """Write findings: for people a paragraph each, with its remedy whole."""
+    if as_json.get() or not is_terminal(sys.stdout):
+        listing(findings, ("status", "check_name", "detail", "remedy"), empty="")
         return
     for one in findings:
-        lines = _filled(f"{one.check_name}: {one.detail}")
-        write((f"{one.status:<4}", COLOURS.get(one.status, "bold")), f"  {lines[0]}")
-        for line in lines[1:] + (_filled(f"→ {one.remedy}") if one.remedy else []):
-            write(" " * 6 + line)
+        head = (f"{one.status:<4}  ", COLOURS.get(one.status, "bold"))
+        write_filled(f"{one.check_name}: {one.detail}", head, indent=6)
+        if one.remedy:
+            write_filled(f"→ {one.remedy}", " " * 6, indent=6)
 
 
+@command
 def advise(
-    collection: Annotated[str, typer.Argument(help="Which collection.")],
-    json_: Json = False,
-    dsn: Dsn = None,
+    rag: Rag,
+    collection: Chosen,
 ) -> None:
-    """Which language, model, chunking, weights and index suit, and why; it changes nothing."""
-    with open_client(dsn) as rag:
-        given = open_collection(rag, collection).evaluation.advise()
-    if json_:
-        for one in given:
-            print_json(one)
-    else:
-        write_advice(given)
+    """Which language, model, chunking, weights and index suit, and why."""
+    given = open_collection(rag, collection).evaluation.advise()
+    write_advice(given)
 
 
 def write_advice(given: Sequence[Advice]) -> None:
-    """Write advice: in a pipe as a table; for people the settings, with the reasons below."""
-    if not is_terminal(sys.stdout):
-        write_table(
-            [],
-            [(a.topic, a.current, a.advised, a.reason, a.evidence, a.command) for a in given],
-        )
+    """Write advice: for people the settings, with the reasons below."""
+    if as_json.get() or not is_terminal(sys.stdout):
+        listing(given, ("topic", "current", "advised", "reason", "evidence", "command"), empty="")
         return
     for one in given:
         change = one.advised is not None and one.advised != one.current
         shown = f"{one.current} → {one.advised}" if change else one.current or ""
-        lines = _filled(f"{one.topic}: {shown}")
-        write(("→" if change else " ", "yellow" if change else ""), f"     {lines[0]}")
-        below = [text for text in (one.reason, one.evidence, one.command) if text]
-        for line in [*lines[1:], *(line for text in below for line in _filled(text))]:
-            write(" " * 6 + line)
-
-
-def _filled(text: str) -> list[str]:
-    return textwrap.wrap(
-        visible(text, cell=True),
-        max(width() - 6, 30),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        head = ("→     ", "yellow") if change else "      "
+        write_filled(f"{one.topic}: {shown}", head, indent=6)
+        for text in filter(None, (one.reason, one.evidence, one.command)):
+            write_filled(text, " " * 6, indent=6)

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_pg.cli.console import count_of
+from rag_pg.cli.console import confirm, count_of
 from rag_pg.cli.eval import show_progress
-from rag_pg.cli.options import Dsn, Json, open_client, open_collection, print_json
+from rag_pg.cli.options import Chosen, command, open_collection
 from rag_pg.cli.terminal import (
     Column,
+    as_json,
     failed,
     is_terminal,
     note,
     write,
+    write_json,
     write_message,
     write_table,
 )
@@ -27,12 +29,14 @@ from rag_pg.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rag_pg.evaluation import Estimate
+    from rag_pg.client import Rag
     from rag_pg.types import Calibration, Rejected
 
 
+@command
 def calibrate(
-    collection: Annotated[str, typer.Argument(help="Which collection.")],
+    rag: Rag,
+    collection: Chosen,
     questions: Annotated[
         Path | None,
         typer.Option(help="A file of questions, as of eval import; kept as COLLECTION-questions."),
@@ -55,63 +59,53 @@ def calibrate(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the cost.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Show what is stored.")] = False,
     drop: Annotated[bool, typer.Option("--drop", help="Forget it.")] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """Measure with which evidence answers are right; ask then says how sure it is, and refuses.
+    """Measure how sure answers are; ask then says so, and refuses.
 
     Exit 1 when lines of the questions were left out.
     """
     if sum([questions is not None, set_name is not None, show, drop]) != 1:
         raise InvalidInput("use one of --questions FILE, --set NAME, --show and --drop")
     rejected: Sequence[Rejected] = ()
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        if drop:
-            was_there = target.evaluation.drop_calibration()
-            write_message("forgotten" if was_there else f"{collection} was not calibrated")
-            return
-        if questions is not None:
-            set_name = f"{collection}-questions"
-            report = rag.evaluation.sets.import_file(set_name, questions)
-            rejected = report.rejected
-            for one in rejected:
-                failed(str(one))
-        if set_name is None:
-            found = target.evaluation.calibration()
-        else:
-            judge = judge or llm is not None
-            if judge:
-                _tell_cost(
-                    target.evaluation.estimate_calibration(set_name, off_corpus=off_corpus, llm=llm)
-                )
-                if not yes and not typer.confirm("Go on?", err=True):
-                    raise SystemExit(1)
-            with show_progress() as progress:
-                found = target.evaluation.calibrate(
-                    set_name,
-                    off_corpus=off_corpus,
-                    accuracy=accuracy,
-                    judge=judge,
-                    llm=llm,
-                    max_tokens=max_tokens,
-                    max_cost=max_cost,
-                    progress=progress,
-                )
+    target = open_collection(rag, collection)
+    if drop:
+        was_there = target.evaluation.drop_calibration()
+        write_message("forgotten" if was_there else f"{collection} was not calibrated")
+        return
+    if questions is not None:
+        set_name = f"{collection}-questions"
+        report = rag.evaluation.sets.import_file(set_name, questions)
+        rejected = report.rejected
+        for one in rejected:
+            failed(str(one))
+    if set_name is None:
+        found = target.evaluation.calibration()
+    else:
+        judge = judge or llm is not None
+        if judge:
+            confirm(
+                target.evaluation.estimate_calibration(set_name, off_corpus=off_corpus, llm=llm),
+                yes,
+            )
+        with show_progress() as progress:
+            found = target.evaluation.calibrate(
+                set_name,
+                off_corpus=off_corpus,
+                accuracy=accuracy,
+                judge=judge,
+                llm=llm,
+                max_tokens=max_tokens,
+                max_cost=max_cost,
+                progress=progress,
+            )
     if found is None:
         raise InvalidInput(f"{collection} is not calibrated: rag-pg calibrate {collection} --set …")
-    if json_:
-        print_json(found)
+    if as_json.get():
+        write_json(found)
     else:
         print_calibration(found)
     if rejected:
         raise SystemExit(1)
-
-
-def _tell_cost(estimate: Estimate) -> None:
-    tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
-    price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
-    write_message(f"{count_of(estimate.calls, 'call')}, about {tokens:,} tokens; {price}")
 
 
 def print_calibration(found: Calibration) -> None:

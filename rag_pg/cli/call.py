@@ -240,6 +240,10 @@ def _example(argument: FunctionArgument) -> str:
 
 def _print(function: FunctionInfo, rows: Sequence[Mapping[str, Any]]) -> None:
     """A value by itself, a row as a line for each field, rows as a table."""
+    if function.result == "SETOF jsonb" and all(
+        isinstance(row[function.name], dict) for row in rows
+    ):
+        rows = [row[function.name] for row in rows]
     if function.result == "void" or (function.kind == "p" and not rows):
         write_message("done")
     elif as_json.get() or not is_terminal(sys.stdout) or not rows:
@@ -281,7 +285,7 @@ def describe(rag: Rag, function: FunctionInfo) -> None:
     more = ["[NAME=VALUE]…"] if len(needed) < len(function.arguments) else []
     write_filled(" ".join([f"rag-pg call {function.name}", *needed, *more]), style="bold")
     write()
-    for line in _unfilled(function.comment):
+    for line in _unfilled(function.comment.partition("\nCircle: ")[0]):
         write_filled(line, indent=0)
     if function.arguments:
         write("\n", ("arguments", "bold"))

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
 from rag_pg.cli.terminal import (
     Part,
     is_terminal,
@@ -22,6 +24,7 @@ from rag_pg.cli.terminal import (
 )
 
 if TYPE_CHECKING:
+    from rag_pg.evaluation import Estimate
     from rag_pg.types import AdoptReport, Answer, Event, Hit, Progress
 
 
@@ -44,8 +47,8 @@ def print_hits(hits: Sequence[Hit], *, first: int = 1, passages: Sequence[str] =
         if hit.rerank_score is not None:
             legs.append(f"reranked {hit.rerank_score:.4f}")
         where = " · ".join(filter(None, (hit.uri, hit.heading, _page(hit))))
-        write(f"{rank:2}. ", (where, "bold"))
-        write(f"    score {hit.score:.4f}: {', '.join(legs)}")
+        write_filled(where, f"{rank:2}. ", style="bold")
+        write_filled(f"score {hit.score:.4f}: {', '.join(legs)}", " " * 4)
         if passages:
             write("    ", *_marked(passages[rank - first]))
         else:
@@ -230,6 +233,15 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def confirm(estimate: Estimate, yes: bool) -> None:
+    """Tell what calls of a language model will cost, and ask whether to go on; exit 1 if not."""
+    tokens = estimate.usage.prompt_tokens + estimate.usage.answer_tokens
+    price = "its price is not known" if estimate.cost is None else f"about ${estimate.cost:.2f}"
+    write_message(f"{count_of(estimate.calls, 'call')}, about {tokens:,} tokens; {price}")
+    if not yes and not typer.confirm("Go on?", err=True):
+        raise SystemExit(1)
+
+
 def size_of(count: float) -> str:
     """Return a number of bytes for people: 1 kB is 1000 bytes."""
     for unit in ("B", "kB", "MB", "GB"):
@@ -252,12 +264,9 @@ def print_fields(fields: Mapping[str, object]) -> None:
     """Print what has a value, a line each; a list of objects has a line for each of them."""
     longest = max(map(len, fields))
     for name, value in fields.items():
-        objects = isinstance(value, list) and all(isinstance(item, dict) for item in value)
-        for text in (
-            [" · ".join(map(plain, item.values())) for item in value]
-            if isinstance(value, list) and objects
-            else []
-            if value is None
-            else [plain(value)]
-        ):
+        if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+            texts = [" · ".join(map(plain, item.values())) for item in value]
+        else:
+            texts = [] if value is None else [plain(value)]
+        for text in texts:
             write_filled(text, f"{name:{longest}}  ", indent=longest + 2)

@@ -44,7 +44,7 @@ def demo(
     ] = None,
     dsn: Dsn = None,
 ) -> None:
-    """See it work: ingest this project's own documentation, search it, ask it."""
+    """See it work: this project's documentation, searched and asked."""
     with open_client(dsn) as rag:
         run_demo(rag, keep=keep, llm=llm or _local_model())
 

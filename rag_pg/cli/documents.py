@@ -11,28 +11,38 @@ import typer
 
 from rag_pg.cli.console import count_of, show_progress
 from rag_pg.cli.options import (
-    Dsn,
     Filter,
-    Json,
     Name,
+    command,
     interruptible,
-    open_client,
     open_collection,
     parsed_filter,
     parsed_object,
     parsed_pairs,
-    print_json,
+)
+from rag_pg.cli.terminal import (
+    Column,
+    as_json,
+    failed,
+    listing,
+    note,
+    write,
+    write_json,
+    write_message,
     write_result,
 )
-from rag_pg.cli.terminal import Column, failed, note, write, write_message, write_table
+from rag_pg.cli.versions import print_difference, print_text_at, print_versions
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rag_pg.client import Rag
     from rag_pg.ingest import Source
-    from rag_pg.types import AddReport, Original, SyncReport
+    from rag_pg.types import AddReport, Document, Original, SyncReport
 
 
+@command
 def add(
+    rag: Rag,
     paths: Annotated[
         list[Path], typer.Argument(help="Files, folders, patterns; - reads standard input.")
     ],
@@ -71,50 +81,42 @@ def add(
         ),
     ] = None,
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to a worker.")] = True,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Add documents and wait until they are searchable. Unchanged ones cost nothing."""
     shown = """'{"method": "sentence"}'"""
     cut = None if chunking is None else parsed_object(chunking, "the chunking", shown)
     keys = _pairs(map_)
     about = {key: value for text in metadata or () for key, value in parsed_pairs(text).items()}
-    with open_client(dsn) as rag:
-        target = rag.collection(
-            collection, model=model, language=language, chunking=cut, preset=preset
+    target = rag.collection(collection, model=model, language=language, chunking=cut, preset=preset)
+    with show_progress() as progress, interruptible(rag, collection):
+        report = target.add(
+            *_sources(paths, uri),
+            wait=wait,
+            progress=progress,
+            metadata=about,
+            exclude=exclude or (),
+            keys=keys,
+            keep_original=keep_original,
         )
-        with show_progress() as progress, interruptible(rag, collection):
-            report = target.add(
-                *_sources(paths, uri),
-                wait=wait,
-                progress=progress,
-                metadata=about,
-                exclude=exclude or (),
-                keys=keys,
-                keep_original=keep_original,
-            )
     remarks = _remarks(report)
     for uri, removed in report.removed_characters.items():
         note(f"{uri}: {removed} unreadable characters were removed")
-    result = {
-        "collection": collection,
-        "added": report.added,
-        "unchanged": report.unchanged,
+    state = "searchable" if wait else "queued"
+    write_result(
+        f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
+        f"{len(report.failures)} failed",
+        collection=collection,
+        added=report.added,
+        unchanged=report.unchanged,
         **remarks,
-    }
-    if json_:
-        print_json(result)
-    else:
-        state = "searchable" if wait else "queued"
-        write(
-            f"{count_of(report.added, 'document')} {state}, {report.unchanged} unchanged, "
-            f"{len(report.failures)} failed"
-        )
+    )
     if report.failures:
         raise SystemExit(1)
 
 
+@command
 def sync(
+    rag: Rag,
     folder: Annotated[Path, typer.Argument(help="The folder to keep in step with.")],
     collection: Name = "docs",
     watch: Annotated[
@@ -126,66 +128,62 @@ def sync(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")
     ] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """Bring a collection in step with a folder: add what changed, delete what vanished."""
+    """Bring a collection in step with a folder.
+
+    What changed is added, and what vanished deleted.
+    """
     from rag_pg.ingest import changes, uri_prefix
 
     uri_prefix(folder)  # is it a folder to keep in step with?
     broken = False
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        for _ in changes(folder):
-            with show_progress() as progress, interruptible(rag, collection):
-                report = target.sync(
-                    folder, progress=progress, exclude=exclude or (), dry_run=dry_run
-                )
-            remarks = _remarks(report)
-            broken = bool(report.failures)
-            would = "would be " if dry_run else ""
-            if dry_run and not json_:
-                for uri in report.gone:
-                    write(f"{would}deleted: {uri}")
-            write_result(
-                f"{count_of(report.changed, 'document')} {would}added or updated, "
-                f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
-                f"{len(report.failures)} failed",
-                json_,
-                collection=collection,
-                changed=report.changed,
-                unchanged=report.unchanged,
-                deleted=report.deleted,
-                gone=list(report.gone),
-                **remarks,
-            )
-            if not watch or dry_run:
-                break
+    target = open_collection(rag, collection)
+    for _ in changes(folder):
+        with show_progress() as progress, interruptible(rag, collection):
+            report = target.sync(folder, progress=progress, exclude=exclude or (), dry_run=dry_run)
+        remarks = _remarks(report)
+        broken = bool(report.failures)
+        would = "would be " if dry_run else ""
+        if dry_run and not as_json.get():
+            for uri in report.gone:
+                write(f"{would}deleted: {uri}")
+        write_result(
+            f"{count_of(report.changed, 'document')} {would}added or updated, "
+            f"{report.unchanged} unchanged, {report.deleted} {would}deleted, "
+            f"{len(report.failures)} failed",
+            collection=collection,
+            changed=report.changed,
+            unchanged=report.unchanged,
+            deleted=report.deleted,
+            gone=list(report.gone),
+            **remarks,
+        )
+        if not watch or dry_run:
+            break
     if broken:
         raise SystemExit(1)
 
 
+@command
 def delete(
+    rag: Rag,
     uris: Annotated[list[str], typer.Argument(help="The uris of documents.")],
     collection: Name = "docs",
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Delete documents."""
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        missing = [uri for uri in uris if not target.delete(uri)]
+    target = open_collection(rag, collection)
+    missing = [uri for uri in uris if not target.delete(uri)]
     deleted = len(uris) - len(missing)
-    write_result(
-        f"{count_of(deleted, 'document')} deleted", json_, deleted=deleted, missing=missing
-    )
+    write_result(f"{count_of(deleted, 'document')} deleted", deleted=deleted, missing=missing)
     for uri in missing:
         failed(f"there is no document {uri}")
     if missing:
         raise SystemExit(1)
 
 
+@command
 def documents(
+    rag: Rag,
     collection: Name = "docs",
     limit: Annotated[int, typer.Option(help="At most so many.")] = 100,
     filter: Filter = None,
@@ -199,91 +197,74 @@ def documents(
         ),
     ] = None,
     descending: Annotated[bool, typer.Option("--descending", help="The largest first.")] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """List a collection's documents."""
     where = parsed_filter(filter)
     if prefix is not None and (order_by is not None or descending):
         raise InvalidInput("--prefix lists by uri; leave out --order-by and --descending")
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        if order_by is None and not descending:
-            found = list(target.list(filter=where, limit=limit, uri_prefix=prefix))
-        else:
-            order = order_by or "uri"
-            found = target.metadata.select(
-                filter=where, order_by=order, descending=descending, limit=limit
-            )
-    if json_:
-        for document in found:
-            print_json(document)
-        return
-    rows = [
-        (one.uri, one.title, one.chunks, f"failed: {one.error}" if one.error else one.state)
-        for one in found
-    ]
-    write_table([Column("uri"), Column("title"), Column("chunks"), Column("state")], rows)
-
-
-def count(
-    collection: Name = "docs", filter: Filter = None, json_: Json = False, dsn: Dsn = None
-) -> None:
-    """Count a collection's documents, or those that pass a filter."""
-    where = parsed_filter(filter)
-    with open_client(dsn) as rag:
-        found = open_collection(rag, collection).count(filter=where)
-    if json_:
-        print_json({"collection": collection, "documents": found})
+    target = open_collection(rag, collection)
+    if order_by is None and not descending:
+        found = list(target.list(filter=where, limit=limit, uri_prefix=prefix))
     else:
-        write(str(found))
+        order = order_by or "uri"
+        found = target.metadata.select(
+            filter=where, order_by=order, descending=descending, limit=limit
+        )
+    listing(found, ("uri", "title", "chunks", Column("state", value=_state)), empty="no documents")
 
 
-def facets(
-    field: Annotated[str, typer.Argument(help="A metadata field: lang, author.name.")],
-    collection: Name = "docs",
-    limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 values.")] = 20,
-    filter: Filter = None,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """The values of a metadata field and how many documents hold each, the most frequent first."""
-    where = parsed_filter(filter)
-    with open_client(dsn) as rag:
-        found = open_collection(rag, collection).metadata.facets(field, filter=where, limit=limit)
-    if json_:
-        for facet in found:
-            print_json(facet)
-        return
-    if not found:
-        write_message("nothing found")
-        return
-    write_table([Column(field), Column("documents")], [(one.value, one.documents) for one in found])
+def _state(document: Document) -> str:
+    return f"failed: {document.error}" if document.error else document.state
 
 
+@command
 def show(
+    rag: Rag,
     uri: Annotated[str, typer.Argument(help="The uri of a document.")],
     collection: Name = "docs",
+    versions: Annotated[
+        bool, typer.Option("--versions", help="List the versions of it that are kept.")
+    ] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(help="What it said then: 2026-03-31T12:00, or how long ago: '7 days'."),
+    ] = None,
+    diff: Annotated[
+        tuple[int, int] | None, typer.Option(help="How two versions differ: the old, the new.")
+    ] = None,
+    context: Annotated[
+        int, typer.Option(min=1, help="Equal lines shown beside each difference.")
+    ] = 3,
     original: Annotated[
         bool, typer.Option("--original", help="The file that was added, where it is kept.")
     ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write that file; - for stdout.")
     ] = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """Print a document's text, and what else is known of it on stderr.
+    """Print a document's text, its versions or its file.
 
-    With --json both are one object. With --original the file that it was made from is written.
+    What else is known of it goes to stderr; with --json both are one object. With --original the
+    file that it was made from is written.
     """
-    with open_client(dsn) as rag:
-        if original:
-            _write_original(open_collection(rag, collection).original(uri), output)
-            return
-        found = open_collection(rag, collection).get(uri)
-    if json_:
-        print_json(found)
+    if sum((versions, at is not None, diff is not None, original)) > 1:
+        raise InvalidInput("use one of --versions, --at, --diff and --original")
+    opened = open_collection(rag, collection)
+    if original:
+        _write_original(opened.original(uri), output)
+    elif versions:
+        print_versions(opened, uri)
+    elif at is not None:
+        print_text_at(opened, uri, at)
+    elif diff is not None:
+        print_difference(uri, diff, opened.versions.diff(uri, *diff, context_lines=context))
+    else:
+        _print_document(opened.get(uri))
+
+
+def _print_document(found: Document) -> None:
+    if as_json.get():
+        write_json(found)
         return
     state = f"{found.state}: {found.error}" if found.error else found.state
     for name, value in (("title", found.title), ("state", f"{state}, {found.chunks} chunks")):

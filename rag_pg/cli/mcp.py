@@ -41,7 +41,7 @@ def mcp(
     ] = False,
     dsn: Dsn = None,
 ) -> None:
-    """Let AI clients search, ask and count: a server of the Model Context Protocol. Read only."""
+    """Let AI clients search, ask and count: an MCP server. Read only."""
     # stdout is the protocol's
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("mcp.server.mcpserver").setLevel(logging.WARNING)

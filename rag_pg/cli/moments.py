@@ -43,10 +43,6 @@ def parsed_moment(text: str) -> datetime:
         ) from exc
 
 
-def duration_text(duration: timedelta) -> str:
-    """Return a duration as `parsed_duration` reads it: "30 days", "90 minutes", "0"."""
-    for unit in ("day", "hour", "minute"):
-        count = duration.total_seconds() / _UNITS[unit]
-        if duration and (count.is_integer() or unit == "minute"):
-            return f"{count:.10g} {unit}{'' if count == 1 else 's'}"
-    return "0"
+def local_time(moment: datetime) -> str:
+    """Return a time for people, in the zone of this computer."""
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")

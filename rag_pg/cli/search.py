@@ -10,28 +10,27 @@ import typer
 from rag_pg.cli.console import MARKS, passage_width, print_answer, print_events, print_hits
 from rag_pg.cli.options import (
     Cached,
-    Dsn,
     Filter,
     History,
-    Json,
     Name,
     Rerank,
     RerankWeight,
     Rewrites,
-    open_client,
+    command,
     open_collection,
     parsed_filter,
     parsed_history,
-    print_json,
 )
-from rag_pg.cli.terminal import is_terminal, note, write_message, write_table
+from rag_pg.cli.terminal import as_json, is_terminal, listing, note, write_json
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.client import AskOptions
+    from rag_pg.client import AskOptions, Rag
 
 
+@command
 def search(
+    rag: Rag,
     query: Annotated[str, typer.Argument(help="What to look for.")],
     collection: Name = "docs",
     limit: Annotated[int, typer.Option("--limit", "-n", help="1 to 1000 results.")] = 10,
@@ -49,8 +48,6 @@ def search(
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
     cache: Cached = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Search by keyword and meaning, best first."""
     weights = {"hybrid": (0.5, 0.5), "keyword": (0.0, 1.0), "vector": (1.0, 0.0)}
@@ -58,45 +55,41 @@ def search(
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     vector_weight, keyword_weight = weights[mode]
     where, turns = parsed_filter(filter), parsed_history(history)
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        hits = target.search(
-            query,
-            limit=limit,
-            offset=offset,
-            filter=where,
-            vector_weight=vector_weight,
-            keyword_weight=keyword_weight,
-            typo_tolerance=typo_tolerance,
-            rewrite=rewrite or [],
-            history=turns,
-            helper_llm=helper_llm,
-            rerank=rerank,
-            rerank_weight=rerank_weight,
-            cache=cache,
+    target = open_collection(rag, collection)
+    hits = target.search(
+        query,
+        limit=limit,
+        offset=offset,
+        filter=where,
+        vector_weight=vector_weight,
+        keyword_weight=keyword_weight,
+        typo_tolerance=typo_tolerance,
+        rewrite=rewrite or [],
+        history=turns,
+        helper_llm=helper_llm,
+        rerank=rerank,
+        rerank_weight=rerank_weight,
+        cache=cache,
+    )
+    passages: list[str] = []
+    if hits and not as_json.get() and is_terminal(sys.stdout):
+        start, stop = MARKS
+        passages = target.snippets(
+            hits.question, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
         )
-        passages: list[str] = []
-        if hits and not json_ and is_terminal(sys.stdout):
-            start, stop = MARKS
-            passages = target.snippets(
-                hits.question, hits, max_length=passage_width(), start_mark=start, stop_mark=stop
-            )
     if hits.question.strip() != query.strip():
         note(f"searched for: {hits.question}")
     for remark in hits.notes:
         note(remark)
-    if json_:
-        for hit in hits:
-            print_json(hit)
-    elif not hits:
-        write_message("nothing found")
-    elif is_terminal(sys.stdout):
+    if passages:
         print_hits(hits, first=offset + 1, passages=passages)
     else:
-        write_table([], [(hit.score, hit.uri, hit.heading, hit.content) for hit in hits])
+        listing(hits, ("score", "uri", "heading", "content"))
 
 
+@command
 def ask(
+    rag: Rag,
     question: Annotated[str, typer.Argument(help="A question in your own words.")],
     collection: Name = "docs",
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many passages to read.")] = 8,
@@ -150,8 +143,6 @@ def ask(
     rerank: Rerank = None,
     rerank_weight: RerankWeight = 1.0,
     cache: Cached = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Answer a question from the documents, with citations."""
     from rag_pg.answer import import_strategy
@@ -177,11 +168,10 @@ def ask(
         "rerank_weight": rerank_weight,
         "cache": cache,
     }
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        if json_:
-            print_json(target.ask(question, **options))
-        elif is_terminal(sys.stdout):
-            print_events(target.stream(question, **options))
-        else:
-            print_answer(target.ask(question, **options))
+    target = open_collection(rag, collection)
+    if as_json.get():
+        write_json(target.ask(question, **options))
+    elif is_terminal(sys.stdout):
+        print_events(target.stream(question, **options))
+    else:
+        print_answer(target.ask(question, **options))

@@ -9,43 +9,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import count_of, show_progress, size_of
-from rag_pg.cli.options import (
-    Dsn,
-    Json,
-    open_client,
-    open_collection,
-    parsed_object,
-    print_json,
+from rag_pg.cli.options import Chosen, command, open_collection, parsed_object
+from rag_pg.cli.terminal import (
+    Column,
+    as_json,
+    listing,
+    write,
+    write_json,
+    write_message,
     write_result,
 )
-from rag_pg.cli.terminal import Column, write, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.types import SpaceComparison
+    from rag_pg.client import Rag
+    from rag_pg.types import Space, SpaceComparison
 
-Chosen = Annotated[str, typer.Argument(help="Which collection.")]
 
-
+@command
 def reembed(
+    rag: Rag,
     collection: Chosen,
     model: Annotated[str, typer.Option(help="The embedder to change to.")],
     wait: Annotated[bool, typer.Option(help="Embed now, or leave it to workers.")] = True,
     activate: Annotated[
         bool, typer.Option("--activate", help="Search with it when it is complete.")
     ] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """Build another model's vectors beside the active ones; searches go on meanwhile."""
+    """Build another model's vectors while searches go on."""
     if activate and not wait:
         raise InvalidInput("--activate needs a complete space: leave out --no-wait")
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        with show_progress() as progress:
-            space = target.spaces.create(model, wait=wait, activate=activate, progress=progress)
-    if json_:
-        print_json(space)
+    target = open_collection(rag, collection)
+    with show_progress() as progress:
+        space = target.spaces.create(model, wait=wait, activate=activate, progress=progress)
+    if as_json.get():
+        write_json(space)
         return
     write(
         f"space {space.space_id} ({space.model}) is {space.state}: "
@@ -59,20 +57,20 @@ def reembed(
         )
 
 
+@command
 def rechunk(
+    rag: Rag,
     collection: Chosen,
     chunking: Annotated[str, typer.Option(help="As JSON: '{\"max_tokens\": 128}'.")],
     wait: Annotated[bool, typer.Option(help="Work now, or leave it to workers.")] = True,
     force: Annotated[bool, typer.Option("--force", help="Whatever its gates demand.")] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Cut the documents of a collection anew.
 
     They stay searchable meanwhile, and unchanged chunks keep their vectors.
     """
     settings = parsed_object(chunking, "the chunking", """'{"max_tokens": 128}'""")
-    with open_client(dsn) as rag, show_progress() as progress:
+    with show_progress() as progress:
         count = open_collection(rag, collection).rechunk(
             settings, wait=wait, progress=progress, forced=force
         )
@@ -80,10 +78,12 @@ def rechunk(
     message = (
         f"{count_of(count, 'document')} {state}" if count else "they are cut like this already"
     )
-    write_result(message, json_, collection=collection, documents=count)
+    write_result(message, collection=collection, documents=count)
 
 
+@command
 def spaces(
+    rag: Rag,
     collection: Annotated[str | None, typer.Argument(help="Only this collection.")] = None,
     activate: Annotated[int | None, typer.Option(help="Search with this space.")] = None,
     rollback: Annotated[
@@ -97,73 +97,69 @@ def spaces(
     force: Annotated[
         bool, typer.Option("--force", help="Switch though chunks lack vectors.")
     ] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
-    """Embedding spaces: progress, comparing, switching, going back, removing."""
+    """Embedding spaces: progress, comparing, switching, removing."""
     actions = [activate is not None, rollback, drop is not None, compare is not None]
     if sum(actions) > 1 or (any(actions) and collection is None):
         raise InvalidInput(
             "name a collection and one of --activate, --rollback, --drop and --compare"
         )
-    with open_client(dsn) as rag:
-        if collection is not None and any(actions):
-            target = open_collection(rag, collection)
-            own = [s.space_id for s in target.spaces.list()]
-            for wanted in (activate, drop):
-                if wanted is not None and wanted not in own:
-                    raise InvalidInput(
-                        f"collection {collection!r} has no space {wanted}; it has "
-                        + ", ".join(map(str, own))
-                    )
-            if compare is not None:
-                _print_comparison(target.spaces.compare(_queries(compare)), json_)
-                return
-            if activate is not None:
-                missing = target.spaces.activate(activate, forced=force)
-                write_message(
-                    f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
+    if collection is not None and any(actions):
+        target = open_collection(rag, collection)
+        own = [s.space_id for s in target.spaces.list()]
+        for wanted in (activate, drop):
+            if wanted is not None and wanted not in own:
+                raise InvalidInput(
+                    f"collection {collection!r} has no space {wanted}; it has "
+                    + ", ".join(map(str, own))
                 )
-            elif rollback:
-                write_message(f"space {target.spaces.rollback(forced=force)} is active again")
-            elif drop is not None:
-                target.spaces.drop(drop)
-                write_message(f"space {drop} is gone")
-        found = rag.database.list_spaces(collection)
-    if json_:
-        for space in found:
-            print_json(space)
-        return
-    columns = [
-        Column("collection"),
-        Column("space"),
-        Column("model"),
-        Column("state"),
-        Column("embedded"),
-        Column("waiting", optional=True),
-        Column("failed", optional=True),
-        Column("index"),
-        Column("size", size_of),
-    ]
-    rows = []
-    for one in found:
-        embedded = f"{one.embedded}/{one.chunks}"
-        row = (one.collection_name, one.space_id, one.model, one.state, embedded, one.waiting)
-        rows.append((*row, one.failed, one.index_state, one.bytes))
-    write_table(columns, rows)
+        if compare is not None:
+            _print_comparison(target.spaces.compare(_queries(compare)))
+            return
+        if activate is not None:
+            missing = target.spaces.activate(activate, forced=force)
+            write_message(
+                f"space {activate} is active; {count_of(missing, 'chunk')} without a vector"
+            )
+        elif rollback:
+            write_message(f"space {target.spaces.rollback(forced=force)} is active again")
+        elif drop is not None:
+            target.spaces.drop(drop)
+            write_message(f"space {drop} is gone")
+    found = rag.database.list_spaces(collection)
+    listing(
+        found,
+        (
+            Column("collection", value="collection_name"),
+            Column("space", value="space_id"),
+            "model",
+            "state",
+            Column("embedded", value=_embedded),
+            Column("waiting", optional=True),
+            Column("failed", optional=True),
+            Column("index", value="index_state"),
+            Column("size", size_of, value="bytes"),
+        ),
+        empty="no collections yet",
+    )
 
 
-def _print_comparison(rows: list[SpaceComparison], as_json: bool) -> None:
-    if as_json:
-        for row in rows:
-            print_json(row)
-        return
-    names = ("overlap@10", "ranks apart", "recall@10", "nDCG@10")
-    columns = [Column("space"), Column("model"), Column("state")]
-    columns += [Column(name, lambda number: f"{number:.3f}") for name in names]
-    known = [(one.space_id, one.model, one.state) for one in rows]
-    numbers = [(one.overlap, one.rank_difference, one.recall, one.ndcg) for one in rows]
-    write_table(columns, [a + b for a, b in zip(known, numbers, strict=True)])
+def _embedded(space: Space) -> str:
+    return f"{space.embedded}/{space.chunks}"
+
+
+def _print_comparison(rows: list[SpaceComparison]) -> None:
+    figures = {"overlap@10": "overlap", "ranks apart": "rank_difference", "recall@10": "recall",
+               "nDCG@10": "ndcg"}  # fmt: skip
+    listing(
+        rows,
+        (
+            Column("space", value="space_id"),
+            "model",
+            "state",
+            *(Column(name, "{:.3f}".format, value=field) for name, field in figures.items()),
+        ),
+    )
 
 
 def _queries(path: Path) -> list[Mapping[str, Any]]:

@@ -125,7 +125,7 @@ def write_filled(text: str, *head: Part, indent: int = _INDENT, style: str = "")
     if not is_terminal(sys.stdout):
         write(*head, text)
         return
-    before = sum(_cells(part if isinstance(part, str) else part[0]) for part in head)
+    before = sum(cells(part if isinstance(part, str) else part[0]) for part in head)
     first, *others = wrapped(visible(text, cell=True), width(), before=before, indent=indent)
     write(*head, (first, style))
     for line in others:
@@ -140,7 +140,7 @@ def wrapped(text: str, line_width: int, *, before: int = 0, indent: int = 0) -> 
     """
     lines: list[str] = []
     rest, left = text, max(line_width, NARROWEST) - before
-    while _cells(rest) > left:
+    while cells(rest) > left:
         cut = _fitting(rest, max(left, 1))
         blank = rest.rfind(" ", 1, cut + 1)
         cut = blank if blank > cut // 2 else 0 if before > indent and not lines else cut
@@ -151,7 +151,7 @@ def wrapped(text: str, line_width: int, *, before: int = 0, indent: int = 0) -> 
 
 def shortened(text: str, columns: int) -> str:
     """Return the beginning of a text that takes so many columns, with … where it goes on."""
-    return text if _cells(text) <= columns else text[: _fitting(text, columns - 1)] + "…"
+    return text if cells(text) <= columns else text[: _fitting(text, columns - 1)] + "…"
 
 
 def _fitting(text: str, columns: int) -> int:
@@ -249,8 +249,8 @@ def table_lines(
     aligned, or a paragraph for each row."""
     line_width = max(line_width, NARROWEST)
     kept = list(range(len(columns)))
-    cells = [[_cell(columns[i], row[i]) for i in kept] for row in rows]
-    widths = [max(map(_cells, [columns[i].name, *(row[i] for row in cells)])) for i in kept]
+    shown = [[_cell(columns[i], row[i]) for i in kept] for row in rows]
+    widths = [max(map(cells, [columns[i].name, *(row[i] for row in shown)])) for i in kept]
 
     def missing() -> int:
         return sum(widths[i] + _GAP for i in kept) - _GAP - line_width
@@ -263,9 +263,9 @@ def table_lines(
         while missing() > 0:
             widest = max(shrinking, key=lambda i: widths[i])
             widths[widest] -= 1
-        cells = [[shortened(cell, widths[i]) for i, cell in enumerate(row)] for row in cells]
+        shown = [[shortened(cell, widths[i]) for i, cell in enumerate(row)] for row in shown]
     if missing() > 0:
-        for row in cells:
+        for row in shown:
             yield from _paragraph(
                 [columns[i].name for i in kept], [row[i] for i in kept], line_width
             )
@@ -275,30 +275,30 @@ def table_lines(
     def line(texts: Sequence[str]) -> str:
         padded = []
         for i in kept:
-            blank = " " * (widths[i] - _cells(texts[i]))
+            blank = " " * (widths[i] - cells(texts[i]))
             padded.append(blank + texts[i] if i in numbers else texts[i] + blank)
         return (" " * _GAP).join(padded).rstrip()
 
     yield [(line([shortened(column.name, widths[i]) for i, column in enumerate(columns)]), "bold")]
-    for row in cells:
+    for row in shown:
         yield [line(row)]
 
 
-def _paragraph(names: Sequence[str], cells: Sequence[str], line_width: int) -> Iterator[list[Part]]:
+def _paragraph(names: Sequence[str], shown: Sequence[str], line_width: int) -> Iterator[list[Part]]:
     """Yield a row: its first field on lines of its own, then the others, filled;
     no field is cut."""
-    for number, line in enumerate(wrapped(cells[0], line_width, indent=_INDENT)):
+    for number, line in enumerate(wrapped(shown[0], line_width, indent=_INDENT)):
         yield [(" " * _INDENT * bool(number) + line, "bold")]
     filled = ""
-    for name, cell in zip(names[1:], cells[1:], strict=True):
+    for name, cell in zip(names[1:], shown[1:], strict=True):
         if not cell:
             continue
         field = f"{name}: {cell}" if name else cell
-        if filled and _INDENT + _cells(f"{filled} · {field}") > line_width:
+        if filled and _INDENT + cells(f"{filled} · {field}") > line_width:
             yield [" " * _INDENT + filled]
             filled = ""
         filled = f"{filled} · {field}" if filled else field
-        if _INDENT + _cells(filled) > line_width:
+        if _INDENT + cells(filled) > line_width:
             *full, filled = wrapped(filled, line_width, before=_INDENT, indent=_INDENT + _GAP)
             for number, line in enumerate(full):
                 yield [" " * (_INDENT + _GAP * bool(number)) + line]
@@ -314,7 +314,7 @@ def _cell(column: Column, value: Any) -> str:
     return visible(plain(value if column.shown is None else column.shown(value)), cell=True)
 
 
-def _cells(text: str) -> int:
+def cells(text: str) -> int:
     """How many columns of a terminal a text takes."""
     if text.isascii():
         return len(text)

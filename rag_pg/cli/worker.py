@@ -6,16 +6,21 @@ import logging
 import signal
 import sys
 from contextlib import ExitStack
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.options import Dsn, Json, open_client, write_result
-from rag_pg.cli.terminal import write_message
+from rag_pg.cli.options import command
+from rag_pg.cli.terminal import write_message, write_result
+
+if TYPE_CHECKING:
+    from rag_pg.client import Rag
 
 
+@command
 def worker(
+    rag: Rag,
     collections: Annotated[
         list[str] | None,
         typer.Option("--collection", "--collections", "-c", help="Only these; repeatable."),
@@ -34,8 +39,6 @@ def worker(
     health_host: Annotated[
         str, typer.Option(help="Where it listens; 0.0.0.0 for every network.")
     ] = "127.0.0.1",
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Work the queue: chunk, embed, store. Ends on SIGTERM and hands back what it holds."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
@@ -47,7 +50,7 @@ def worker(
         done["documents"] += documents
         done["chunks"] += chunks
 
-    with open_client(dsn) as rag, ExitStack() as stack:
+    with ExitStack() as stack:
         runner = rag.worker(
             collections or None, concurrency=concurrency, lease_seconds=lease, on_progress=stored
         )
@@ -66,6 +69,5 @@ def worker(
     write_result(
         f"{count_of(done['documents'], 'document')} stored, {count_of(done['chunks'], 'chunk')}"
         " embedded",
-        json_,
         **done,
     )

@@ -48,7 +48,7 @@ def put_labels(
     find_run(database, run_id)
     known = {row.query_id for row in database.eval_result_rows(run_id, 1)}
     if not known:
-        raise InvalidInput(f"run {run_id} has no results to label; rag-pg eval runs lists the runs")
+        raise InvalidInput(f"run {run_id} has no results to label; rag-pg eval show lists the runs")
     stored: dict[str, Mapping[str, Any]] = {}
     rejected: list[Rejected] = []
     for number, line in lines:

@@ -82,7 +82,7 @@ def find_run(database: Database, run_id: int) -> EvalRun:
     """Raises: NotFound."""
     for run in database.list_eval_runs(run_id=run_id):
         return run
-    raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval runs lists them")
+    raise NotFound(f"there is no evaluation run {run_id}; rag-pg eval show lists them")
 
 
 def _ask_all(

@@ -336,8 +336,8 @@ BEGIN
             format('%s numbers or dates without an index: a filter by a range reads every chunk; '
                 'declare those that filters ask for', cardinality(_fields)),
             'not measured here: docs/guides/filters.md says which filters an index serves',
-            format('rag-pg index-field %s %s --collection %s', rag._shell_word(_fields[1]),
-                _types[1], rag._shell_word(collection.name));
+            format('rag-pg call index_field field=%s type=%s collection=%s',
+                rag._shell_word(_fields[1]), _types[1], rag._shell_word(collection.name));
     END IF;
 END
 $$;

@@ -125,7 +125,7 @@ BEGIN
         jsonb_build_object('fields', to_jsonb(coalesce(_unused, '{}')));
     RETURN QUERY SELECT 'undeclared fields', CASE WHEN _undeclared IS NULL THEN 'ok'
             ELSE 'warn' END, coalesce(rag._some_names(_undeclared), 'none of a large collection'),
-        'if filters ask for ranges of them: rag-pg index-field',
+        'if filters ask for ranges of them: rag-pg call index_field',
         jsonb_build_object('fields', to_jsonb(coalesce(_undeclared, '{}')));
 END
 $$;

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rag_pg.cli import calibrate as command
+from rag_pg.cli import options
 from rag_pg.cli.app import app
 from rag_pg.evaluation import Estimate
 from rag_pg.types import Calibration, Rejected, Usage
@@ -21,16 +22,18 @@ from rag_pg.types import Calibration, Rejected, Usage
 def test_questions_that_are_left_out_set_the_exit_code(
     rejected: tuple[Rejected, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = SimpleNamespace(calibration=lambda: None, calibrate=lambda *_, **__: {"n": 1})
+    calibrating = SimpleNamespace(calibration=lambda: None, calibrate=lambda *_, **__: {"n": 1})
+    target = SimpleNamespace(evaluation=calibrating)
     report = SimpleNamespace(rejected=rejected)
 
     @contextmanager
     def opened(dsn: str | None) -> Iterator[Any]:
-        yield SimpleNamespace(import_eval_set=lambda *_: report)
+        sets = SimpleNamespace(import_file=lambda *_: report)
+        yield SimpleNamespace(evaluation=SimpleNamespace(sets=sets))
 
-    monkeypatch.setattr(command, "open_client", opened)
+    monkeypatch.setattr(options, "open_client", opened)
     monkeypatch.setattr(command, "open_collection", lambda *_: target)
-    monkeypatch.setattr(command, "print_json", lambda found: None)
+    monkeypatch.setattr(command, "write_json", lambda found: None)
     done = CliRunner().invoke(app, ["calibrate", "docs", "--questions", "q.jsonl", "--json"])
     assert done.exit_code == (1 if rejected else 0), done.output
     assert ("no JSON" in done.output) == bool(rejected)
@@ -42,18 +45,19 @@ def test_judgements_begin_when_what_they_cost_is_agreed_to(
     asked: list[dict[str, Any]] = []
     usage = Usage(prompt_tokens=1_400_000, answer_tokens=56_000)
     estimate = Estimate(calls=1400, usage=usage, cost=0.65)
-    target = SimpleNamespace(
+    calibrating = SimpleNamespace(
         estimate_calibration=lambda *_, **options: estimate,
         calibrate=lambda *_, **options: asked.append(options),
     )
+    target = SimpleNamespace(evaluation=calibrating)
 
     @contextmanager
     def opened(dsn: str | None) -> Iterator[Any]:
         yield SimpleNamespace()
 
-    monkeypatch.setattr(command, "open_client", opened)
+    monkeypatch.setattr(options, "open_client", opened)
     monkeypatch.setattr(command, "open_collection", lambda *_: target)
-    monkeypatch.setattr(command, "print_json", lambda found: None)
+    monkeypatch.setattr(command, "write_json", lambda found: None)
     arguments = ["calibrate", "docs", "--set", "faq", "--llm", "m", "--max-cost", "2", "--json"]
     declined = CliRunner().invoke(app, arguments, input="n\n")
     assert declined.exit_code == 1 and asked == []

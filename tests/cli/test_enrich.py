@@ -1,4 +1,4 @@
-"""rag-pg enrich, extract and contexts: what they print, what they ask, what they refuse."""
+"""rag-pg enrich: what it prints, what it asks, what it refuses."""
 
 import json
 from collections.abc import Callable
@@ -65,7 +65,7 @@ def test_a_dry_run_fits_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_nothing_is_asked_of_a_model_before_its_cost_is_accepted(run: Run) -> None:
     fields = '{"author": {"type": "text"}}'
-    extract = ("extract", "docs", "--fields", fields, "--model", "openai:gpt-4.1-mini")
+    extract = ("enrich", "docs", "--fields", fields, "--model", "openai:gpt-4.1-mini")
     refused = run(*extract, input="n\n")
     assert refused.exit_code == 1
     assert "openai:gpt-4.1-mini: 1 call, about" in refused.stderr
@@ -80,9 +80,10 @@ def test_nothing_is_asked_of_a_model_before_its_cost_is_accepted(run: Run) -> No
 
 def test_without_a_model_or_sense_there_is_one_line(run: Run) -> None:
     for arguments, kind, text in (
-        (("extract", "docs", "--fields", '{"a": {"type": "text"}}'), ModelUnavailable, "HELPER"),
-        (("extract", "docs", "--fields", "none.json"), InvalidInput, "cannot read the fields"),
-        (("extract", "docs", "--fields", "[]"), InvalidInput, "not a JSON object"),
+        (("enrich", "docs", "--fields", '{"a": {"type": "text"}}'), ModelUnavailable, "HELPER"),
+        (("enrich", "docs", "--fields", "none.json"), InvalidInput, "cannot read the fields"),
+        (("enrich", "docs", "--fields", "[]"), InvalidInput, "not a JSON object"),
+        (("enrich", "docs", "--rules", "[]", "--contexts"), InvalidInput, "use one of"),
         (("enrich", "docs", "--rules", "{}"), InvalidInput, "no JSON array"),
         (("enrich", "docs", "--rules", "[{}]"), InvalidInput, "names no metadata field"),
     ):

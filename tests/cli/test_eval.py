@@ -39,13 +39,21 @@ def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -
     assert done.returncode == 1
     assert done.stdout == "10 added, 0 updated, 0 unchanged, 1 left out\n"
     assert "failed: faq.jsonl:11: not JSON" in done.stderr
-    for limit in ("10", "1"):
-        done = cli("eval", "run", "faq", "docs", "--mode", "keyword", "-n", limit, "--name", "mine")
+    for further in ((), ("--filter", "none=1")):
+        done = cli("eval", "run", "faq", "docs", "--mode", "keyword", "--name", "mine", *further)
         assert done.returncode == 0, done.stderr
         assert max(map(len, done.stdout.splitlines())) <= 80
     assert "run 2 (mine): search of set faq in docs, 10 questions, k = 10" in done.stderr
-    table = cli("eval", "show", "1").stdout
-    assert any(line.split()[:1] == ["all"] for line in table.splitlines())
+    done = cli("eval", "show", "1")
+    table = [line.split() for line in done.stdout.splitlines()]
+    assert ["all", "ndcg"] in [line[:2] for line in table] and len(table) < 12
+    assert "a long category" not in done.stdout and "figures more: --all" in done.stderr
+    full = cli("eval", "show", "1", "--all").stdout
+    assert "a long category of questions" in full and max(map(len, full.splitlines())) <= 80
+    assert len(full.splitlines()) > len(table)
+    changed = cli("eval", "show", "2").stdout.partition("\n\n")[2]
+    assert changed.splitlines()[0].split() == ["category", "metric", "value", "run", "1", "change"]
+    assert max(map(len, changed.splitlines())) <= 80
     done = cli("eval", "compare", "1", "2", "--metrics", "recall,context_recall", "--queries", "2")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
@@ -53,15 +61,17 @@ def test_a_set_is_imported_run_compared_and_exported(cli: Cli, tmp_path: Path) -
             cli("eval", "compare", "1", "2", "--json").stdout.splitlines()]  # fmt: skip
     assert {row["category"] for row in rows} == {None, "a long category of questions"}
     assert {row["run_b"] for row in rows} == {2}
-    (shown,) = (json.loads(line) for line in cli("eval", "sets", "--json").stdout.splitlines())
+    sets = cli("call", "list_eval_sets", "--json").stdout.splitlines()
+    (shown,) = (json.loads(line) for line in sets)
     assert (shown["name"], shown["queries"], shown["runs"]) == ("faq", 10, 2)
     assert cli("eval", "export", "faq", "out.csv").returncode == 0
     assert cli("eval", "export", "1", "run.txt").returncode == 0
     assert cli("eval", "import", "faq", "out.csv").stdout.startswith("0 added, 0 updated, 10 unch")
     assert cli("eval", "show", "1", "--baseline").returncode == 0
-    assert "(baseline)" in cli("eval", "runs", "faq").stdout
+    assert "(baseline)" in cli("eval", "show", "--set", "faq").stdout
     assert cli("eval", "show", "2", "--drop").returncode == 0
-    assert cli("eval", "sets", "--drop", "faq", "--json").stdout == ""
+    assert cli("call", "drop_eval_set", "set_name=faq").returncode == 0
+    assert cli("call", "list_eval_sets", "--json").stdout == ""
 
 
 def test_a_sweep_is_one_table(cli: Cli, rag: Rag, tmp_path: Path) -> None:
@@ -117,54 +127,31 @@ def test_questions_that_fail_are_named_and_the_exit_code_is_1(
     assert done.returncode == 0 and "1 failure" in done.stdout and "long" in done.stdout
 
 
-def test_people_label_a_run_and_a_judge_is_measured_by_them(
-    cli: Cli, rag: Rag, tmp_path: Path
-) -> None:
+def test_people_label_a_run_and_a_judge_is_measured_by_them(cli: Cli, rag: Rag) -> None:
     rag.evaluation.sets.put("faq", [{"id": f"q{n}", "question": f"word{n}"} for n in range(12)])
     assert cli("eval", "run", "faq", "docs", "--mode", "keyword").returncode == 0
-    judged = [{"query_id": f"q{n}", "score": 1} for n in range(12)]
-    rag.database.put_eval_scores(1, "kind", "7", judged)
-    done = cli("eval", "label", "1", "q0=yes", "q1=0.25", "zz=1", "q2=maybe")
-    assert (done.returncode, done.stdout) == (1, "2 labels stored, 2 left out\n")
-    assert "failed: the run has no question 'zz'" in done.stderr
-    assert "failed: the label of 'q2' is 'maybe'; use 0 to 1, yes or no" in done.stderr
-    (tmp_path / "labels.csv").write_text("query_id,score,reason\nq3,1,\nq4,no,it is not\nq5,2,\n")
-    done = cli("eval", "label", "1", "--file", "labels.csv", "--json")
-    assert done.returncode == 1
-    assert json.loads(done.stdout) == {
-        "run": 1, "stored": 2,
-        "rejected": ["labels.csv:4: the label of 'q5' is '2'; use 0 to 1, yes or no"],
-    }  # fmt: skip
-    (tmp_path / "labels.jsonl").write_text('{"query_id": "q0", "score": false}\n[1]\n{"query')
-    done = cli("eval", "label", "1", "--file", "labels.jsonl", "--by", "ann")
-    assert done.returncode == 1 and done.stdout == "0 labels stored, 3 left out\n"
-    done = cli("eval", "label", "1", "--limit", "3")
-    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 80
-    assert "12 results, 8 without a label; 3 are shown" in done.stderr
-    rows = [json.loads(line) for line in cli("eval", "label", "1", "--json").stdout.splitlines()]
-    assert {row["query_id"]: row["score"] for row in rows if row["score"] is not None} == {
-        "q0": 1, "q1": 0.25, "q3": 1, "q4": 0
-    }  # fmt: skip
-    assert rows[-1]["reason"] == "it is not" and rows[-1]["judges"] == {"kind": 1}
-    done = cli("eval", "measure-judge", "kind")
-    assert done.returncode == 0
-    assert "kind (version 7) agrees with human on 0.500" in done.stdout
-    assert "16 labels of 20 are missing" in done.stderr
-    done = cli("eval", "judges")
-    assert "advisory" in done.stdout and "0.500" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
+    put = ("call", "put_eval_scores", "run_id=1")
+    judged = json.dumps([{"query_id": f"q{n}", "score": 1} for n in range(12)])
+    assert cli(*put, "judge=kind", "judge_version=7", f"scores={judged}").returncode == 0
+    people = json.dumps([{"query_id": "q0", "score": 1}, {"query_id": "q1", "score": 0.25}])
+    assert cli(*put, "judge=human", "judge_version=1", f"scores={people}").returncode == 0
+    measured = cli("call", "measure_judge", "judge=kind", "judge_version=7", "--json")
+    found = json.loads(measured.stdout)
+    assert (found["samples"], found["accuracy"]) == (2, 0.5)
+    shown = cli("eval", "show", "1").stdout
+    assert [line.split()[-1] for line in shown.splitlines() if "kind" in line] == ["advisory"]
 
 
 def test_logged_questions_become_a_set(cli: Cli, rag: Rag) -> None:
-    done = cli("eval", "import-log", "asked", "docs")
-    assert (done.returncode, done.stdout) == (0, "0 questions added\n")
-    assert "docs logs no answers; to begin" in done.stderr
+    add = ("call", "add_logged_queries", "set_name=asked", "collection=docs")
+    assert cli(*add).stdout == "0\n"
     docs = rag.collection("docs")
     docs.alter(keep_answers=timedelta(days=9))
     answer = docs.ask("Who painted the ceiling?", llm="extractive")
     assert not answer.found
-    assert cli("eval", "import-log", "asked", "docs").stdout == "1 question added\n"
+    assert cli(*add).stdout == "1\n"
     assert [query.source for query in rag.evaluation.sets.queries("asked")] == ["log"]
+    assert "since" in cli(*add, "since=once").stderr
 
 
 def test_a_report_in_a_pipe_says_what_each_line_is(cli: Cli, rag: Rag, tmp_path: Path) -> None:
@@ -194,12 +181,12 @@ def test_a_report_in_a_pipe_says_what_each_line_is(cli: Cli, rag: Rag, tmp_path:
     assert kinds.count("run") == 2 and kinds.count("question") == 4
 
 
-def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
-    rag.evaluation.sets.put("faq", [{"id": "q", "question": "x", "relevant": ["d1"]}])
-    assert cli("eval", "drift", "faq", "docs").returncode == 0
-    rag.evaluation.sets.put("faq", [{"id": "q", "question": "x", "relevant": ["gone"]}])
-    done = cli("eval", "drift", "faq", "docs")
-    assert done.returncode == 1 and "uri gone" in done.stdout
+def test_judgements_that_describe_the_documents_no_longer_are_listed(cli: Cli, rag: Rag) -> None:
+    drift = ("call", "eval_drift", "set_name=faq", "collection=docs")
+    for uri, told in (("d1", ""), ("gone", "uri gone")):
+        rag.evaluation.sets.put("faq", [{"id": "q", "question": "x", "relevant": [uri]}])
+        done = cli(*drift)
+        assert done.returncode == 0 and told in done.stdout and bool(told) == bool(done.stdout)
 
 
 @pytest.mark.one_database
@@ -209,18 +196,18 @@ def test_drift_is_told_by_the_exit_code(cli: Cli, rag: Rag) -> None:
         (("run", "never", "docs"), 1, "no evaluation set 'never'"),
         (("run", "faq", "docs", "--mode", "both"), 2, "unknown mode 'both'"),
         (("run", "faq", "docs", "--llm", "x"), 2, "are for --kind ask"),
+        (("run", "faq", "docs", "--space", "2"), 2, "is of --keep-vectors"),
         (("show", "99"), 1, "no evaluation run 99"),
         (("compare", "1", "2"), 1, "no evaluation run 1"),
         (("judge", "1", "kindness"), 2, "there is no judge 'kindness'"),
         (("generate", "faq", "docs"), 2, "written by a language model"),
-        (("label", "9", "q1=1"), 1, "no evaluation run 9"),
-        (("label", "9", "q1"), 2, "'q1' is no label; write QUESTION=1"),
-        (("label", "9", "q=1", "--file", "x.csv"), 2, "use one of both"),
-        (("label", "9", "--file", "x.csv"), 2, "cannot read x.csv"),
-        (("label", "9", "q=1", "--by", "two words"), 2, "use one without spaces"),
-        (("measure-judge", "kindness"), 1, "no result has a score of judge 'kindness'"),
-        (("import-log", "asked", "docs", "--since", "once"), 2, "once"),
-        (("gates", "none"), 1, "no collection"),
+        (("show", "--drop"), 2, "name it by its number"),
+        (
+            ("import", "faq", "x.txt", "--run", "docs", "--format", "csv"),
+            2,
+            "--run is of a ranking",
+        ),
+        (("gate", "none"), 1, "no collection"),
         (("report", "7"), 1, "no evaluation run 7"),
     ],
 )

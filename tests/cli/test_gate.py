@@ -48,7 +48,8 @@ def test_a_worse_run_exits_with_1_and_is_told_in_every_form(
     bad = docs.evaluation.run("faq", vector_weight=0.0, filter={"none": 1})
     rag.evaluation.runs.set_baseline(good.run_id)
     assert "has no gate" in cli("eval", "gate", "docs").stderr
-    done = cli("eval", "set-gate", "faq", "docs", "--metric", "recall", "--epsilon", "0.01")
+    given = ("collection=docs", "set_name=faq", "metric=recall", "epsilon=0.01")
+    done = cli("call", "set_gate", *given)
     assert done.returncode == 0, done.stderr
     passed = cli("eval", "gate", "docs", "--run", str(good.run_id))
     assert passed.returncode == 0, passed.stderr
@@ -159,9 +160,9 @@ def test_a_refused_chunking_is_recorded_and_its_run_is_none_of_the_collection_as
         docs.rechunk({"max_tokens": 20})
     assert [run.run_id for run in rag.evaluation.runs.list("faq")] == [run.run_id]
     assert len(docs.evaluation.gates.checks()) == 2
-    done = cli("eval", "gates", "docs")
-    assert done.returncode == 0 and "vector_weight=0" in done.stdout
-    history = cli("eval", "gates", "--history").stdout
+    done = cli("call", "list_gates", "collection=docs")
+    assert done.returncode == 0 and '{"vector_weight": 0}' in done.stdout
+    history = cli("call", "list_gate_checks", "collection=docs").stdout
     assert history.count("refused") == 2 and max(map(len, history.splitlines())) <= 80
 
 

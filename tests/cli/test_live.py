@@ -1,4 +1,4 @@
-"""`rag-pg eval sample`, `replay` and `recall`: what they print, and their exit codes."""
+"""Live queries by the command line: sampled, replayed, and `rag-pg eval recall`."""
 
 from __future__ import annotations
 
@@ -34,28 +34,22 @@ def cli(dsn: str, tmp_path: Path) -> Cli:
 def test_queries_are_sampled_replayed_and_their_recall_is_measured(
     docs: Collection, cli: Cli
 ) -> None:
-    done = cli("eval", "sample", "docs")
-    assert "share   0 (off)\nwhat    vectors alone\nkeep    30 days\nmost    1000\n" in done.stdout
-    assert cli("eval", "replay", "docs", "--set", "fusion=rrf").stderr.startswith("note: no live")
-    done = cli("eval", "sample", "docs", "--share", "1", "--text", "--keep", "2 days")
-    assert "share   1\nwhat    words and vectors\nkeep    2 days\n" in done.stdout, done.stderr
+    replay = ("call", "replay_queries", "collection=docs")
+    assert cli(*replay, 'options={"fusion": "rrf"}').stderr == "nothing found\n"
+    sampled = ("sample_queries=1", "keep_query_text=true", "keep_queries=2 days")
+    done = cli("call", "alter_collection", "collection=docs", *sampled)
+    assert done.returncode == 0, done.stderr
     docs.refresh()
     docs.search("fish word3", limit=5)
     docs.search("word5 bird12", limit=5)
-    done = cli("eval", "replay", "docs", "--set", "keyword_weight=0", "-k", "3")
+    done = cli(*replay, 'options={"keyword_weight": 0}', "k=3")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert "fish word3" in done.stdout
-    assert done.stderr.startswith("2 replayed: ")
-    lines = cli("eval", "replay", "docs", "--set", "fusion=rrf", "--json").stdout.splitlines()
+    lines = cli(*replay, 'options={"fusion": "rrf"}', "--json").stdout.splitlines()
     assert [json.loads(line)["query_text"] for line in lines] == ["word5 bird12", "fish word3"]
-    done = cli("eval", "replay", "docs", "--set", "candidate_limit=2")
-    assert done.returncode == 1
-    assert "candidate_limit 2 is out of range: 2 of 2, the first: word5 bird12" in done.stderr
-    done = cli("eval", "replay", "docs")
-    assert done.returncode == 2 and "there is no candidate" in done.stderr
-    done = cli("eval", "replay", "docs", "--set", "fusion")
-    assert done.returncode == 2 and "'fusion' is no option" in done.stderr
+    lines = cli(*replay, 'options={"candidate_limit": 2}', "--json").stdout.splitlines()
+    assert all("candidate_limit 2 is out of range" in json.loads(line)["error"] for line in lines)
     done = cli("eval", "recall", "docs", "--sample", "5", "-k", "3")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 2  # a table, not a paragraph

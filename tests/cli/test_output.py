@@ -73,7 +73,9 @@ def squeezed(text: str) -> str:
 
 PRINTED = {  # command: how often the odd text is in what it prints at least
     ("documents", "-c", "odd"): 4,
-    ("facets", "tag", "-c", "odd"): 1,
+    ("call", "facets", "collection=odd", "field=tag"): 1,
+    ("call", "list_documents", "collection=odd"): 4,
+    ("call", "get_document", "collection=odd", f"uri={ODD}"): 3,
     ("search", WORD, "-c", "odd", "--mode", "keyword"): 3,
     ("jobs", "-c", "odd"): 2,
     ("jobs", "--explain", "1"): 2,
@@ -81,7 +83,8 @@ PRINTED = {  # command: how often the odd text is in what it prints at least
     ("doctor",): 0,
     ("status",): 0,
     ("spaces",): 0,
-    ("count", "-c", "odd"): 0,
+    ("call", "count_documents", "collection=odd"): 0,
+    ("show", ODD, "-c", "odd"): 2,
 }
 
 
@@ -159,7 +162,8 @@ def test_the_demo_shows_how_the_answer_of_the_toy_begins() -> None:
 def test_usage_fits_the_screen_and_a_pipe_gets_fields(
     run: Callable[..., Result], odd_dsn: str
 ) -> None:
-    assert "no usage recorded" in run("usage").stderr
+    report = ("call", "usage_report", "by={day,strategy}")
+    assert run(*report).stderr == "nothing found\n"
     call = {"kind": "answer", "model": "openai:gpt-4.1-mini", "calls": 3, "prompt_tokens": 123456}
     with psycopg.connect(odd_dsn, autocommit=True) as connection:
         connection.execute(
@@ -167,11 +171,13 @@ def test_usage_fits_the_screen_and_a_pipe_gets_fields(
         )
         row = connection.execute("SELECT (now() AT TIME ZONE 'UTC')::date::text").fetchone()
     assert row is not None
-    (line,) = run("usage").stdout.splitlines()
-    assert line.split("\t")[:7] == [row[0], "full_context", "1", "3", "123456", "0", "0.25"]
-    shown = run("usage", "--by", "day,collection,strategy,model", terminal=True).stdout
-    assert max(map(len, shown.splitlines())) <= 80 and "0.2500" in shown
-    (told,) = map(json.loads, run("usage", "--json", "--by", "model").stdout.splitlines())
+    (line,) = run(*report).stdout.splitlines()
+    fields = line.split("\t")
+    assert fields[0] == row[0] and {"full_context", "123456", "0.25"} <= set(fields)
+    shown = run("call", "usage_report", "by={day,collection,strategy,model}", terminal=True).stdout
+    assert max(map(len, shown.splitlines())) <= 80 and "0.25" in shown
+    (told,) = map(json.loads, run(*report[:2], "by={model}", "--json").stdout.splitlines())
     assert (told["model"], told["day"], told["cost_per_answer"]) == (call["model"], None, 0.25)
-    assert "unknown grouping {week}" in str(run("usage", "--by", "week").exception)
-    assert run("usage", "--since", "yesterday").exit_code == 2
+    assert "unknown grouping {week}" in str(run(*report[:2], "by={week}").exception)
+    wrong = run(*report, "since=yesterday afternoon").exception
+    assert isinstance(wrong, InvalidInput) and "write since=2026-03-31" in str(wrong)

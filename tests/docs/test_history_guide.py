@@ -45,7 +45,8 @@ def test_every_example_of_the_guide_runs_in_its_order(
                         told = told.replace("$ANSWER", names["answer"].trace_id)
                     arguments = shlex.split(told)[1:]
                     done_ = run(*arguments, environment=environment, cwd=tmp_path)
-                    assert may_fail or (done_.returncode == 0 and done_.stdout), (line, done_)
+                    silent = "alter_collection" in told or done_.stdout
+                    assert may_fail or (done_.returncode == 0 and silent), (line, done_)
     finally:
         connection.execute(f"DROP OWNED BY {role}; DROP ROLE {role}".encode())
     assert names["text"].content.startswith("The office opens at nine.")

@@ -160,7 +160,7 @@ COMMANDS = commands()
 def shown(page: str) -> Iterator[tuple[str, bool]]:
     """Each `rag-pg …` of a page, and whether it is a whole command line rather than a mention."""
     for block in blocks(page, "bash"):
-        for line in block.splitlines():
+        for line in block.replace("\\\n", "").splitlines():
             if line.startswith("rag-pg "):
                 yield line.partition(" | ")[0], True
     prose = re.sub(r"^```.*?^```$", "", read(page), flags=re.MULTILINE | re.DOTALL)

@@ -10,38 +10,26 @@ from collections.abc import Callable
 import typer
 
 from rag_pg.cli.eval.comparison import compare
-from rag_pg.cli.eval.gates import gate, gates, set_gate
-from rag_pg.cli.eval.labels import judges, label, measure_judge
-from rag_pg.cli.eval.live import recall, replay, sample
+from rag_pg.cli.eval.gate import gate
+from rag_pg.cli.eval.recall import recall
 from rag_pg.cli.eval.report import report
-from rag_pg.cli.eval.runs import judge, run, runs, show, show_progress
-from rag_pg.cli.eval.sets import (
-    drift,
-    embed,
-    export,
-    generate,
-    import_,
-    import_log,
-    import_run,
-    sets,
-)
+from rag_pg.cli.eval.runs import judge, run, show, show_progress
+from rag_pg.cli.eval.sets import export, generate, import_
 from rag_pg.cli.eval.sweep import sweep
 
 __all__ = ["evaluation", "show_progress"]
 
 evaluation = typer.Typer(
-    help="Evaluation: questions with what is right for them, runs, comparisons.",
+    help="Evaluation: sets of questions, runs, comparisons, gates.",
     no_args_is_help=True,
 )
 
 GROUPS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Questions": (sets, import_, import_log, generate, export, drift, embed),
-    "Runs": (run, runs, show, import_run, compare, report, sweep),
-    "Judges and labels": (judge, label, judges, measure_judge),
-    "Gates": (set_gate, gate, gates),
-    "Live queries": (sample, replay, recall),
+    "Questions": (import_, generate, export),
+    "Runs": (run, show, compare, report, sweep, judge),
+    "What must not get worse": (gate, recall),
 }
 for _group, _commands in GROUPS.items():
     for _command in _commands:
-        _name = _command.__name__.strip("_").replace("_", "-")
+        _name = _command.__name__.strip("_")
         evaluation.command(_name, rich_help_panel=_group)(_command)

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 
 SetName = Annotated[str, typer.Argument(metavar="SET", help="Which set of questions.")]
-Chosen = Annotated[str, typer.Argument(help="Which collection.")]
-RunId = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run, see eval runs.")]
+RunId = Annotated[int, typer.Argument(metavar="RUN", help="Number of a run, see eval show.")]
 K = Annotated[int, typer.Option("-k", help="Of how many hits the metrics are.")]
 
 

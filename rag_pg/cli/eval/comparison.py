@@ -11,24 +11,30 @@ import typer
 
 from rag_pg.cli.console import count_of
 from rag_pg.cli.eval.arguments import K, RunId, figure, interval
-from rag_pg.cli.options import Dsn, Json, open_client, print_json
+from rag_pg.cli.options import command
 from rag_pg.cli.terminal import (
     Column,
+    as_json,
     is_terminal,
+    listing,
     note,
+    shortened,
     width,
     write,
+    write_json,
     write_message,
-    write_table,
 )
 
 if TYPE_CHECKING:
+    from rag_pg.client import Rag
     from rag_pg.types import RunComparison
 
 METRICS = "ndcg,recall,mrr"
 
 
+@command
 def compare(
+    rag: Rag,
     run_a: RunId,
     run_b: RunId,
     metrics: Annotated[str, typer.Option(help="Names, parted by commas.")] = METRICS,
@@ -39,70 +45,55 @@ def compare(
     queries: Annotated[
         int, typer.Option(help="Show so many questions that lost and won most.")
     ] = 0,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """What the second run gains on the first, and whether that may be chance."""
     from rag_pg.evaluation import find_run
 
     names = [name.strip() for name in metrics.split(",") if name.strip()]
-    with open_client(dsn) as rag:
-        rows = rag.evaluation.runs.compare(
-            run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
-            correction=correction,
-        )  # fmt: skip
-        a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
-        changed = (
-            rag.evaluation.runs.compare_queries(run_a, run_b, metric=names[0], k=k)
-            if queries
-            else []
-        )
+    rows = rag.evaluation.runs.compare(
+        run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
+        correction=correction,
+    )  # fmt: skip
+    a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
+    changed = (
+        rag.evaluation.runs.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
+    )
     if a.corpus_fingerprint != b.corpus_fingerprint:
         note("the runs are of different documents: run the set again on the same corpus")
     if a.set_fingerprint != b.set_fingerprint:
         note("questions or judgements were changed between the runs")
-    if json_:
-        for row in rows:
-            print_json({"run_a": run_a, "run_b": run_b, "k": k, **asdict(row)})
-    else:
-        _print_comparison(rows)
+    listing(
+        rows, COLUMNS, empty="no question has these metrics in both runs",
+        run_a=run_a, run_b=run_b, k=k,
+    )  # fmt: skip
+    if rows and not as_json.get():
+        _tell_remarks(rows)
     lost = [one for one in changed if one.difference < 0][:queries]
     won = [one for one in reversed(changed) if one.difference > 0][:queries]
     for one in [*lost, *won]:
-        if json_:
-            print_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
+        if as_json.get():
+            write_json({"run_a": run_a, "run_b": run_b, "metric": names[0], **asdict(one)})
         else:
             missing = one.missing_b or one.missing_a
             told = f"  ({missing})" if missing else ""
             line = f"{one.difference:+.3f}  {one.query_id}{told}  {one.question or ''}"
-            seen = is_terminal(sys.stdout) and len(line) > width()
-            write(line[: width() - 1] + "…" if seen else line)
+            write(shortened(line, width()) if is_terminal(sys.stdout) else line)
 
 
-def _print_comparison(rows: Sequence[RunComparison]) -> None:
-    if not rows:
-        write_message("no question has these metrics in both runs")
-        return
-    columns = [
-        Column("category", lambda name: name or "all"),
-        Column("metric"),
-        Column("a", figure),
-        Column("b", figure),
-        Column("b - a", lambda value: f"{value:+.3f}"),
-        Column("95 %"),
-        Column("p", lambda value: f"{value:.3f}"),
-        Column("+/=/-"),
-        Column("shows", figure),
-    ]
-    write_table(
-        columns,
-        [
-            (r.category or "", r.metric, r.value_a, r.value_b, r.difference,
-             interval(r.low, r.high), r.adjusted_p_value, f"{r.wins}/{r.ties}/{r.losses}",
-             r.detectable)
-            for r in rows
-        ],
-    )  # fmt: skip
+COLUMNS = (
+    Column("category", lambda name: name or "all", value=lambda row: row.category or ""),
+    Column("metric"),
+    Column("a", figure, value="value_a"),
+    Column("b", figure, value="value_b"),
+    Column("b - a", "{:+.3f}".format, value="difference"),
+    Column("95 %", value=lambda row: interval(row.low, row.high)),
+    Column("p", "{:.3f}".format, value="adjusted_p_value"),
+    Column("+/=/-", value=lambda row: f"{row.wins}/{row.ties}/{row.losses}"),
+    Column("shows", figure, value="detectable"),
+)
+
+
+def _tell_remarks(rows: Sequence[RunComparison]) -> None:
     for row in rows:
         for run, missing in (("a", row.missing_a), ("b", row.missing_b)):
             if missing and row.category is None:

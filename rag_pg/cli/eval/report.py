@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,26 +12,34 @@ import typer
 
 from rag_pg.cli.console import count_of
 from rag_pg.cli.eval.arguments import K, figure
-from rag_pg.cli.options import Dsn, Json, open_client, print_json
+from rag_pg.cli.options import command
 from rag_pg.cli.terminal import (
     Column,
+    as_json,
+    cells,
     is_terminal,
+    shortened,
     visible,
     width,
     write,
+    write_filled,
+    write_json,
     write_message,
     write_table,
 )
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from rag_pg.client import Rag
     from rag_pg.evaluation import Report, ReportedQuery
 
 LONGEST_BAR = 40
 SHOWN_FAILURES = 10
 
 
+@command
 def report(
+    rag: Rag,
     run_ids: Annotated[
         list[int], typer.Argument(metavar="RUN…", help="Runs of one set, the baseline first.")
     ],
@@ -41,24 +48,21 @@ def report(
         int, typer.Option("--limit", "-n", min=0, help="So many questions, the worst first.")
     ] = 10,
     k: K = 10,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Runs beside each other: quality and latency, categories, questions with hits, failures.
 
     Of more than two, the first and the best of the others are shown question by question; the HTML
     file lets the reader choose.
     """
-    if html is not None and json_:
+    if html is not None and as_json.get():
         raise InvalidInput("--html and --json were both given; use one")
-    with open_client(dsn) as rag:
-        made = rag.evaluation.runs.report(run_ids, k=k)
+    made = rag.evaluation.runs.report(run_ids, k=k)
     if html is not None:
         html.write_text(made.html(), encoding="utf-8")
         write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
-    elif json_:
+    elif as_json.get():
         for kind, row in _objects(made, limit):
-            print_json({"kind": kind, **row})
+            write_json({"kind": kind, **row})
     else:
         _print(made, limit)
 
@@ -123,7 +127,7 @@ def _print(made: Report, limit: int) -> None:
 
 def _write_head(text: str) -> None:
     write()
-    write((text, "bold"))
+    write_filled(text, style="bold")
 
 
 def _write_section(
@@ -146,8 +150,8 @@ def _write_bars(made: Report, metric: str) -> None:
     if not rows:
         return
     _write_head(f"{metric} by category")
-    names = {row[0]: visible(row[0] or "all", cell=True)[:20] for row in rows}
-    left = max(map(len, names.values()))
+    names = {row[0]: shortened(visible(row[0] or "all", cell=True), 20) for row in rows}
+    left = max(map(cells, names.values()))
     runs = [f"run {run.run_id}" for run in made.runs]
     middle = max(map(len, runs))
     space = max(1, min(LONGEST_BAR, width() - left - middle - 10))
@@ -155,32 +159,24 @@ def _write_bars(made: Report, metric: str) -> None:
         for number, (run, value) in enumerate(zip(runs, values, strict=True)):
             name = "" if number else names[category]
             bar = "" if value is None else "#" * round(space * value)
-            write(f"{name:<{left}}  {run:<{middle}}  {bar:<{space}} {figure(value)}".rstrip())
+            head = name + " " * (left - cells(name))
+            write(f"{head}  {run:<{middle}}  {bar:<{space}} {figure(value)}".rstrip())
 
 
 def _write_query(made: Report, query: ReportedQuery) -> None:
     values = [figure(value) or "-" for value in query.values(made.pair)]
     changed = f"  {query.change(made.pair):+.3f}" if len(values) > 1 else ""
     category = f"  {query.category}" if query.category else ""
-    write((query.query_id, "bold"), f"  {' to '.join(values)}{changed}{category}")
-    _write_wrapped("", " ".join(query.question.split()))
+    write_filled(query.query_id, style="bold")
+    write_filled(f"{' to '.join(values)}{changed}{category}", " " * 4, indent=6)
+    write_filled(" ".join(query.question.split()), " " * 4, indent=6)
     for position in made.pair:
         result = query.results[position]
         if result is None:
             continue
         hits = [f"{hit.uri or '(erased)'}{'*' if hit.relevant else ''}" for hit in result.hits]
         text = f"failed: {result.error}" if result.error else ", ".join(hits) or "no hits"
-        _write_wrapped(f"run {made.runs[position].run_id}: ", text)
-
-
-def _write_wrapped(label: str, text: str) -> None:
-    """Write an indented text in lines of the terminal's width; no word is cut."""
-    lines = textwrap.wrap(
-        visible(label + text, cell=True), max(20, width()), initial_indent="    ",
-        subsequent_indent="      ", break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-    for line in lines:
-        write(line)
+        write_filled(f"run {made.runs[position].run_id}: {text}", " " * 4, indent=6)
 
 
 def _query_row(made: Report, query: ReportedQuery) -> list[Any]:
@@ -204,4 +200,4 @@ def _write_failures(made: Report) -> None:
                    failures[:SHOWN_FAILURES])  # fmt: skip
     if missed:
         _write_head(f"{count_of(len(missed), 'question')} with nothing relevant among the hits")
-        _write_wrapped("", ", ".join(query_id for query_id, _ in missed))
+        write_filled(", ".join(query_id for query_id, _ in missed), " " * 4, indent=6)

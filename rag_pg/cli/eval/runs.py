@@ -1,11 +1,10 @@
-"""`rag-pg eval run`, `show`, `runs`, `judge`: runs of a set, and how good they were."""
+"""`rag-pg eval run`, `show`, `judge`: runs of a set, and how good they were."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from xml.etree import ElementTree
@@ -13,31 +12,48 @@ from xml.etree import ElementTree
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import Chosen, K, RunId, SetName, printable
+from rag_pg.cli.eval.arguments import K, RunId, SetName, printable
 from rag_pg.cli.options import (
-    Dsn,
+    Chosen,
     Filter,
-    Json,
     Rerank,
     Rewrites,
-    open_client,
+    command,
     open_collection,
     parsed_filter,
-    print_json,
+)
+from rag_pg.cli.terminal import (
+    Column,
+    as_json,
+    failed,
+    is_terminal,
+    listing,
+    note,
+    write,
+    write_json,
+    write_message,
     write_result,
 )
-from rag_pg.cli.terminal import Column, failed, is_terminal, note, write_message, write_table
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.client import AskOptions
+    from rag_pg.client import AskOptions, Rag
     from rag_pg.db import ResultRow
     from rag_pg.types import EvalMetric, EvalRun
 
+All = Annotated[bool, typer.Option("--all", help="Print every metric, by category, too.")]
+MAIN = ("ndcg", "answer_f1", "assertion_pass_rate")  # by which categories are compared
+DETAILS = (
+    "precision", "hit_rate", "map", "context_precision", "context_recall", "unresolved",
+    "not_asked", "latency_p50", "aurc",
+)  # fmt: skip
+VISIBLE = 0.00005  # a change that four decimals show
 SHOWN_ERRORS = 10
 
 
+@command
 def run(
+    rag: Rag,
     set_name: SetName,
     collection: Chosen,
     kind: Annotated[str, typer.Option(help="search, or ask (answers).")] = "search",
@@ -58,12 +74,15 @@ def run(
         bool,
         typer.Option("--keep-vectors", help="So that rag.evaluate_search needs no model."),
     ] = False,
+    space: Annotated[
+        int | None,
+        typer.Option(help="With --keep-vectors: by the model of this space, to be activated."),
+    ] = None,
     k: K = 10,
+    everything: All = False,
     junit: Annotated[
         Path | None, typer.Option(help="Write a JUnit file here: a case for each question.")
     ] = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Ask a collection the questions of a set, and measure what it gives.
 
@@ -75,6 +94,8 @@ def run(
         raise InvalidInput(f"unknown mode {mode!r}; use hybrid, keyword or vector")
     if kind != "ask" and (strategy is not None or llm is not None):
         raise InvalidInput("--strategy and --llm are for --kind ask")
+    if space is not None and not keep_vectors:
+        raise InvalidInput("--space is of --keep-vectors")
     options: AskOptions = {"limit": limit, **MODES[mode]}  # type: ignore[typeddict-item]
     given = {
         "filter": parsed_filter(filter),
@@ -85,22 +106,20 @@ def run(
         "llm": llm,
     }
     options.update({key: one for key, one in given.items() if one is not None})  # type: ignore[typeddict-item]
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        if keep_vectors:
-            target.evaluation.embed_queries(set_name)
-        with show_progress() as progress:
-            done = target.evaluation.run(
-                set_name, kind=kind, name=name, at_once=at_once, progress=progress, **options
-            )
-        if baseline:
-            rag.evaluation.runs.set_baseline(done.run_id)
-        metrics = rag.evaluation.runs.metrics(done.run_id, k=k)
-        results = rag.database.eval_result_rows(done.run_id, k) if done.errors or junit else []
+    target = open_collection(rag, collection)
+    if keep_vectors:
+        target.evaluation.embed_queries(set_name, space_id=space)
+    with show_progress() as progress:
+        done = target.evaluation.run(
+            set_name, kind=kind, name=name, at_once=at_once, progress=progress, **options
+        )
+    if baseline:
+        rag.evaluation.runs.set_baseline(done.run_id)
+    results = rag.database.eval_result_rows(done.run_id, k) if done.errors or junit else []
     if junit is not None:
         _write_junit(junit, done, results)
-    _print_run(done, metrics, k, json_)
-    _print_errors(done, results, json_)
+    _print_run(rag, done, k, everything)
+    _print_errors(done, results)
     if done.errors:
         raise SystemExit(1)
 
@@ -121,14 +140,14 @@ def _write_junit(path: Path, done: EvalRun, results: Sequence[ResultRow]) -> Non
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def _print_errors(done: EvalRun, results: Sequence[ResultRow], as_json: bool) -> None:
+def _print_errors(done: EvalRun, results: Sequence[ResultRow]) -> None:
     errors = [one for one in results if one.error]
-    for one in errors if as_json else errors[:SHOWN_ERRORS]:
-        if as_json:
-            print_json({"run_id": done.run_id, "query_id": one.query_id, "error": one.error})
+    for one in errors if as_json.get() else errors[:SHOWN_ERRORS]:
+        if as_json.get():
+            write_json({"run_id": done.run_id, "query_id": one.query_id, "error": one.error})
         else:
             failed(f"{one.query_id}: {one.error}")
-    if len(errors) > SHOWN_ERRORS and not as_json:
+    if len(errors) > SHOWN_ERRORS and not as_json.get():
         more = f"{len(errors) - SHOWN_ERRORS} more"
         write_message(f"and {more}: rag-pg eval show {done.run_id} --json lists all")
 
@@ -147,101 +166,151 @@ def show_progress() -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def show(
-    run_id: RunId,
-    k: K = 10,
-    drop: Annotated[bool, typer.Option("--drop", help="Remove the run.")] = False,
-    baseline: Annotated[
-        bool, typer.Option("--baseline", help="Others are compared with this run.")
-    ] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
-) -> None:
-    """The metrics of a run, for all questions and by category, and the questions that failed."""
-    from rag_pg.evaluation import find_run
-
-    with open_client(dsn) as rag:
-        found = find_run(rag.database, run_id)
-        if drop:
-            rag.evaluation.runs.drop(run_id)
-            write_message(f"run {run_id} is gone")
-            return
-        if baseline:
-            rag.evaluation.runs.set_baseline(run_id)
-        metrics = rag.evaluation.runs.metrics(run_id, k=k)
-        results = rag.database.eval_result_rows(run_id, k) if found.errors else []
-    _print_run(found, metrics, k, json_)
-    _print_errors(found, results, json_)
-
-
-def _print_run(done: EvalRun, metrics: Sequence[EvalMetric], k: int, as_json: bool) -> None:
-    if as_json:
-        for one in metrics:
-            print_json({"run_id": done.run_id, "k": k, **asdict(one)})
-        return
-    label = f" ({done.name})" if done.name else ""
-    write_message(
-        f"run {done.run_id}{label}: {done.kind} of set {done.eval_set} in {done.collection},"
-        f" {count_of(done.queries, 'question')}, k = {k}"
-    )
-    for remark in done.notes:
-        note(remark)
-    columns = [
-        Column("category", lambda name: name or "all"),
-        Column("metric"),
-        Column("value", _number),
-        Column("low", _number),
-        Column("high", _number),
-        Column("questions"),
-        Column("", optional=True),
-    ]
-    write_table(
-        columns,
-        [
-            (m.category or "", m.metric, m.value, m.low, m.high, m.queries,
-             "advisory" if m.advisory else None)
-            for m in metrics
-        ],
-    )  # fmt: skip
-
-
 def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:.4f}" if abs(value) < 1000 else f"{value:.0f}"
 
 
-def runs(
-    set_name: Annotated[str | None, typer.Argument(metavar="SET", help="Only of this set.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many.")] = 20,
-    json_: Json = False,
-    dsn: Dsn = None,
+METRICS = (
+    Column("category", lambda name: name or "all", value=lambda one: one.category or ""),
+    Column("metric"),
+    Column("value", _number),
+    Column("low", _number),
+    Column("high", _number),
+    Column("questions", value="queries"),
+    Column("", optional=True, value=lambda one: "advisory" if one.advisory else None),
+)
+
+
+@command
+def show(
+    rag: Rag,
+    run_id: Annotated[
+        int | None, typer.Argument(metavar="RUN", help="Number of a run; none: list the latest.")
+    ] = None,
+    set_name: Annotated[
+        str | None, typer.Option("--set", help="List only the runs of this set.")
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="List so many runs.")] = 20,
+    k: K = 10,
+    everything: All = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the run.")] = False,
+    baseline: Annotated[
+        bool, typer.Option("--baseline", help="Others are compared with this run.")
+    ] = False,
 ) -> None:
-    """The latest runs."""
-    with open_client(dsn) as rag:
-        found = rag.evaluation.runs.list(set_name, limit=limit)
-    if json_:
-        for one in found:
-            print_json(one)
+    """The metrics of a run, for all questions and by category, and the questions that failed;
+    without a number the latest runs."""
+    from rag_pg.evaluation import find_run
+
+    if run_id is None:
+        if drop or baseline:
+            raise InvalidInput("--drop and --baseline are of a run; name it by its number")
+        listing(rag.evaluation.runs.list(set_name, limit=limit), RUNS, empty="no run yet")
         return
-    columns = [Column(name) for name in ("run", "set", "collection", "kind", "questions")]
-    columns += [
-        Column("errors", optional=True),
-        Column("began", lambda when: f"{when:%Y-%m-%d %H:%M}"),
-        Column("name"),
+    found = find_run(rag.database, run_id)
+    if drop:
+        rag.evaluation.runs.drop(run_id)
+        write_message(f"run {run_id} is gone")
+        return
+    if baseline:
+        rag.evaluation.runs.set_baseline(run_id)
+    results = rag.database.eval_result_rows(run_id, k) if found.errors else []
+    _print_run(rag, found, k, everything)
+    _print_errors(found, results)
+
+
+def _label(run: EvalRun) -> str:
+    marks = ("(baseline)" if run.baseline else "", "" if run.finished_at else "(not finished)")
+    return " ".join(filter(None, (run.name, *marks)))
+
+
+RUNS = (
+    Column("run", value="run_id"),
+    Column("set", value="eval_set"),
+    "collection",
+    "kind",
+    Column("questions", value="queries"),
+    Column("errors", optional=True, value=lambda run: run.errors or None),
+    Column("began", lambda when: f"{when:%Y-%m-%d %H:%M}", value="started_at"),
+    Column("name", value=_label),
+)
+
+
+def _print_run(rag: Rag, done: EvalRun, k: int, everything: bool) -> None:
+    """Print the metrics of a run. On a terminal those that matter, and of the categories those that
+    differ from the run before; a pipe and --json have all of them, as `everything` has."""
+    metrics = rag.evaluation.runs.metrics(done.run_id, k=k)
+    if not as_json.get():
+        label = f" ({done.name})" if done.name else ""
+        write_message(
+            f"run {done.run_id}{label}: {done.kind} of set {done.eval_set} in {done.collection},"
+            f" {count_of(done.queries, 'question')}, k = {k}"
+        )
+        for remark in done.notes:
+            note(remark)
+    if everything or as_json.get() or not is_terminal(sys.stdout):
+        listing(metrics, METRICS, empty="", run_id=done.run_id, k=k)
+        return
+    listing([m for m in metrics if m.category is None and m.metric not in DETAILS], METRICS)
+    before = _run_before(rag, done)
+    if before is not None:
+        _print_changes(metrics, rag.evaluation.runs.metrics(before.run_id, k=k), before)
+    if left := sum(m.category is not None or m.metric in DETAILS for m in metrics):
+        write_message(f"{count_of(left, 'figure')} more: --all")
+
+
+def _run_before(rag: Rag, done: EvalRun) -> EvalRun | None:
+    """The run that another is seen beside: the baseline of its set, else the one before it, of the
+    same collection and kind."""
+    others = [
+        run
+        for run in rag.evaluation.runs.list(done.eval_set, limit=1000)
+        if (run.collection, run.kind) == (done.collection, done.kind)
+        and run.run_id != done.run_id
+        and run.finished_at is not None
+        and (run.baseline or run.run_id < done.run_id)
     ]
-    rows = []
-    for r in found:
-        label = " ".join(filter(None, (r.name, "(baseline)" if r.baseline else "",
-                                       "" if r.finished_at else "(not finished)")))  # fmt: skip
-        rows.append(
-            (r.run_id, r.eval_set, r.collection, r.kind, r.queries, r.errors or None, r.started_at,
-             label)
-        )  # fmt: skip
-    write_table(columns, rows)
+    return next((run for run in others if run.baseline), next(iter(others), None))
 
 
+def _print_changes(
+    metrics: Sequence[EvalMetric], earlier: Sequence[EvalMetric], before: EvalRun
+) -> None:
+    """Print the categories whose main metric is not what it was."""
+    was = {(one.category, one.metric): one.value for one in earlier}
+    changed = [
+        {
+            "category": one.category,
+            "metric": one.metric,
+            "value": one.value,
+            f"run {before.run_id}": was[one.category, one.metric],
+            "change": one.value - was[one.category, one.metric],
+        }
+        for one in metrics
+        if one.category is not None
+        and one.metric in MAIN
+        and abs(one.value - was.get((one.category, one.metric), one.value)) >= VISIBLE
+    ]
+    if changed:
+        write()
+    listing(
+        changed,
+        [
+            Column("category", shrinks=True),
+            "metric",
+            Column("value", _number),
+            Column(f"run {before.run_id}", _number),
+            Column("change", "{:+.4f}".format),
+        ],
+        empty=f"no category differs from run {before.run_id}",
+    )
+
+
+@command
 def judge(
+    rag: Rag,
     run_id: RunId,
     judges: Annotated[
         list[str],
@@ -252,24 +321,20 @@ def judge(
         ),
     ],
     llm: Annotated[str | None, typer.Option(help="The judging model.")] = None,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Have judges score the results of a run; advisory until they are compared with people."""
-    with open_client(dsn) as rag:
-        for name in judges:
-            report = rag.evaluation.runs.judge(run_id, name, llm=llm)
-            tokens = report.usage.prompt_tokens + report.usage.answer_tokens
-            for failure in report.failures[:10]:
-                failed(failure)
-            failures = len(report.failures)
-            write_result(
-                f"{report.judge} (version {report.judge_version}):"
-                f" {count_of(report.scored, 'result')} scored, {failures} failed, {tokens} tokens",
-                json_,
-                judge=report.judge,
-                judge_version=report.judge_version,
-                scored=report.scored,
-                failures=failures,
-                tokens=tokens,
-            )
+    for name in judges:
+        report = rag.evaluation.runs.judge(run_id, name, llm=llm)
+        tokens = report.usage.prompt_tokens + report.usage.answer_tokens
+        for failure in report.failures[:10]:
+            failed(failure)
+        failures = len(report.failures)
+        write_result(
+            f"{report.judge} (version {report.judge_version}):"
+            f" {count_of(report.scored, 'result')} scored, {failures} failed, {tokens} tokens",
+            judge=report.judge,
+            judge_version=report.judge_version,
+            scored=report.scored,
+            failures=failures,
+            tokens=tokens,
+        )

@@ -6,31 +6,34 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rag_pg.cli.console import count_of
-from rag_pg.cli.eval.arguments import Chosen, K, SetName, interval
+from rag_pg.cli.eval.arguments import K, SetName, interval
 from rag_pg.cli.eval.runs import show_progress
-from rag_pg.cli.options import (
-    Dsn,
-    Filter,
-    Json,
-    open_client,
-    open_collection,
-    parsed_filter,
-    print_json,
+from rag_pg.cli.options import Chosen, Filter, command, open_collection, parsed_filter
+from rag_pg.cli.terminal import (
+    Column,
+    as_json,
+    failed,
+    is_terminal,
+    listing,
+    note,
+    write_message,
+    write_table,
 )
-from rag_pg.cli.terminal import Column, failed, is_terminal, note, write_message, write_table
 
 if TYPE_CHECKING:
+    from rag_pg.client import Rag
     from rag_pg.types import Sweep, SweepEstimate, SweepRow
 
 
+@command
 def sweep(
+    rag: Rag,
     set_name: SetName,
     collection: Chosen,
     vary: Annotated[
@@ -64,8 +67,6 @@ def sweep(
     correction: Annotated[str, typer.Option(help="holm, bonferroni or none.")] = "holm",
     html: Annotated[Path | None, typer.Option(help="Write a report of the runs here.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask about the cost.")] = False,
-    json_: Json = False,
-    dsn: Dsn = None,
 ) -> None:
     """Measure many settings of a collection, each against the collection as it is.
 
@@ -80,28 +81,22 @@ def sweep(
         **options,
     }  # fmt: skip
     grid = read_vary(vary or [])
-    with open_client(dsn) as rag:
-        target = open_collection(rag, collection)
-        estimate = target.evaluation.estimate_sweep(set_name, grid, **shared)
-        _tell_estimate(estimate)
-        if (estimate.copies or estimate.calls) and not yes and not typer.confirm(
-            "Go on?", err=True
-        ):  # fmt: skip
-            raise SystemExit(1)
-        with show_progress() as progress, _interruptible():
-            done = target.evaluation.sweep(
-                set_name, grid, metric=metric, k=k, at_once=at_once, correction=correction,
-                tell=write_message, progress=progress, **shared,
-            )  # fmt: skip
-        if html is not None and done.run_ids:
-            html.write_text(rag.evaluation.runs.report(done.run_ids, k=k).html(), encoding="utf-8")
-            write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
-    if json_:
-        for row in done.rows:
-            print_json({"set": done.eval_set, "collection": done.collection, "k": k,
-                        **asdict(row)})  # fmt: skip
-    else:
-        _print_sweep(done)
+    target = open_collection(rag, collection)
+    estimate = target.evaluation.estimate_sweep(set_name, grid, **shared)
+    _tell_estimate(estimate)
+    if (estimate.copies or estimate.calls) and not yes and not typer.confirm(
+        "Go on?", err=True
+    ):  # fmt: skip
+        raise SystemExit(1)
+    with show_progress() as progress, _interruptible():
+        done = target.evaluation.sweep(
+            set_name, grid, metric=metric, k=k, at_once=at_once, correction=correction,
+            tell=write_message, progress=progress, **shared,
+        )  # fmt: skip
+    if html is not None and done.run_ids:
+        html.write_text(rag.evaluation.runs.report(done.run_ids, k=k).html(), encoding="utf-8")
+        write_message(f"{html}: {html.stat().st_size // 1024 + 1} KB")
+    _print_sweep(done)
     _tell_remarks(done)
     if any(row.error and not row.unavailable for row in done.rows):
         raise SystemExit(1)
@@ -159,17 +154,19 @@ def _tell_estimate(estimate: SweepEstimate) -> None:
         )
 
 
+FIELDS = ("name", "kind", "run_id", "metric", "value", "difference", "low", "high",
+          "adjusted_p_value", "latency_p50", "latency_p95", "tokens", "cost", "error")  # fmt: skip
+
+
 def _print_sweep(done: Sweep) -> None:
+    if as_json.get() or not is_terminal(sys.stdout):
+        listing(
+            done.rows, FIELDS, empty="", set=done.eval_set, collection=done.collection, k=done.k
+        )
+        return
     measured = [row for row in done.rows if row.run_id is not None]
-    if not is_terminal(sys.stdout):
-        names = ("name", "kind", "run_id", "metric", "value", "difference", "low", "high",
-                 "adjusted_p_value", "latency_p50", "latency_p95", "tokens", "cost",
-                 "error")  # fmt: skip
-        columns = [Column(name) for name in names]
-        write_table(columns, [[getattr(row, name) for name in names] for row in done.rows])
-    else:
-        for kind in dict.fromkeys(row.kind for row in measured):
-            _print_kind([row for row in measured if row.kind == kind], done.k)
+    for kind in dict.fromkeys(row.kind for row in measured):
+        _print_kind([row for row in measured if row.kind == kind], done.k)
 
 
 def _tell_remarks(done: Sweep) -> None:

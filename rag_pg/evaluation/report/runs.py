@@ -39,7 +39,7 @@ def report_runs(database: Database, run_ids: Sequence[int], k: int) -> Report:
     """Read runs of a set. Raises: NotFound, InvalidInput (of different sets, a run twice)."""
     runs = [find_run(database, run_id) for run_id in run_ids]
     if len({run.eval_set for run in runs}) != 1:
-        raise InvalidInput("a report is of runs of one set; rag-pg eval runs lists them")
+        raise InvalidInput("a report is of runs of one set; rag-pg eval show lists them")
     if len(set(run_ids)) < len(run_ids):
         raise InvalidInput("a report names each run once")
     metrics = [database.eval_metrics(run_id, k) for run_id in run_ids]

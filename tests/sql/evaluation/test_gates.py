@@ -190,7 +190,7 @@ def test_a_space_as_good_is_activated_and_recorded(gated: Connection) -> None:
     with pytest.raises(psycopg.Error, match="24 of 24 questions") as error, gated.transaction():
         gated.execute("SELECT rag.activate_space(%s)", [space])
     assert error.value.sqlstate == "RG007"
-    assert "rag-pg eval embed faq docs --space" in str(error.value.diag.message_hint)
+    assert "rag-pg eval run faq docs --keep-vectors --space" in str(error.value.diag.message_hint)
     put_vectors(gated, "other/1", range(24))
     gated.execute("SELECT rag.activate_space(%s)", [space])
     assert active(gated) == "other"

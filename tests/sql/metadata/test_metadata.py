@@ -336,10 +336,11 @@ def test_the_command_line_counts_facets_and_orders(connection: Connection, dsn: 
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    assert run("count") == "8\n"
-    assert json.loads(run("count", "--filter", "kind=memo", "--json"))["documents"] == 1
-    first = run("facets", "parties", "--json", "-n", "2").splitlines()[0]
+    count, facets = (("call", name, "collection=docs") for name in ("count_documents", "facets"))
+    assert run(*count) == "8\n"
+    assert run(*count, "metadata_filter=kind=memo") == "1\n"
+    first = run(*facets, "field=parties", "--json", "result_limit=2").splitlines()[0]
     assert json.loads(first) == {"value": "us", "documents": 7}
-    assert "contract" in run("facets", "kind") and run("facets", "nowhere") == ""
+    assert "contract" in run(*facets, "field=kind") and run(*facets, "field=nowhere") == ""
     listed = run("documents", "--order-by", "signed", "--descending", "--limit", "2", "--json")
     assert [json.loads(line)["uri"] for line in listed.splitlines()] == ["c7", "c6"]
