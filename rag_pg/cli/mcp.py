@@ -46,7 +46,7 @@ def mcp(
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("mcp.server.mcpserver").setLevel(logging.WARNING)
     try:
-        from rag_pg.mcp import (
+        from rag_pg.server.mcp import (
             KeyVerifier,
             http_app,
             is_local,

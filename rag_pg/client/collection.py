@@ -509,7 +509,7 @@ class Collection:
         Raises: InvalidInput (too long, out of range), GateFailed (that ef_search finds less),
             NotReady (a gate that cannot be measured). It takes the owner of the schema.
         """
-        from rag_pg.evaluation import embed_gated_queries
+        from rag_pg.ingest import embed_gated_queries
 
         check_names(settings, known=Alteration.__optional_keys__, call="alter")
         if settings.get("ef_search") is not None and not settings.get("forced"):

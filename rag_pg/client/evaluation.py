@@ -104,7 +104,7 @@ class CollectionEvaluation(OfCollection):
             space_id: by the model of that space, None: of the active one.
         Raises: NotFound, ModelUnavailable, ProviderError.
         """
-        from rag_pg.evaluation import embed_queries
+        from rag_pg.ingest import embed_queries
 
         return embed_queries(
             self._database, self._opened.rag.models, set_name, self._name, space_id

@@ -84,7 +84,8 @@ class Gates(OfCollection):
             questions: it has to be measured anew; questions could not be embedded; none of them has
             the metric of a gate; or there is no run of answers).
         """
-        from rag_pg.evaluation import embed_queries, find_run
+        from rag_pg.evaluation import find_run
+        from rag_pg.ingest import embed_queries
 
         database = self._database
         if run_id is not None:

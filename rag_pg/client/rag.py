@@ -19,7 +19,7 @@ from rag_pg.client.views import Views
 from rag_pg.config import Settings
 from rag_pg.db import Database, EmbeddedServer, schema
 from rag_pg.errors import InvalidInput
-from rag_pg.ingest import adopt_table, open_collection
+from rag_pg.ingest import open_collection
 from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers import Models, embed_query
 from rag_pg.search import check_names
@@ -216,6 +216,8 @@ class Rag:
         Raises: InvalidInput (another layout, no vectors), CollectionMismatch, NotFound.
             Then nothing is loaded.
         """
+        from rag_pg.adopt import adopt_table  # an annexe
+
         assert self.dsn is not None  # of an open Rag
         check_names(options, known=Adoption.__optional_keys__, call="adopt")
         dsn = source_dsn or self.dsn

@@ -56,7 +56,7 @@ def rechunk(
 def _embed_gates(opened: OpenCollection) -> bool:
     """Keep the vectors of the gates' questions; False where there are no gates.
     Raises: NotReady (a set has no questions)."""
-    from rag_pg.evaluation import embed_queries
+    from rag_pg.ingest import embed_queries
 
     database = opened.rag.database
     gates = [gate for gate in database.list_gates(opened.name) if gate.kind == "search"]

@@ -77,7 +77,7 @@ class Spaces(OfCollection):
         Raises: NotReady while chunks lack vectors, GateFailed where it is worse than the active
             one, both unless `forced`, which is recorded; NotFound.
         """
-        from rag_pg.evaluation import embed_gated_queries
+        from rag_pg.ingest import embed_gated_queries
 
         if not forced:
             embed_gated_queries(self._database, self._opened.rag.models, self._name, space_id)

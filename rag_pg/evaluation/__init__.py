@@ -11,7 +11,6 @@ from rag_pg.evaluation.calibrate import (
     observe,
 )
 from rag_pg.evaluation.files import export_run, export_set, import_set, put_queries
-from rag_pg.evaluation.gates import embed_gated_queries, embed_queries
 from rag_pg.evaluation.generate import Estimate, estimate_questions, generate_questions
 from rag_pg.evaluation.import_run import import_run
 from rag_pg.evaluation.judgement import estimate_judgements, judge_observations
@@ -52,8 +51,6 @@ __all__ = [
     "calibrate",
     "compare_measured",
     "distinct_questions",
-    "embed_gated_queries",
-    "embed_queries",
     "estimate_judgements",
     "estimate_questions",
     "estimate_sweep",

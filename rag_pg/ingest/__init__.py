@@ -14,9 +14,9 @@ from rag_pg.ingest.add import (
     key_notes,
     put_sources,
 )
-from rag_pg.ingest.adopt.adopt import SAMPLE, adopt_table
 from rag_pg.ingest.copy import left_copies, temporary_copy
 from rag_pg.ingest.create import open_collection
+from rag_pg.ingest.gates import embed_gated_queries, embed_queries
 from rag_pg.ingest.reindex import (
     Query,
     build_space,
@@ -36,20 +36,20 @@ from rag_pg.ingest.wait import (
 
 __all__ = [
     "CHUNK_KEYS",
-    "SAMPLE",
     "Query",
     "Reading",
     "Remarks",
     "Report",
     "Source",
     "Stream",
-    "adopt_table",
     "build_space",
     "changes",
     "checked_chunks",
     "compare_sources",
     "compare_spaces",
     "create_space",
+    "embed_gated_queries",
+    "embed_queries",
     "find_space",
     "key_notes",
     "left_copies",

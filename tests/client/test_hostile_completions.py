@@ -21,7 +21,7 @@ from mcp_client import call, data
 from prompts import keys_shown
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import make_server
+from rag_pg.server.mcp import make_server
 
 pytestmark = pytest.mark.libraries  # the openai SDK
 QUESTION = "How does the pump run?"

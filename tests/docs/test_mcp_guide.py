@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 
 from rag_pg import Rag, Settings
 from rag_pg.cli.app import app
-from rag_pg.mcp import make_server
+from rag_pg.server.mcp import make_server
 
 PAGE = (ROOT / "docs" / "guides" / "mcp.md").read_text(encoding="utf-8")
 COMMAND = typer.main.get_command(app).commands["mcp"]  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from paths import ROOT
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg.ingest.adopt.layouts import LAYOUTS
+from rag_pg.adopt.layouts import LAYOUTS
 
 Connection = psycopg.Connection[Any]
 GERMAN = (

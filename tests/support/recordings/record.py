@@ -1,5 +1,5 @@
 """Record tables as other libraries create and fill them;
-tests/ingest/test_adopt.py adopts the recordings.
+tests/adopt/test_adopt.py adopts the recordings.
 
 Run by hand when a library's layout changes, in an environment that has this library and psycopg 3,
 against an empty database with pgvector:

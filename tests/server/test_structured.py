@@ -9,7 +9,7 @@ import pytest
 from mcp_client import call, data, pages, text_of
 
 from rag_pg import Rag
-from rag_pg.mcp import RagServer, make_server
+from rag_pg.server.mcp import RagServer, make_server
 
 
 def test_fields_are_those_of_the_client(filled: Rag, animals_server: RagServer) -> None:

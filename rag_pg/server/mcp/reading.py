@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from rag_pg.mcp import search as text_only
-from rag_pg.mcp.address import item_id
-from rag_pg.mcp.render import (
+from rag_pg.server.mcp import search as text_only
+from rag_pg.server.mcp.address import item_id
+from rag_pg.server.mcp.render import (
     build_result,
     count_tokens,
     longest_piece,
@@ -18,8 +18,8 @@ from rag_pg.mcp.render import (
     render_page,
     shorten_object,
 )
-from rag_pg.mcp.results import AnswerResult, Collections, DocumentPiece
-from rag_pg.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
+from rag_pg.server.mcp.results import AnswerResult, Collections, DocumentPiece
+from rag_pg.server.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
 from rag_pg.text import Fence, neutralise
 
 ANSWERED = 0.95  # of the time of a call, for the answer

@@ -15,9 +15,9 @@ from mcp_types import CallToolResult, TextContent
 
 from rag_pg.client import Collection
 from rag_pg.errors import NotFound
-from rag_pg.mcp.address import DocumentUrls, item_id, read_id
-from rag_pg.mcp.reader import Reader
-from rag_pg.mcp.render import (
+from rag_pg.server.mcp.address import DocumentUrls, item_id, read_id
+from rag_pg.server.mcp.reader import Reader
+from rag_pg.server.mcp.render import (
     as_json,
     count_tokens,
     longest_piece,

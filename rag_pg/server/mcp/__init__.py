@@ -3,8 +3,8 @@
 Nothing is written: each statement is sent in a read-only transaction.
 """
 
-from rag_pg.mcp.http import KeyVerifier, http_app, is_local, parse_address, read_keys
-from rag_pg.mcp.server import MAX_TOKENS, TIMEOUT, RagServer, make_server
+from rag_pg.server.mcp.http import KeyVerifier, http_app, is_local, parse_address, read_keys
+from rag_pg.server.mcp.server import MAX_TOKENS, TIMEOUT, RagServer, make_server
 
 __all__ = [
     "MAX_TOKENS",

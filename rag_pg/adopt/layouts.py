@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rag_pg.adopt.table import NUMBERS, ForeignTable
 from rag_pg.errors import InvalidInput
-from rag_pg.ingest.adopt.table import NUMBERS, ForeignTable
 
 PATHS = ("source", "file_path", "url", "uri")
 

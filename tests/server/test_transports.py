@@ -24,7 +24,7 @@ from mcp_types import TextResourceContents
 from patience import BOUND
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import make_server
+from rag_pg.server.mcp import make_server
 
 KEY = "0123456789abcdef0123"
 MODES = ("auto", "legacy")

@@ -23,8 +23,8 @@ from mcp_client import data, text_of, with_client
 from mcp_types import CallToolResult, TextContent
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import make_server
-from rag_pg.mcp.render import count_tokens, quoted, render_object, render_page, shorten
+from rag_pg.server.mcp import make_server
+from rag_pg.server.mcp.render import count_tokens, quoted, render_object, render_page, shorten
 
 SEED = 20261122
 CALLS = 25  # random ones of each tool, beside those that are right

@@ -18,7 +18,7 @@ from psycopg.conninfo import make_conninfo
 from waiting import Door
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import make_server
+from rag_pg.server.mcp import make_server
 
 GUIDE = ROOT / "docs" / "guides" / "operations.md"
 READER, SHUT_OUT = "mcp_reader", "mcp_shut_out"

@@ -9,7 +9,7 @@ import pytest
 from fakes import HashEmbedder
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import RagServer, make_server
+from rag_pg.server.mcp import RagServer, make_server
 
 ANIMALS = [
     {

@@ -11,11 +11,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from rag_pg.adopt.layouts import PROGRAMS, Layout, find_layout
+from rag_pg.adopt.table import NOT_METADATA, ForeignTable, Row, Selection, open_table
 from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
-from rag_pg.ingest.adopt.layouts import PROGRAMS, Layout, find_layout
-from rag_pg.ingest.adopt.table import NOT_METADATA, ForeignTable, Row, Selection, open_table
-from rag_pg.ingest.create import open_collection
+from rag_pg.ingest import open_collection
 from rag_pg.providers import Models
 from rag_pg.text import clean_text
 from rag_pg.types import Adoption, AdoptReport, Vectors

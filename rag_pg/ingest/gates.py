@@ -1,4 +1,4 @@
-"""Gates of a collection -> vectors of their questions, runs of their sets."""
+"""Vectors of evaluation questions, which gates need before a change of a collection is measured."""
 
 from __future__ import annotations
 

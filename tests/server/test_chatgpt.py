@@ -15,9 +15,9 @@ import pytest
 from mcp_client import FENCED, call, text_of, with_client
 
 from rag_pg import Rag
-from rag_pg.mcp import RagServer, make_server
-from rag_pg.mcp.address import DocumentUrls
-from rag_pg.mcp.render import count_tokens
+from rag_pg.server.mcp import RagServer, make_server
+from rag_pg.server.mcp.address import DocumentUrls
+from rag_pg.server.mcp.render import count_tokens
 
 TEXT = {"type": "string", "minLength": 1}
 URL = {"type": "string", "pattern": r"^(https?|rag)://[!-~]+$"}

@@ -8,9 +8,9 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
 from rag_pg.errors import InvalidInput
-from rag_pg.mcp.render import as_json
-from rag_pg.mcp.results import Count, Documents, Facets, Fields, Groups, Rows, Views
-from rag_pg.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
+from rag_pg.server.mcp.render import as_json
+from rag_pg.server.mcp.results import Count, Documents, Facets, Fields, Groups, Rows, Views
+from rag_pg.server.mcp.tool import Cursor, Detail, Filter, Limit, Name, ToolBase
 from rag_pg.types import Document, Grouping, ViewQuery
 
 MOST_ROWS = 1000  # facets, groups

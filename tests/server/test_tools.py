@@ -9,7 +9,7 @@ import pytest
 from mcp_client import call, data, pages, quoted_json, text_of, with_client
 
 from rag_pg import InvalidInput, Rag
-from rag_pg.mcp import RagServer, make_server
+from rag_pg.server.mcp import RagServer, make_server
 from rag_pg.text import estimate_tokens
 
 

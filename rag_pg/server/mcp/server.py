@@ -35,10 +35,10 @@ from rag_pg.errors import (
     SchemaMismatch,
     StatementCanceled,
 )
-from rag_pg.mcp.address import RESOURCE, DocumentUrls
-from rag_pg.mcp.reader import Reader
-from rag_pg.mcp.render import longest_piece
-from rag_pg.mcp.tools import NAMES, TEXT_ONLY, Tools
+from rag_pg.server.mcp.address import RESOURCE, DocumentUrls
+from rag_pg.server.mcp.reader import Reader
+from rag_pg.server.mcp.render import longest_piece
+from rag_pg.server.mcp.tools import NAMES, TEXT_ONLY, Tools
 from rag_pg.text import Fence, estimate_tokens, neutralise
 from rag_pg.version import __version__
 

@@ -9,10 +9,10 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from rag_pg.client import Collection
-from rag_pg.mcp.address import DocumentUrls
-from rag_pg.mcp.cursor import decode, encode, fingerprint
-from rag_pg.mcp.reader import Reader
-from rag_pg.mcp.render import render_page
+from rag_pg.server.mcp.address import DocumentUrls
+from rag_pg.server.mcp.cursor import decode, encode, fingerprint
+from rag_pg.server.mcp.reader import Reader
+from rag_pg.server.mcp.render import render_page
 
 Name = Annotated[str | None, Field(description="Needed where there are several.")]
 Filter = Annotated[

@@ -18,8 +18,8 @@ from hostile_texts import HOSTILE, C
 from mcp_client import FENCED, call, data, outside, text_of, with_client
 
 from rag_pg import Rag, Settings
-from rag_pg.mcp import RagServer, make_server
-from rag_pg.mcp.render import NOTICE
+from rag_pg.server.mcp import RagServer, make_server
+from rag_pg.server.mcp.render import NOTICE
 from rag_pg.text import BAR, neutralise
 
 RULE = re.compile(r"What stands between lines that carry the mark ([0-9a-f]{16}) is quoted")

@@ -5,8 +5,8 @@ The docstring of each is its description: all of them together stay below 2,000 
 
 from __future__ import annotations
 
-from rag_pg.mcp.reading import ReadingTools
-from rag_pg.mcp.structured import StructuredTools
+from rag_pg.server.mcp.reading import ReadingTools
+from rag_pg.server.mcp.structured import StructuredTools
 
 NAMES = (
     "search",

@@ -1,1 +1,0 @@
-"""a table of another program -> documents with its vectors."""
