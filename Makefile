@@ -24,7 +24,7 @@ PIP_INSTALL := PIP_CONSTRAINT=$(LOCK) PIP_BUILD_CONSTRAINT=$(LOCK) $(PIP) instal
 
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-report test-matrix \
+.PHONY: help install lock demo unit test test-16 test-repeat test-newest test-quality test-long test-report test-matrix \
 	test-langchain test-killed test-releases stress-keyword chaos fuzz check format lint types docs wheel-test docker-up docker-test clean
 
 help: ## list the usual targets; the others are in the Makefile
@@ -93,6 +93,10 @@ test-newest: # the whole suite with the newest versions that pyproject.toml admi
 
 test-quality: $(VENV)/.test # slow tests on real evaluation data (needs RAG_PG_EVAL_DATA)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest tests/quality
+
+test-long: $(VENV)/.test # what takes minutes, and all cases of what make test tries a part of (RAG_PG_TEST_SHARD=1/3: a third)
+	RAG_PG_TEST_SLOW=1 $(BIN)/pytest $(PARALLEL) -m "(minutes or longer) and not quality" \
+		$(addprefix --ignore=tests/,chaos fuzz matrix ingest/test_killed.py)
 
 test-report: $(VENV)/.test # the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
 	@$(PIP_INSTALL) playwright

@@ -154,10 +154,23 @@ def rag(dsn: str, embedder: HashEmbedder, tmp_path: Path) -> Iterator[Rag]:
         yield opened
 
 
+def keep_shard(items: list[pytest.Item], number: int, count: int) -> None:
+    """Keep every `count`-th file of those with tests for `make test-long`."""
+    long = {
+        item.path
+        for item in items
+        if item.get_closest_marker("minutes") or item.get_closest_marker("longer")
+    }
+    chosen = sorted(long)[number - 1 :: count]
+    items[:] = [item for item in items if item.path in chosen]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with the processes, which wait most;
     what takes minutes, or lets chance choose, is for targets of its own."""
     items.sort(key=lambda item: WAITING.isdisjoint(item.path.relative_to(ROOT / "tests").parts))
+    if shard := os.environ.get("RAG_PG_TEST_SHARD"):
+        keep_shard(items, *map(int, shard.split("/")))
     if os.environ.get("RAG_PG_TEST_SLOW") or os.environ.get("RAG_PG_TEST_MATRIX"):
         return
     long = [item for item in items if item.get_closest_marker("minutes")]

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from passages import hit
 from patience import BOUND
+from rota import tries
 
 from rag_pg.answer import answer_question
 from rag_pg.answer.question import Verify
@@ -104,7 +105,8 @@ def ask(
     return answer_question(context, strategy)
 
 
-@settings(max_examples=300, deadline=None)
+@pytest.mark.longer
+@settings(max_examples=tries(300, 75), deadline=None)
 @given(
     strategy=st.sampled_from(STRATEGIES),
     max_tokens=st.none() | st.integers(1, 20_000),

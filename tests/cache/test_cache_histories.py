@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import psycopg
+import pytest
 from fakes import Call, HashEmbedder, ScriptedLLM
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from psycopg.conninfo import make_conninfo
+from rota import tries
 
 from rag_pg import Cache, Rag, Settings
 
@@ -203,6 +205,7 @@ class Histories(RuleBasedStateMachine):
         return (answer.text, answer.found, list(answer.citations), answer.strategy), answer.cached
 
 
+@pytest.mark.longer
 def test_a_history_never_meets_what_was_kept_before_a_change(
     new_database: Callable[..., str], template: str
 ) -> None:
@@ -222,5 +225,5 @@ def test_a_history_never_meets_what_was_kept_before_a_change(
     assert sum(met) > len(met)  # or nothing was shown
 
 
-EXAMPLES = int(os.environ.get("RAG_PG_TEST_HISTORIES", "6"))
+EXAMPLES = int(os.environ.get("RAG_PG_TEST_HISTORIES", tries(6, 3)))
 STEPS = 15

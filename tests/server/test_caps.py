@@ -21,13 +21,14 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp_client import data, text_of, with_client
 from mcp_types import CallToolResult, TextContent
+from rota import tries
 
 from rag_pg import Rag, Settings
 from rag_pg.server.mcp import make_server
 from rag_pg.server.mcp.render import count_tokens, quoted, render_object, render_page, shorten
 
 SEED = 20261122
-CALLS = 25  # random ones of each tool, beside those that are right
+CALLS = tries(25, 6)  # random ones of each tool, beside those that are right
 CAPS = (1000, 2500, 8000)
 NAME = "collection"
 WORDS = [
@@ -199,6 +200,7 @@ class Calls:
         return ""
 
 
+@pytest.mark.longer
 @pytest.mark.parametrize("cap", CAPS)
 def test_no_answer_is_above_its_cap(vast: Rag, cap: int) -> None:
     """Calls that are right reach every tool and its pages; random ones come beside them.

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,12 +12,11 @@ from filter_oracle import matches
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from random_filters import DECLARED, Json, filters, metadata
+from rota import tries
 
 from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
-
-SLOW = bool(os.environ.get("RAG_PG_TEST_SLOW"))  # 10,000 filters instead of 600
 
 
 # --- evaluation: many filters in two round trips
@@ -81,9 +79,10 @@ def disagreement(rows: list[Json], wanted: Json, found: list[int], truth: list[i
     return f"{wanted!r} {'finds' if i in found else 'misses'} {rows[i]!r}"
 
 
+@pytest.mark.longer
 @settings(
     deadline=None,
-    max_examples=400 if SLOW else 24,
+    max_examples=tries(400, 12),  # of 25 filters
     phases=[Phase.explicit, Phase.generate],  # the message names one filter: nothing to shrink
     suppress_health_check=[
         HealthCheck.too_slow,

@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
+from itertools import product
 from typing import Any
 
 import psycopg
@@ -14,6 +15,7 @@ from fuzzy_oracle import WEIGHT, FuzzyTerms
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keyword_sizes import empty_collection, keyword_sizes
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 
@@ -182,37 +184,35 @@ def tiny(keyword_dsn: str) -> Iterator[psycopg.Connection]:
         yield db
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    steps=st.lists(STEP, min_size=1, max_size=25),
-    query=QUERY,
-    limit=st.integers(1, 12),
-    third=st.sampled_from([None, None, 0, 1]),
-    one_transaction=st.booleans(),
-)
-def test_every_step_of_a_collections_life_agrees_with_the_oracle(
-    tiny: Connection,
-    steps: list[Any],
-    query: str,
-    limit: int,
-    third: int | None,
-    one_transaction: bool,
-) -> None:
-    life = Life(tiny, 1)
+@pytest.mark.longer
+def test_every_step_of_a_collections_life_agrees_with_the_oracle(tiny: Connection) -> None:
+    reached: set[tuple[str, bool, bool]] = set()
 
-    def live() -> None:
-        for name, *arguments in steps:
-            getattr(life, name)(*arguments)
-            assert life.differences(query, limit, third) == []
+    @settings(max_examples=tries(150, 40), deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        steps=st.lists(STEP, min_size=1, max_size=25),
+        query=QUERY,
+        limit=st.integers(1, 12),
+        third=st.sampled_from([None, None, 0, 1]),
+        one_transaction=st.booleans(),
+    )
+    def live(
+        steps: list[Any], query: str, limit: int, third: int | None, one_transaction: bool
+    ) -> None:
+        life = Life(tiny, 1)
+        with tiny.transaction() if one_transaction else nullcontext():
+            for name, *arguments in steps:
+                getattr(life, name)(*arguments)
+                assert life.differences(query, limit, third) == []
+                reached.add((name, third is not None, one_transaction))
 
-    if one_transaction:
-        with tiny.transaction():
-            live()
-    else:
-        live()
+    live()
+    names = {"insert", "delete", "update", "merge", "compact", "parameters"}
+    assert reached == set(product(names, (False, True), (False, True)))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.longer
+@settings(max_examples=tries(40, 10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     texts=st.lists(TEXT, min_size=20, max_size=60),
     query=QUERY,

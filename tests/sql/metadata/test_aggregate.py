@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from metadata_rows import fill, new_collections, value_of
 from random_filters import DECLARED, Json, filters, metadata
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 
@@ -151,7 +152,8 @@ def assert_same(found: list[Json], wanted: list[Json], groups: Sequence[str]) ->
         assert all(same(one[name], other[name]) for name in one), (one, other)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.longer
+@settings(max_examples=tries(25, 10), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(metadata, min_size=1, max_size=10),
     specs=st.lists(

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from metadata_rows import fill, floats, new_collections, value_of
 from random_filters import DECLARED, Json, filters, metadata
+from rota import tries
 from typer.testing import CliRunner
 
 from rag_pg import AsyncRag, Facet, InvalidInput, InvalidQuery, Rag
@@ -80,7 +81,8 @@ def in_order(rows: Sequence[Json], field: str, kind: str | None, descending: boo
     return found + [uri for uri, at in places.items() if at is None]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.longer
+@settings(max_examples=tries(40, 12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     rows=st.lists(metadata, min_size=1, max_size=12),
     wanted=st.lists(filters, min_size=6, max_size=6),

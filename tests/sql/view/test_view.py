@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 from app_orders import COLUMNS, make_orders
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 READER = f"view_reader_{os.getpid()}"
@@ -420,13 +421,14 @@ def hostile_arguments(rng: random.Random) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.longer
 def test_a_thousand_hostile_arguments_execute_nothing_and_leak_nothing(
     orders: Connection,
 ) -> None:
-    rng = random.Random(13)
+    rng, count = random.Random(13), tries(1000, 250)
     orders.execute(f"SET ROLE {READER}".encode())
     answered = refused = 0
-    for _ in range(1000):
+    for _ in range(count):
         arguments = hostile_arguments(rng)
         call = ", ".join(f"{name} => %({name})s" for name in arguments)
         values = {
@@ -446,7 +448,7 @@ def test_a_thousand_hostile_arguments_execute_nothing_and_leak_nothing(
         if "aggregates" not in arguments and not arguments.get("group_by"):
             assert all(set(row) <= {*COLUMNS, *NAMES} - {"price", "secret"} for (row,) in rows)
             assert all(row.get("id", 0) % 2 == 0 for (row,) in rows)
-    assert answered > 50 and refused > 300, (answered, refused)
+    assert answered > count / 20 and refused > count * 0.3, (answered, refused)
     orders.execute("RESET ROLE")
     assert orders.execute("SELECT is_called FROM app.canary").fetchone() == (False,)
     assert orders.execute("SELECT count(*) FROM app.orders").fetchone() == (60,)

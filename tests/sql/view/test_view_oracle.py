@@ -12,6 +12,7 @@ import pytest
 from app_orders import COLUMNS, Row, make_orders
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rota import tries
 
 Connection = psycopg.Connection[Any]
 Json = dict[str, Any]
@@ -155,7 +156,8 @@ def holds(column: str, cell: Any, name: str, operand: Any) -> bool:
     )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.longer
+@settings(max_examples=tries(12, 4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(specs=st.lists(filters, min_size=8, max_size=8))
 def test_filters_of_a_view_agree_with_plain_python(
     sales: tuple[Connection, list[Row]], specs: list[Json]
@@ -209,7 +211,8 @@ def computed(rows: list[Row], function: str, column: str) -> Any:
     return shown(pick(cells, key=states.index if column == "state" else None))
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.longer
+@settings(max_examples=tries(12, 4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(specs=st.lists(st.tuples(filters, aggregates, groups), min_size=6, max_size=6))
 def test_aggregates_of_a_view_agree_with_plain_python(
     sales: tuple[Connection, list[Row]], specs: list[Any]
