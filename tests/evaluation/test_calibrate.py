@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
-from fakes import Call, ScriptedLLM
+from fakes import Call, HashEmbedder, ScriptedLLM
 from paths import ROOT
+from psycopg.conninfo import conninfo_to_dict
 
-from rag_pg import Rag
+from rag_pg import Rag, Settings
 from rag_pg.answer import FEATURES, JUDGEMENT
 from rag_pg.client.calibration import STORED, observe_questions
 from rag_pg.client.collection import Collection
 from rag_pg.errors import InvalidInput, ProviderUnavailable
 from rag_pg.evaluation import Observation, calibrate, distinct_questions, fit
 from rag_pg.evaluation.calibrate import LEAST, auroc, measure_context
-from rag_pg.types import EvalQuery
+from rag_pg.types import Calibration, EvalQuery
 
 WORDS = """amber basalt cedar delta ember falcon garnet harbor indigo jasper kelp lagoon maple
     nectar onyx pepper quartz raven saffron tundra umber velvet walnut xenon yarrow zephyr
@@ -198,17 +200,13 @@ def test_the_database_has_the_same_least_number_of_questions() -> None:
 # --- with a database ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def docs(rag: Rag) -> Collection:
-    """Twenty-six documents, four questions to each, and as many that none answers."""
-    docs = rag.collection("docs", model="hash:32")
-    docs.add_chunks(
-        {
-            "uri": word,
-            "content": f"The {word} stands in room {n}. It is {9 + n} years old.",
-        }
-        for n, word in enumerate(WORDS)
-    )
+@pytest.fixture(scope="module")
+def template(
+    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The name of a database with twenty-six documents, four questions to each, as many that none
+    answers, and the collection calibrated on them."""
+    dsn = new_database(template)
     queries: list[dict[str, Any]] = [
         {"question": asked.format(word), "answers": [f"room {n}"], "relevant": [word]}
         for asked in WHERE
@@ -219,14 +217,36 @@ def docs(rag: Rag) -> Collection:
         for end in "xyzq"
         for word in WORDS
     ]
-    rag.evaluation.sets.put("faq", queries)
-    return docs
+    home = Settings(home=tmp_path_factory.mktemp("home"))
+    with Rag(dsn, settings=home, embedders={"hash": lambda name: HashEmbedder("hash:32")}) as rag:
+        docs = rag.collection("docs", model="hash:32")
+        docs.add_chunks(
+            {
+                "uri": word,
+                "content": f"The {word} stands in room {n}. It is {9 + n} years old.",
+            }
+            for n, word in enumerate(WORDS)
+        )
+        rag.evaluation.sets.put("faq", queries)
+        rag.evaluation.sets.put("others", [{"question": "How is tax paid?", "unanswerable": True}])
+        found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
+        assert found == docs.evaluation.calibration()
+    return str(conninfo_to_dict(dsn)["dbname"])
 
 
-def test_a_calibrated_collection_tells_how_sure_its_answers_are(rag: Rag, docs: Collection) -> None:
-    assert docs.ask("Where does the kelp stand?").support is None
-    rag.evaluation.sets.put("others", [{"question": "How is tax paid?", "unanswerable": True}])
-    found = docs.evaluation.calibrate("faq", off_corpus="others", accuracy=0.8)
+@pytest.fixture
+def docs(rag: Rag) -> Collection:
+    return rag.collection("docs")
+
+
+def stored(docs: Collection) -> Calibration:
+    found = docs.evaluation.calibration()
+    assert found is not None
+    return found
+
+
+def test_a_calibrated_collection_tells_how_sure_its_answers_are(docs: Collection) -> None:
+    found = stored(docs)
     assert (found.set_name, found.question_count, found.answerable_count) == ("faq", 208, 104)
     assert found.stale is None and found.figures["auroc_near_misses"] > 0.95
     assert found.figures["off_corpus_questions"] == 1
@@ -243,13 +263,13 @@ def test_a_calibrated_collection_tells_how_sure_its_answers_are(rag: Rag, docs: 
 
 
 def test_without_calibration_nothing_is_refused_for_lack_of_it(docs: Collection) -> None:
+    assert docs.evaluation.drop_calibration()
     answer = docs.ask("Where does the kelp stand?", min_support=0.99)
     assert answer.found
     assert any("min_support was not applied" in note for note in answer.notes)
 
 
 def test_more_than_was_measured_is_no_min_support(docs: Collection) -> None:
-    docs.evaluation.calibrate("faq")
     with pytest.raises(InvalidInput, match="no answer was measured to be right that often"):
         docs.ask("Where does the kelp stand?", min_support=0.999)
     with pytest.raises(InvalidInput, match=r"min_support is 1\.5"):
@@ -259,7 +279,7 @@ def test_more_than_was_measured_is_no_min_support(docs: Collection) -> None:
 def test_a_calibration_with_features_of_another_release_is_told_and_not_used(
     rag: Rag, docs: Collection
 ) -> None:
-    values = asdict(docs.evaluation.calibrate("faq")) | {"features": ["moon_phase"]}
+    values = asdict(stored(docs)) | {"features": ["moon_phase"]}
     values |= {"answerable_weights": [0, 1], "right_weights": [0, 1]}
     rag.database.put_calibration("docs", {name: values[name] for name in STORED})
     answer = docs.ask("Where does the kelp stand?")
@@ -296,8 +316,6 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     assert found.judged.judge_model == "judge"
     assert found.judged.figures["auroc_near_misses"] > found.figures["auroc_near_misses"] - 0.01
     assert found.question_count == found.judged.question_count == 208
-    docs.evaluation.calibrate("faq", llm=judge)
-    assert len(judge.calls) == 208  # what was judged is kept
 
     question = "Where does the kelp stand?"
     answer = docs.ask(question, strategy="extractive", llm=judge)
@@ -309,31 +327,32 @@ def test_a_judged_calibration_keeps_both_fits_and_asks_each_question_once(
     assert docs.evaluation.calibrate("faq").judged is None  # all that was stored is replaced
 
 
-@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.minutes
 def test_a_judge_that_fails_often_stores_nothing_and_seldom_leaves_questions_out(
-    docs: Collection, share: float
+    docs: Collection,
 ) -> None:
-    knows = judge_of()
+    """In `make test` the next one tells that nothing is stored where nothing was judged."""
+    knows, before = judge_of(), stored(docs)
 
-    def reply(call: Call) -> Any:
-        failing = len(judge.calls) <= 208 * share
-        return ProviderUnavailable("is down") if failing else knows.complete(call.messages).text
+    def failing(count: int) -> ScriptedLLM:
+        def reply(call: Call) -> Any:
+            fails = len(judge.calls) <= count
+            return ProviderUnavailable("is down") if fails else knows.complete(call.messages).text
 
-    judge = ScriptedLLM(reply, name="judge")
-    if share > 0.05:
-        with pytest.raises(InvalidInput, match="judged 10[45] of 208 questions, too few.*is down"):
-            docs.evaluation.calibrate("faq", llm=judge)
-        assert docs.evaluation.calibration() is None
-        assert docs.evaluation.calibrate("faq", llm=knows).judged is not None
-        assert len(knows.calls) == 208  # 104 for the first model, 104 that it had not judged
-        return
-    found = docs.evaluation.calibrate("faq", llm=judge).judged
+        judge = ScriptedLLM(reply, name="judge")
+        return judge
+
+    with pytest.raises(InvalidInput, match="judged 10[45] of 208 questions, too few.*is down"):
+        docs.evaluation.calibrate("faq", llm=failing(104))
+    assert docs.evaluation.calibration() == before
+    found = docs.evaluation.calibrate("faq", llm=failing(4)).judged
     assert found is not None and found.figures["unjudged_questions"] == 4
     assert found.question_count == 204
+    assert len(knows.calls) == 204  # what was judged is kept: 104 at first, 100 of the others
 
 
 def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Collection) -> None:
-    judge = judge_of()
+    judge, before = judge_of(), docs.evaluation.calibration()
     rag.evaluation.sets.put(
         "few", [{"question": "Where does the kelp stand?", "relevant": ["kelp"]}]
     )
@@ -345,7 +364,7 @@ def test_a_judge_costs_nothing_where_nothing_can_come_of_it(rag: Rag, docs: Coll
     for set_name, options, told in cases:
         with pytest.raises(InvalidInput, match=told):
             docs.evaluation.calibrate(set_name, **options)
-    assert judge.calls == [] and docs.evaluation.calibration() is None
+    assert judge.calls == [] and docs.evaluation.calibration() == before
 
 
 def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> None:
@@ -375,7 +394,7 @@ def test_relevant_passages_are_known_by_quote_and_else_by_document(rag: Rag) -> 
 
 
 def test_documents_that_were_changed_since_are_told(docs: Collection) -> None:
-    assert docs.evaluation.calibrate("faq").corpus_changed is False
+    assert stored(docs).corpus_changed is False
     docs.delete("kelp")
     found = docs.evaluation.calibration()
     assert found is not None and found.corpus_changed and found.stale is None

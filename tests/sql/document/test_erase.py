@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from hashlib import sha256
@@ -13,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from fakes import HashEmbedder
+from psycopg.conninfo import conninfo_to_dict
 
 from rag_pg import Rag, Settings
 from rag_pg.client.collection import Collection
@@ -54,15 +56,27 @@ def everywhere(connection: Connection, word: str) -> list[str]:
     )
 
 
-@pytest.fixture
-def docs(dsn: str, tmp_path: Path) -> Any:
-    with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
+@pytest.fixture(scope="module")
+def template(
+    new_database: Callable[..., str], template: str, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The name of a database with documents that say nothing special."""
+    dsn = new_database(template)
+    home = Settings(home=tmp_path_factory.mktemp("home"))
+    with Rag(dsn, settings=home, embedders={"hash": HashEmbedder}) as rag:
         docs = rag.collection("docs", model="hash:16")
         docs.alter(keep_versions=timedelta(days=30), keep_answers=timedelta(days=30))
         docs.alter(sample_queries=1, keep_query_text=True)
-        for number in range(30):
-            docs.add({"uri": f"plain-{number}", "content": f"Row {number} says nothing special."})
-        yield docs
+        docs.add(
+            *({"uri": f"plain-{n}", "content": f"Row {n} says nothing special."} for n in range(30))
+        )
+    return str(conninfo_to_dict(dsn)["dbname"])
+
+
+@pytest.fixture
+def docs(dsn: str, tmp_path: Path) -> Iterator[Collection]:
+    with Rag(dsn, settings=Settings(home=tmp_path), embedders={"hash": HashEmbedder}) as rag:
+        yield rag.collection("docs")
 
 
 def live_through(docs: Collection, connection: Connection) -> None:

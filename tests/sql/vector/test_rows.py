@@ -3,6 +3,7 @@ whatever else the index holds."""
 
 import json
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pgvector import HalfVector
 from pgvector.psycopg import register_vector
 from walk import walk_above
 
+from rag_pg.db import drop_database, name_of
 from rag_pg.db.database import Database
 
 Connection = psycopg.Connection[Any]
@@ -44,16 +46,11 @@ def add(database: Database, name: str, prefix: str, vectors: np.ndarray) -> None
 class Collection:
     """3,000 vectors far from the question; what is near it differs from test to test."""
 
-    def __init__(self, database: Database, name: str, **options: Any) -> None:
-        self.database, self.name = database, name
-        self.rng = np.random.default_rng(1)
-        database.create_collection(
-            name, model="none", dimensions=DIMENSIONS, distance=options.pop("distance", "cosine"),
-            language="simple", chunking={}, index_options=options,
-        )  # fmt: skip
-        add(database, name, "far", cloud(self.rng, FAR, 3000))
-        with psycopg.connect(database.dsn) as connection:
-            walk_above(connection)
+    name = "c"
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.rng = np.random.default_rng(2)
 
     def visible(self, connection: Connection) -> dict[int, np.ndarray]:
         return dict(
@@ -95,15 +92,49 @@ SEARCH = """SELECT chunk_id, vector_distance FROM rag.search(
                 duplicates => true)"""
 
 
+@pytest.fixture(scope="module")
+def filled(new_database: Callable[..., str], template: str) -> Callable[[str], str]:
+    """Return the name of a database with the vectors that are far, in an index of a kind."""
+
+    @cache
+    def fill(kind: str) -> str:
+        database = Database(new_database(template))
+        database.open()
+        database.create_collection(
+            "c", model="none", dimensions=DIMENSIONS, distance="cosine",
+            language="simple", chunking={}, index_options={"kind": kind},
+        )  # fmt: skip
+        add(database, "c", "far", cloud(np.random.default_rng(1), FAR, 3000))
+        with psycopg.connect(database.dsn) as connection:
+            walk_above(connection)
+        database.close()
+        return name_of(database.dsn)
+
+    return fill
+
+
 @pytest.fixture
-def database(new_database: Any, template: str) -> Iterator[Database]:
+def kind() -> str:
+    return "hnsw"
+
+
+@pytest.fixture
+def database(
+    server_dsn: str, new_database: Callable[..., str], filled: Callable[[str], str], kind: str
+) -> Iterator[Database]:
     """A database in which nothing dead can be vacuumed away: a transaction is open."""
-    opened = Database(new_database(template))
+    opened = Database(new_database(filled(kind)))
     opened.open()
     with psycopg.connect(opened.dsn) as holder:
         holder.execute("SELECT pg_current_xact_id()")
         yield opened
     opened.close()
+    drop_database(server_dsn, opened.dsn)
+
+
+@pytest.fixture
+def collection(database: Database) -> Collection:
+    return Collection(database)
 
 
 @pytest.fixture
@@ -144,12 +175,11 @@ def edit_one_document(collection: Collection, connection: Connection) -> None:
 @pytest.mark.parametrize("kind", ["hnsw", "binary"])
 @pytest.mark.parametrize("leave_dead", [delete, roll_back, edit_one_document])
 def test_dead_vectors_take_nobodys_place(
-    database: Database,
+    collection: Collection,
     connection: Connection,
     kind: str,
     leave_dead: Callable[[Collection, Connection], None],
 ) -> None:
-    collection = Collection(database, "c", kind=kind)
     leave_dead(collection, connection)
     least = {"hnsw": 0.9, "binary": 0}[kind]  # twelve bits say nothing: rows are counted
     for limit in (10, 300):
@@ -168,10 +198,9 @@ def test_dead_vectors_take_nobodys_place(
 
 @pytest.mark.parametrize("kind", ["hnsw", "binary"])
 def test_a_snapshot_finds_what_it_sees_beside_later_vectors(
-    database: Database, connection: Connection, kind: str
+    collection: Collection, connection: Connection, kind: str
 ) -> None:
-    collection = Collection(database, "c", kind=kind)
-    with psycopg.connect(database.dsn) as old:
+    with psycopg.connect(collection.database.dsn) as old:
         old.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         register_vector(old)
         put(collection, connection, "early", 20)
@@ -181,9 +210,8 @@ def test_a_snapshot_finds_what_it_sees_beside_later_vectors(
 
 
 def test_a_filter_and_dead_vectors_together_cost_no_results(
-    database: Database, connection: Connection
+    collection: Collection, connection: Connection
 ) -> None:
-    collection = Collection(database, "c")
     delete(collection, connection)
     rows = connection.execute(
         "SELECT metadata ->> 'half' FROM rag.search_vector('c', %s, 50, '{\"half\": 1}',"
@@ -194,9 +222,8 @@ def test_a_filter_and_dead_vectors_together_cost_no_results(
 
 
 def test_a_chunk_whose_neighbours_were_deleted_still_has_others_like_it(
-    database: Database, connection: Connection
+    collection: Collection, connection: Connection
 ) -> None:
-    collection = Collection(database, "c")
     put(collection, connection, "kept", 1)
     delete(collection, connection)
     found = connection.execute(
@@ -208,9 +235,8 @@ def test_a_chunk_whose_neighbours_were_deleted_still_has_others_like_it(
 
 @pytest.mark.parametrize("kind", ["hnsw", "exact"])
 def test_vectors_of_length_0_come_last_and_have_no_distance(
-    database: Database, connection: Connection, kind: str
+    connection: Connection, kind: str
 ) -> None:
-    Collection(database, "c", kind=kind)
     connection.execute(
         "SELECT rag.put_chunks('c', 'zero', %s)",
         [json.dumps([{"content": f"zero {i}", "embedding": [0] * DIMENSIONS} for i in range(3)])],
@@ -257,7 +283,7 @@ def test_no_number_of_a_hit_is_nan(connection: Connection, search: str) -> None:
            {"content": "one zero", "embedding": [1, 0]},
            {"content": "two", "embedding": [0.9, 0.1]}]')"""
     )
-    zero = connection.execute("SELECT min(chunk_id) FROM rag.chunks").fetchone()
+    zero = connection.execute("SELECT chunk_id FROM rag.chunks WHERE content = 'zero'").fetchone()
     assert zero is not None
     rows = connection.execute(
         f"SELECT score, vector_distance, to_jsonb(h) FROM rag.{search} AS h".encode(),
@@ -289,7 +315,6 @@ def test_a_vector_of_length_0_is_like_no_other_when_hits_are_diversified(
 def test_equal_distances_are_ordered_by_chunk_id_by_index_too(
     database: Database, connection: Connection, copies: int
 ) -> None:
-    Collection(database, "c")
     add(database, "c", "same", np.tile(NEAR.astype(np.float32), (copies, 1)))
     rows = connection.execute(
         "SELECT chunk_id FROM rag.search_vector('c', %s, 10)", [HalfVector(NEAR.astype(np.float32))]
