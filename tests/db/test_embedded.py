@@ -48,7 +48,10 @@ def test_without_a_dsn_a_server_is_started_and_the_schema_installed(home: Path) 
         assert rag.collection("docs").search("fish")[0].uri == "a"
 
 
+@pytest.mark.minutes
 def test_a_server_that_dies_in_the_middle_of_an_ingest_loses_nothing(home: Path) -> None:
+    """In `make test` tests/ingest/test_killed.py kills a call before a statement of it, and
+    tests/ingest/test_interrupt.py one that adds, twice."""
     embedder, dead = HashEmbedder("hash:32"), threading.Event()
 
     def hang(texts: Any) -> None:

@@ -78,7 +78,7 @@ def test_opening_an_installed_database_changes_nothing_in_it(
         before = run(dsn, functions)
 
 
-def test_twelve_installs_at_once_all_succeed(new_database: Callable[..., str]) -> None:
+def test_four_installs_at_once_all_succeed(new_database: Callable[..., str]) -> None:
     dsn = new_database()
     errors: list[BaseException] = []
 
@@ -88,7 +88,7 @@ def test_twelve_installs_at_once_all_succeed(new_database: Callable[..., str]) -
         except BaseException as exc:
             errors.append(exc)
 
-    threads = [threading.Thread(target=install) for _ in range(12)]
+    threads = [threading.Thread(target=install) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -113,12 +113,11 @@ def test_it_lives_beside_an_application_and_another_alembic(
     assert smoke(dsn) == [("blue fish",), ("red fish",)]
 
 
-@pytest.mark.parametrize("extension_schema", ['my "ext"', ":y", "it's 100%s $$ {x} \\ %", "Größe"])
 def test_pgvector_in_another_schema_under_an_odd_search_path(
-    new_database: Callable[..., str], extension_schema: str
+    new_database: Callable[..., str],
 ) -> None:
     dsn = new_database()
-    home = sql.Identifier(extension_schema).as_string()
+    home = sql.Identifier('it\'s my "ext" :y 100%s $$ {x} \\ % Größe').as_string()
     name = conninfo_to_dict(dsn)["dbname"]
     run(
         dsn,
@@ -240,23 +239,22 @@ def test_functions_whose_bodies_name_each_other_are_replaced_and_removed(dsn: st
 @pytest.mark.parametrize(
     "made",
     [
-        "CREATE FUNCTION rag.search_vector(text, text, text) RETURNS text LANGUAGE sql RETURN $1",
-        "CREATE FUNCTION rag.helper_of_a_revision() RETURNS text LANGUAGE sql RETURN 'a'",
-        "CREATE PROCEDURE rag.version(text) LANGUAGE sql AS 'SELECT'",
-        "CREATE AGGREGATE rag.version(int) (SFUNC = int4pl, STYPE = int)",
-        "CREATE AGGREGATE rag.stranger(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = 0)",
-        "DROP FUNCTION rag.version(); CREATE PROCEDURE rag.version() LANGUAGE sql AS 'SELECT'",
-        "DROP PROCEDURE rag.maintain_in_steps();"
-        " CREATE FUNCTION rag.maintain_in_steps() RETURNS int LANGUAGE sql RETURN 1",
-        "ALTER FUNCTION rag.doctor() RENAME TO search",
-        "CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)"
+        "CREATE FUNCTION rag.search_vector(text, text, text) RETURNS text LANGUAGE sql RETURN $1;"
+        " CREATE FUNCTION rag.helper_of_a_revision() RETURNS text LANGUAGE sql RETURN 'a';"
+        " CREATE PROCEDURE rag.version(text) LANGUAGE sql AS 'SELECT';"
+        " CREATE AGGREGATE rag.version(int) (SFUNC = int4pl, STYPE = int);"
+        " CREATE AGGREGATE rag.stranger(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = 0);"
+        " ALTER FUNCTION rag.doctor() RENAME TO search",
+        "DROP FUNCTION rag.version(); CREATE PROCEDURE rag.version() LANGUAGE sql AS 'SELECT';"
+        " DROP PROCEDURE rag.maintain_in_steps();"
+        " CREATE FUNCTION rag.maintain_in_steps() RETURNS int LANGUAGE sql RETURN 1;"
+        " CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)"
         " RETURNS double precision LANGUAGE sql IMMUTABLE RETURN 1",
-        # It makes a call in a parsed body of the files ambiguous; the next fits one better.
+        # They make a call in a parsed body of the files ambiguous; the last fits one better.
         "CREATE FUNCTION rag._field_value(text, text[], text DEFAULT '') RETURNS text"
-        " LANGUAGE sql RETURN $1",
-        "CREATE FUNCTION rag._rrf(integer, integer DEFAULT 60) RETURNS double precision"
-        " LANGUAGE sql RETURN 2; CREATE FUNCTION rag._rrf(bigint, bigint) RETURNS double precision"
-        " LANGUAGE sql RETURN 2",
+        " LANGUAGE sql RETURN $1; CREATE FUNCTION rag._rrf(integer, integer DEFAULT 60)"
+        " RETURNS double precision LANGUAGE sql RETURN 2; CREATE FUNCTION rag._rrf(bigint, bigint)"
+        " RETURNS double precision LANGUAGE sql RETURN 2",
     ],
 )
 def test_an_upgrade_leaves_what_the_files_make_whatever_its_transaction_made(

@@ -13,8 +13,12 @@ PAGE = (ROOT / "docs" / "guides" / "testing.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"`(\w+\.py)`:\n\n```python\n(.*?)```", PAGE, re.DOTALL))
 
 
-@pytest.mark.parametrize("server", ["its own", "one that is given"])
+@pytest.mark.parametrize(
+    "server", [pytest.param("its own", marks=pytest.mark.minutes), "one that is given"]
+)
 def test_the_suite_of_the_page_passes(tmp_path: Path, server_dsn: str, server: str) -> None:
+    """In `make test` beside the server of the run, which rag_pg.testing started, as it would
+    start its own."""
     assert list(FILES) == ["conftest.py", "test_search.py"]
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -1,7 +1,8 @@
 """The life of a collection under every setting, encoding,
 locale and way of connecting that a server may have.
 
-The fast half runs always; RAG_PG_TEST_MATRIX=1 (make test-matrix) adds the other.
+Two lives under several settings at once run always; RAG_PG_TEST_MATRIX=1 (make test-matrix) adds
+each setting by itself and all else.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from rag_pg.db.embedded import EmbeddedServer
 NewDatabase = Callable[..., str]
 Settings = dict[str, str]
 
-FAST: dict[str, Settings] = {
+SINGLE: dict[str, Settings] = {
     "serializable": {"default_transaction_isolation": "serializable"},
     "strings with escapes": {"standard_conforming_strings": "off", "escape_string_warning": "off"},
     "generic plans": {"plan_cache_mode": "force_generic_plan"},
@@ -52,6 +53,10 @@ FAST: dict[str, Settings] = {
         "transform_null_equals": "on",
         "default_toast_compression": "pglz",
     },
+}
+FAST = {
+    "serializable, strings with escapes": SINGLE["serializable"] | SINGLE["strings with escapes"],
+    "generic plans, odd formats": SINGLE["generic plans"] | SINGLE["odd formats"],
 }
 SLOW: dict[str, Settings] = {
     "parallel": {"debug_parallel_query": "on", "max_parallel_workers_per_gather": "2"},
@@ -81,7 +86,7 @@ SLOW: dict[str, Settings] = {
 }
 WHOLE = bool(os.environ.get("RAG_PG_TEST_MATRIX"))
 COMPARED = 1000  # hits of a life that are compared with the oracles, at least
-CASES = FAST | SLOW if WHOLE else FAST
+CASES = FAST | SINGLE | SLOW if WHOLE else FAST
 slow_half = pytest.mark.minutes
 
 
@@ -109,7 +114,8 @@ def test_settings(new_database: NewDatabase, tmp_path: Path, case: str) -> None:
     assert live(dsn, tmp_path) > COMPARED
 
 
-@pytest.mark.parametrize("encoding", ["LATIN1", "SJIS"] if WHOLE else ["LATIN1"])
+@slow_half  # the odd formats have such an encoding too
+@pytest.mark.parametrize("encoding", ["LATIN1", "SJIS"])
 def test_the_encoding_of_the_environment(
     dsn: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
@@ -208,6 +214,7 @@ def _adopt(direct: str, pooled: str, home: Path) -> None:
             rag.adopt("lc", f"adopted{i}", layout="langchain", model="old")
 
 
+@slow_half  # tests/sql/test_publication.py publishes each step in `make test`
 def test_a_publication_for_all_tables(dsn: str, tmp_path: Path) -> None:
     with connect(dsn, autocommit=True) as db:
         db.execute("CREATE PUBLICATION everything FOR ALL TABLES")
