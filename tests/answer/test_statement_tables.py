@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pytest
-from statement_tables import judged_cases
+from statement_tables import Case, judged_cases
+
+
+@cache
+def judged(table: str) -> list[Case]:
+    return list(judged_cases(table, None))
 
 
 @pytest.mark.parametrize("table", ["first", "held", "last"])
 def test_true_answers_lose_nothing_by_words_alone(table: str) -> None:
-    true = [case for case in judged_cases(table, None) if case.kind == "true"]
+    true = [case for case in judged(table) if case.kind == "true"]
     assert len(true) > 60
     assert [(case.text, case.wrong) for case in true if case.wrong] == []
 
@@ -26,5 +32,5 @@ FOUND = {
 
 @pytest.mark.parametrize("table", ["first", "held", "last"])
 def test_what_no_source_says_is_found_by_words_alone(table: str) -> None:
-    found = Counter(case.kind for case in judged_cases(table, None) if case.wrong)
+    found = Counter(case.kind for case in judged(table) if case.wrong)
     assert {kind: found[kind] for kind in FOUND[table]} == FOUND[table]

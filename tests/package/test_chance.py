@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from paths import ROOT
@@ -25,15 +25,15 @@ def dotted(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def chance(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def chance(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Random values that no seed gives again."""
-    imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    imported = {a.name for n in nodes if isinstance(n, ast.Import) for a in n.names}
     shared = [
         ["np", "random"],
         ["numpy", "random"],
         *([["random"]] if "random" in imported else []),
     ]
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call):
             continue
         *module, name = dotted(node.func).split(".")
@@ -45,20 +45,20 @@ def chance(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno, f"{name}() has no seed"
 
 
-def clock(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def clock(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Sleeps, and clocks by which something could be measured."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and dotted(node) in {f"time.{name}" for name in CLOCK}:
             yield node.lineno, f"{dotted(node)}: wait by patience.wait_until"
         if isinstance(node, ast.ImportFrom) and node.module == "time":
             yield node.lineno, "time is used by its full name"
 
 
-def hurry(tree: ast.AST) -> Iterator[tuple[int, str]]:
+def hurry(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Bounds that a busy machine reaches. A wait in the head of a loop is its pause."""
-    heads = [n.test for n in ast.walk(tree) if isinstance(n, ast.While)]
+    heads = [n.test for n in nodes if isinstance(n, ast.While)]
     pauses = {id(call) for head in heads for call in ast.walk(head)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if not isinstance(node, ast.Call) or id(node) in pauses:
             continue
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in WAITS:
@@ -71,9 +71,9 @@ def hurry(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def broken(text: str) -> Iterator[tuple[int, str]]:
-    tree = ast.parse(text)
+    nodes = list(ast.walk(ast.parse(text)))
     for rule in (chance, clock, hurry):
-        yield from rule(tree)
+        yield from rule(nodes)
 
 
 def test_nothing_waits_by_sleeping_hurries_or_is_random_without_a_seed() -> None:

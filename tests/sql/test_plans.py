@@ -1,4 +1,4 @@
-"""Among a hundred collections every search and count reads its own,
+"""Among thirty collections every search and count reads its own,
 and none as a whole by accident."""
 
 import json
@@ -56,7 +56,7 @@ SEARCHES = {
 
 @pytest.fixture(scope="module")
 def many(new_database: Any, template: str) -> Iterator[Connection]:
-    """Collection 1 holds 20,000 chunks; 99 more hold one each."""
+    """Collection 1 holds 20,000 chunks; 29 more hold one each."""
     database = Database(new_database(template))
     database.open()
     settings: dict[str, Any] = {
@@ -82,7 +82,7 @@ def many(new_database: Any, template: str) -> Iterator[Connection]:
         ),
         16,
     )
-    for n in range(99):
+    for n in range(29):
         database.create_collection(f"small{n}", **settings)
         database.put_chunks(f"small{n}", "a", [{"content": "w7 common"}], title="", metadata={})
     with psycopg.connect(database.dsn, autocommit=True) as connection:

@@ -35,7 +35,7 @@ def test_plain_text_never_fails_and_prose_is_one_line(document: str) -> None:
     assert "\n" not in shown.split("\n\n")[0] or "```" in document or "~~~" in document
 
 
-@given(st.integers(1, 3000))
+@given(st.integers(1, 5 * LONGEST // 4))
 def test_stretch_without_full_stop_is_cut(size: int) -> None:
     pieces = texts("word " * size)
     assert all(len(piece) <= LONGEST for piece in pieces)

@@ -145,7 +145,7 @@ def test_a_hostile_rule_fails_its_document_alone(rag: Rag) -> None:
     from rag_pg.worker import handlers
 
     docs = small(rag)
-    docs.add({"uri": "long", "content": "x" * 200_000}, guide())
+    docs.add({"uri": "long", "content": "x" * 60_000}, guide())
     before = handlers.RULES_SECONDS
     handlers.RULES_SECONDS = 1.0
     try:
