@@ -96,7 +96,7 @@ test-quality: $(VENV)/.test # slow tests on real evaluation data (needs RAG_PG_E
 
 test-long: $(VENV)/.test # what takes minutes, and all cases of what make test tries a part of (RAG_PG_TEST_SHARD=1/3: a third)
 	RAG_PG_TEST_SLOW=1 $(BIN)/pytest $(PARALLEL) -m "(minutes or longer) and not quality" \
-		$(addprefix --ignore=tests/,chaos fuzz matrix ingest/test_killed.py)
+		$(addprefix --ignore=tests/,chaos fuzz matrix ingest/test_killed.py db/test_releases.py)
 
 test-report: $(VENV)/.test # the HTML report in Chromium, offline (needs Chromium: RAG_PG_TEST_CHROMIUM, or on the PATH)
 	@$(PIP_INSTALL) playwright
