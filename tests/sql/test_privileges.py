@@ -136,8 +136,9 @@ def test_rights_are_given_again_by_an_upgrade_and_taken_away_whole(roles: dict[s
                      AND c.relkind IN ('r', 'p') AND c.relname <> 'ordinary_words'"""
         connection.execute("SELECT rag.grant_access(%s, 'writer')", [roles["reader_name"]])
         connection.execute("SELECT rag.revoke_access(%s, 'writer')", [roles["reader_name"]])
-        assert outcome(roles["reader"], "put_document") == "42501"
-        assert outcome(roles["reader"], "list_documents") is None
+        with psycopg.connect(roles["reader"], autocommit=True) as reader:
+            assert outcome(reader, "put_document") == "42501"
+            assert outcome(reader, "list_documents") is None
         connection.execute("SELECT rag.revoke_access(%s)", [roles["reader_name"]])
         assert connection.execute(may, {"role": roles["reader_name"]}).fetchone() == (False,)
         with (
