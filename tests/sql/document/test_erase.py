@@ -241,7 +241,7 @@ def test_another_isolation_level_is_refused(docs: Collection, dsn: str) -> None:
 def test_every_table_with_text_is_erased_from_or_named_here(dsn: str) -> None:
     """A new table with text of documents has to be thought of."""
     without = {
-        "alembic_version", "backlogs", "collections", "collection_changes",
+        "access_grants", "alembic_version", "backlogs", "collections", "collection_changes",
         "cache_uses", "enrichments", "erasures", "exposed_views", "fields", "installed",
         "keyword_languages", "keyword_segments", "keyword_totals", "spaces", "usage", "workers",
         "eval_sets", "eval_judges", "calibrations", "gates", "recall_measures",
