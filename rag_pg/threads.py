@@ -16,10 +16,19 @@ T = TypeVar("T")
 
 
 class Threads(ThreadPoolExecutor):
-    """A pool whose calls, those of `map` too, run in a copy of their caller's context."""
+    """A pool whose calls, those of `map` too, run in a copy of their caller's context.
+
+    Args:
+        outlive: they may go on when the span of their caller has ended: they run in a copy of the
+            context in which the pool is made.
+    """
+
+    def __init__(self, at_once: int, name: str = "", *, outlive: bool = False) -> None:
+        super().__init__(at_once, name)
+        self._context = copy_context() if outlive else None
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        context = copy_context()
+        context = copy_context() if self._context is None else self._context.copy()
         return super().submit(lambda: context.run(fn, *args, **kwargs))
 
 

@@ -94,14 +94,15 @@ def rerank_span(reranker: Reranker, texts: int) -> AbstractContextManager[Span]:
     return span(f"rerank {reranker.name}", attributes)
 
 
-def chat_span(llm: LLM, max_tokens: int) -> AbstractContextManager[Span]:
-    """Trace a call of a language model."""
+def chat_span(llm: LLM, max_tokens: int, kind: str) -> AbstractContextManager[Span]:
+    """Trace a call of a language model. kind: what it is for: answer, rewrite, rerank, …"""
     return span(
         f"chat {llm.name}",
         {
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": llm.name,
             "gen_ai.request.max_tokens": max_tokens,
+            "rag_pg.kind": kind,
         },
     )
 

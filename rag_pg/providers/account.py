@@ -304,7 +304,7 @@ class MeteredLLM:
                 pieces.close()
 
     def _span(self, options: CompletionOptions) -> AbstractContextManager[Span]:
-        return chat_span(self.inner, options.get("max_tokens", MAX_TOKENS))
+        return chat_span(self.inner, options.get("max_tokens", MAX_TOKENS), self._kind)
 
     def _call(self, messages: Sequence[Message], options: CompletionOptions) -> Any:
         prompt = self._prompt_tokens(messages, options) if self._account.needs_counts else 0

@@ -114,7 +114,7 @@ class Pipeline:
         claimed = 0
         with (
             Threads(1, "rag-pg-feed") as feeder,
-            Threads(1, "rag-pg-store") as storer,
+            Threads(1, "rag-pg-store", outlive=True) as storer,
         ):
             feeding = feeder.submit(self._claim)
             try:
@@ -365,7 +365,7 @@ class Pipeline:
         vectors: Sequence[Vectors],
         storer: Threads,
     ) -> None:
-        stored = storer.submit(self._store, task, embedder, vectors)  # in the span of the batch
+        stored = storer.submit(self._store, task, embedder, vectors)
         self._storing.append((task, stored))
         self._wait_for_stores(STORES_IN_FLIGHT)
 

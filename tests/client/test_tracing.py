@@ -13,6 +13,7 @@ from tracer import Recorded, Tracer, recording
 
 from rag_pg import Collection, InvalidQuery, Rag, Settings
 from rag_pg.answer.strategies import BUILT_IN
+from rag_pg.providers import LLMReranker
 from rag_pg.tracing import span
 from rag_pg.types import Vectors
 
@@ -146,6 +147,8 @@ def reply(call: Call) -> Any:
     """What a model says that does all that it is asked for, and calls tools once."""
     if call.schema is not None:
         return json.dumps(filled_in(call.schema))
+    if call.messages[0].content.startswith("You put passages in order"):
+        return "2, 1"
     if call.tools and not any(message.role == "tool" for message in call.messages):
         return calling(("search", {"query": "red"}), ("calculate", {"expression": "1 + 1"}))
     return "The fish are red [1]. They have never been counted by anybody [2]."
@@ -226,6 +229,35 @@ def test_the_spans_of_evaluations_and_judges_are_one_tree(
         docs.rewrite("Which fish?", ["multi_query"], helper_llm=llm)
     assert judge.calls and llm.calls
     check_tree(tracer, "program", len(judge.calls) + len(llm.calls), counted.calls - before)
+
+
+def test_every_kind_of_call_of_a_model_has_its_span(
+    docs: Collection, counted: CountingEmbedder
+) -> None:
+    rag = docs.rag
+    assert isinstance(rag, Rag)
+    llm = ScriptedLLM(reply, name="writer")
+    docs.add({"uri": "c", "content": "The fish of the pond are red, and they eat shrimps. " * 2})
+    rag.evaluation.sets.put("set", [{"id": "q", "question": "Which fish are red?"}])
+    docs.enrichment.set_extraction({"author": {"type": "text"}}, wait=False)
+    docs.enrichment.set_contexts(wait=False)
+    before = counted.calls
+    with recording() as tracer, span("program", {}):
+        rag.worker(llm_of=lambda name: llm).drain()
+        asked: dict[str, Any] = {"llm": llm, "rerank": "llm", "verify": "once"}
+        docs.ask("List all the red fish that eat shrimps.", llm=llm)
+        docs.ask("Which fish are red?", strategy="self_ask", rewrite=["hyde"], **asked)
+        docs.search("red fish", rerank=LLMReranker(llm))
+        docs.evaluation.generate_queries("made", count=3, llm=llm)
+        run = docs.evaluation.run("set", kind="ask", strategy="single", llm=llm)
+        rag.evaluation.runs.judge(run.run_id, "faithfulness", llm=llm)
+    check_tree(tracer, "program", len(llm.calls), counted.calls - before)
+    chats = [one for one in tracer.spans if one.name == "chat writer"]
+    kinds = {one.attributes["rag_pg.kind"] for one in chats}
+    assert kinds == {
+        "answer", "helper", "route", "rewrite", "rerank", "verify", "questions", "judge", "context",
+        "extract",
+    }  # fmt: skip
 
 
 def test_the_spans_of_a_worker_are_one_tree(docs: Collection, counted: CountingEmbedder) -> None:

@@ -26,6 +26,14 @@ def test_nothing_else_starts_threads() -> None:
     assert found == set()
 
 
+def test_calls_that_outlive_their_caller_run_in_the_context_of_the_pool() -> None:
+    number.set(7)
+    with Threads(1, outlive=True) as threads:
+        number.set(8)
+        assert threads.submit(number.get).result() == 7
+    number.set(0)
+
+
 def test_pools_threads_and_timers_inherit_the_context() -> None:
     seen: list[int] = []
     ended = threading.Event()
