@@ -8,7 +8,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from rag_pg.answer.markers import find_markers
 from rag_pg.answer.question import Unsupported
 from rag_pg.answer.statements import Statement
 
@@ -106,7 +105,7 @@ def _mark(numbers: Collection[int]) -> str:
 def _markers(text: str, statement: Statement, numbers: Collection[int]) -> list[Span]:
     """Return the spans of single numbers in the markers of a statement."""
     spans: list[Span] = []
-    for marker in find_markers(statement.text):
+    for marker in statement.markers:
         first, end = statement.start + marker.start, statement.start + marker.stop
         if set(marker.numbers) <= set(numbers):
             if text[end : end + 1] != "[":

@@ -82,9 +82,10 @@ class Editor:
             return
         listener(Event(kind="token", text=text[len(self._shown) :]))
         self._shown = text
+        new = cited_numbers(text) - self._told
+        self._told |= new
         for source in judge.shown:
-            if source.number in cited_numbers(text) - self._told:
-                self._told.add(source.number)
+            if source.number in new:
                 if isinstance(source, Citation):
                     listener(Event(kind="citation", citation=source))
                 else:

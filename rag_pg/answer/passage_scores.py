@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -280,62 +280,67 @@ def _weigh_meaning(
     spread: CosineSpread | None,
     found: Words,
 ) -> Meaning:
-    chosen: list[list[int]] = []
-    texts: list[str] = []
-    for c in candidates:
-        order = np.argsort(-(c.word_shares + c.word_shares_with_headings), kind="stable")[
-            : EMBEDDED[len(chosen)]
-        ]
-        chosen.append([int(i) for i in order])
-        path = heading_path(c.hit)
-        texts += [c.shown[i] for i in chosen[-1]]
-        texts += [": ".join(path), path[-1] if path else "", *_best_headings(c)]
+    """Fill in the similarities, and the scores that follow from them; return the meaning."""
+    chosen = [_best_by_words(c, most) for c, most in zip(candidates, EMBEDDED, strict=False)]
+    texts = [
+        text
+        for c, picked in zip(candidates, chosen, strict=True)
+        for text in [*(c.shown[i] for i in picked), *_headings(c)]
+    ]
     different = list(dict.fromkeys(texts))
     meaning = compare_meaning(
-        question,
-        different,
-        embedder,
-        spread,
-        meant=found.question,
-        left=found.left,
+        question, different, embedder, spread, meant=found.question, left=found.left
     )
     by_text = dict(zip(different, meaning.near, strict=True))
     for c, picked in zip(candidates, chosen, strict=True):
-        path = heading_path(c.hit)
         c.similarities = np.full(len(c.shown), np.nan)
         c.similarities[picked] = [by_text[c.shown[i]] for i in picked]
-        names = [": ".join(path), path[-1] if path else "", *_best_headings(c)]
-        c.heading_similarity = max(by_text[name] for name in names)
-        c.scores = np.where(
-            np.isnan(c.similarities),
-            -9.0,
-            c.similarities + OWN_WORDS * c.word_shares + ALL_WORDS * c.word_shares_with_headings,
-        )
-        asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
-        for position in range(1, len(c.shown)):  # a question is answered by what follows it
-            if asking[position - 1] and not asking[position]:
-                c.scores[position] = max(c.scores[position], c.scores[position - 1])
-        for position, heading in enumerate(c.headings_above):  # and so is a heading that asks
-            follows = position == 0 or c.headings_above[position - 1] != heading
-            if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
-                words_of = (
-                    OWN_WORDS * c.heading_shares[position]
-                    + ALL_WORDS * c.word_shares_with_headings[position]
-                )
-                c.scores[position] = max(c.scores[position], by_text[heading] + words_of)
-        c.scores -= QUESTION_COST * np.array(asking)
-        for position, shown in enumerate(c.shown):
-            c.scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
-            c.scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
-        c.score = (
-            c.relative_score
-            + float(np.nanmax(c.similarities))
-            + WORDS * float(c.word_shares_with_headings.max())
-            + HEADING * c.heading_similarity
-            + HEADING_WORDS * c.heading_agreement
-            + CODE * (kind == "how_to" and has_code(c.hit.content))
-        )
+        c.heading_similarity = max(by_text[heading] for heading in _headings(c))
+        c.scores = _sentence_scores(c, kind, by_text)
+        c.score = _passage_score(c, kind)
     return meaning
+
+
+def _best_by_words(c: Candidate, most: int) -> list[int]:
+    """The sentences of a hit that have most of the question's words."""
+    order = np.argsort(-(c.word_shares + c.word_shares_with_headings), kind="stable")
+    return [int(position) for position in order[:most]]
+
+
+def _headings(c: Candidate) -> list[str]:
+    """What of a hit's headings is embedded: all above it, the last, the best within it."""
+    path = heading_path(c.hit)
+    return [": ".join(path), path[-1] if path else "", *_best_headings(c)]
+
+
+def _sentence_scores(c: Candidate, kind: QuestionKind, by_text: Mapping[str, float]) -> Numbers:
+    by_words = OWN_WORDS * c.word_shares, ALL_WORDS * c.word_shares_with_headings
+    scores = np.where(np.isnan(c.similarities), -9.0, c.similarities + by_words[0] + by_words[1])
+    asking = [shown.endswith(("?", "？", "؟")) for shown in c.shown]
+    for position in range(1, len(c.shown)):  # a question is answered by what follows it
+        if asking[position - 1] and not asking[position]:
+            scores[position] = max(scores[position], scores[position - 1])
+    for position, heading in enumerate(c.headings_above):  # and so is a heading that asks
+        follows = position == 0 or c.headings_above[position - 1] != heading
+        if follows and heading.endswith(("?", "？", "؟")) and heading in by_text:
+            words_of = OWN_WORDS * c.heading_shares[position] + by_words[1][position]
+            scores[position] = max(scores[position], by_text[heading] + words_of)
+    scores -= QUESTION_COST * np.array(asking)
+    for position, shown in enumerate(c.shown):
+        scores[position] += NUMBER * (kind == "quantity" and has_number(shown))
+        scores[position] -= FRAGMENT_COST * _is_fragment(c, position)
+    return scores
+
+
+def _passage_score(c: Candidate, kind: QuestionKind) -> float:
+    return (
+        c.relative_score
+        + float(np.nanmax(c.similarities))
+        + WORDS * float(c.word_shares_with_headings.max())
+        + HEADING * c.heading_similarity
+        + HEADING_WORDS * c.heading_agreement
+        + CODE * (kind == "how_to" and has_code(c.hit.content))
+    )
 
 
 def _best_headings(c: Candidate) -> list[str]:

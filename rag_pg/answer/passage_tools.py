@@ -30,87 +30,89 @@ class Shown:
     show: Callable[[int], str]
 
 
-def passage_tools(
-    context: AnswerContext, numbered: Numbered, count: CountTokens
-) -> list[AgentTool]:
-    """Return the tools that find and show the documents' own text."""
+class PassageTools:
+    """The tools that find and show the documents' own text."""
 
-    def search(query: str) -> Shown:
-        hits = context.retriever.expand(context.search(query))
-        return Shown(lambda max_tokens: _show_hits(hits, numbered, max_tokens, count))
+    def __init__(self, context: AnswerContext, numbered: Numbered, count: CountTokens) -> None:
+        self._context, self._numbered, self._count = context, numbered, count
 
-    def get_document(uri: str, start: int = 0) -> str | Shown:
-        known = numbered.of_document(uri)
-        source = numbered.passage(uri)
-        if source is not None:
-            known = numbered.of_document(source.uri)
-        document = context.retriever.read(known[0][0].uri if known else uri)
+    def tools(self) -> list[AgentTool]:
+        """Return them as a model is offered them."""
+        return [
+            make_tool(
+                "search",
+                "Search the passages of the documents by keywords and meaning.",
+                self.search,
+                query={"type": "string", "minLength": 1, "maxLength": 1000},
+            ),
+            make_tool(
+                "get_document",
+                f"Read a document, {READ_CHARACTERS} characters from start.",
+                self.get_document,
+                uri=_KEY_OR_URI,
+                start={"type": "integer", "minimum": 0, "default": 0},
+            ),
+            make_tool(
+                "expand",
+                "Read what stands around a passage that was found.",
+                self.expand,
+                key={"type": "string", "minLength": 1},
+            ),
+            make_tool(
+                "compare",
+                "Compare two passages or documents: what only one of them has.",
+                self.compare,
+                first=_KEY_OR_URI,
+                second=_KEY_OR_URI,
+            ),
+        ]
+
+    def search(self, query: str) -> Shown:
+        hits = self._context.retriever.expand(self._context.search(query))
+        return Shown(lambda most: _show_hits(hits, self._numbered, most, self._count))
+
+    def get_document(self, uri: str, start: int = 0) -> Shown:
+        source = self._numbered.passage(uri)
+        known = self._numbered.of_document(uri if source is None else source.uri)
+        document = self._context.retriever.read(known[0][0].uri if known else uri)
         if document is None:
             raise InvalidInput(f"there is no document with the uri {uri!r:.300}; search, or select")
-        text = (document.content or "")[start : start + READ_CHARACTERS]
-        rest = len(document.content or "") - start - len(text)
+        whole = document.content or ""
+        text = whole[start : start + READ_CHARACTERS]
+        rest = len(whole) - start - len(text)
 
         def show(max_tokens: int) -> str:
-            shown = render(text, max_tokens=max_tokens, count_tokens=count)
+            shown = render(text, max_tokens=max_tokens, count_tokens=self._count)
             more = rest + shown.left_out
             note = f"\n{more} characters follow." if more else ""
             if not known:
-                return numbered.add_result("get_document", {"uri": uri}, shown.text) + note
+                return self._numbered.add_result("get_document", {"uri": uri}, shown.text) + note
             keys = "".join(f"[{key}]" for _, key in known)
-            return numbered.fence.quote(f"document of {keys}", shown.text) + note
+            return self._numbered.fence.quote(f"document of {keys}", shown.text) + note
 
         return Shown(show)
 
-    def expand(key: str) -> str:
-        source = numbered.passage(key)
-        around = context.retriever.read_around(source.chunk_id) if source else None
+    def expand(self, key: str) -> str:
+        source = self._numbered.passage(key)
+        around = self._context.retriever.read_around(source.chunk_id) if source else None
         if around is None:
             raise InvalidInput(f"no source with the key {key!r:.100} was found; search first")
         return around
 
-    def compare(first: str, second: str) -> str:
-        return compare_texts(_text_of(first), _text_of(second))
+    def compare(self, first: str, second: str) -> str:
+        return compare_texts(self._text_of(first), self._text_of(second))
 
-    def _text_of(which: str) -> str:
-        source = numbered.passage(which)
+    def _text_of(self, which: str) -> str:
+        source = self._numbered.passage(which)
         if source is not None:
             return source.quote
-        known = numbered.of_document(which)
-        document = context.retriever.read(known[0][0].uri if known else which)
+        known = self._numbered.of_document(which)
+        document = self._context.retriever.read(known[0][0].uri if known else which)
         if document is None:
             raise InvalidInput(
                 f"{which!r:.300} is neither the key of a source nor a document's uri"
             )
         return document.content or ""
-
-    return [
-        make_tool(
-            "search",
-            "Search the passages of the documents by keywords and meaning.",
-            search,
-            query={"type": "string", "minLength": 1, "maxLength": 1000},
-        ),
-        make_tool(
-            "get_document",
-            f"Read a document, {READ_CHARACTERS} characters from start.",
-            get_document,
-            uri=_KEY_OR_URI,
-            start={"type": "integer", "minimum": 0, "default": 0},
-        ),
-        make_tool(
-            "expand",
-            "Read what stands around a passage that was found.",
-            expand,
-            key={"type": "string", "minLength": 1},
-        ),
-        make_tool(
-            "compare",
-            "Compare two passages or documents: what only one of them has.",
-            compare,
-            first=_KEY_OR_URI,
-            second=_KEY_OR_URI,
-        ),
-    ]
 
 
 def _show_hits(hits: Sequence[Hit], numbered: Numbered, max_tokens: int, count: CountTokens) -> str:

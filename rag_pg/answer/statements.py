@@ -24,9 +24,10 @@ _STOP = re.compile(r"[.!?…。！？][\"'”’»)\]*_`]*\Z")
 class Statement:
     """A sentence of an answer with the citations behind it: text == answer[start:stop].
 
-    numbers: of the sources that it cites. claim_stop: where it stops without the citations at its
-    end. claim: its words without any citation, and without the code that follows them. clauses: its
-    parts, each with the numbers that stand behind it; one, where it cites at one place alone.
+    numbers: of the sources that it cites; markers: where in its text. claim_stop: where it stops
+    without the citations at its end. claim: its words without any citation, and without the code
+    that follows them. clauses: its parts, each with the numbers that stand behind it; one, where it
+    cites at one place alone.
     is_item: of a list or a table. is_label: what stands above others: a line in bold, the head of a
     table. leads_in: it ends in a colon, and more follows.
     """
@@ -38,6 +39,7 @@ class Statement:
     claim: str
     numbers: Sequence[int]
     clauses: Sequence[tuple[str, Sequence[int]]]
+    markers: Sequence[Marker] = ()
     is_item: bool = False
     is_label: bool = False
     leads_in: bool = False
@@ -101,6 +103,7 @@ def _statement(text: str, start: int, stop: int, sentence: Sentence) -> Statemen
         claim=claim,
         numbers=sorted({number for marker in markers for number in marker.numbers}),
         clauses=_clauses(whole, prose, markers),
+        markers=markers,
         is_item=sentence.kind == "item",
         is_label=bool(_HEAD.match(text, stop) if whole.startswith("|") else _BOLD.fullmatch(whole)),
         leads_in=claim.rstrip("*_ ").endswith((":", "：")) and bool(code or text[stop:].strip()),

@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from rag_pg.answer.context import AnswerContext
-from rag_pg.answer.passage_tools import Shown, passage_tools
+from rag_pg.answer.passage_tools import PassageTools, Shown
 from rag_pg.answer.tools.calculate import calculate
 from rag_pg.answer.tools.numbered import Numbered
 from rag_pg.answer.tools.render import RESULT_TOKENS, render
@@ -50,7 +50,7 @@ class ToolBox:
         for note in toolset.notes:
             context.trace.note(note)
         own = [
-            *passage_tools(context, self.numbered, self._count),
+            *PassageTools(context, self.numbered, self._count).tools(),
             *toolset.tools,
             make_tool(
                 "calculate",
