@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.edit import EditedText
@@ -175,10 +176,12 @@ def _located(
     loose = [c for c in answer.citations if c.number not in numbers]
     found = [*(c for one in grounded for c in one.citations), *loose]
     checked = locate_quotes(found, {c.number: c.quote for c in answer.citations}, context)
-    told = iter(checked)
+    stops = [*accumulate(len(one.citations) for one in grounded)]
     grounded = [
-        with_quotes(replace(one, citations=[next(told)[0] for _ in one.citations]))
-        for one in grounded
+        with_quotes(
+            replace(one, citations=[c for c, _ in checked[stop - len(one.citations) : stop]])
+        )
+        for one, stop in zip(grounded, stops, strict=True)
     ]
     freshness = find_freshness(checked, context.question.today, [*context.retrieved.values()])
     for reason in freshness.reasons if freshness else ():
@@ -199,11 +202,18 @@ def _own_words(answer: Answer, context: AnswerContext) -> Answer:
     """Return an answer of the documents' own text with where it stands; none of it is judged."""
     if not answer.found or not answer.citations:
         return answer
-    left = {citation.number: citation for citation in answer.citations}
-    grounded = []
-    for statement in read_statements(answer.text):  # a quote is one, wherever it is cited again
-        cited = [left.pop(number) for number in statement.numbers if number in left]
-        grounded.append(Grounded(statement=statement, citations=cited))
+    by_number = {citation.number: citation for citation in answer.citations}
+    statements = read_statements(answer.text)
+    first = {n: at for at, one in reversed([*enumerate(statements)]) for n in one.numbers}
+    grounded = [  # a quote is one, wherever it is cited again
+        Grounded(
+            statement=statement,
+            citations=[
+                by_number[n] for n in statement.numbers if n in by_number and first[n] == at
+            ],
+        )
+        for at, statement in enumerate(statements)
+    ]
     answer, grounded, loose = _located(answer, grounded, context)
     grounded = [replace(one, citations=[*map(_own, one.citations)]) for one in grounded]
     fit = Fit(edited=EditedText(answer.text), grounded=grounded, wrong=(), alone={})

@@ -4,7 +4,7 @@ written."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rag_pg.answer.markers import is_value
 from rag_pg.answer.prompt import MARKER
@@ -53,8 +53,8 @@ _OPEN_CODE = re.compile(r"`[^`\n]*$")
 class CitedText:
     """A text whose citations are read while it comes.
 
-    `feed` yields what can be shown of it: pieces of text, and each number of a source after the
-    piece that cites it first. A marker is never shown in part, whatever the pieces are.
+    text: what can be shown of it by now, a beginning of what can be shown of the whole: no marker
+    in part, whatever the pieces are. cited: the numbers of sources in it. raw: all that came.
 
     Args:
         keys: of the sources 1, 2, …: the model cites [key], and the text shows [n]. Whatever else
@@ -68,20 +68,20 @@ class CitedText:
         self.dropped: list[str] = []
         self._numbers = {key: number for number, key in enumerate(keys, 1)}
         self.raw = ""
-        self._shown = ""
 
-    def feed(self, piece: str) -> Iterator[str | int]:
-        """Take the next piece of the text; yield what is certain by now."""
+    def feed(self, piece: str) -> None:
+        """Take the next piece of the text."""
         self.raw += piece
         text = self.raw.lstrip()
         if not _OPEN_LEADING.fullmatch(text):
             body = self._body(text)
-            yield from self._show(body[: _settled(body)])
+            self._read(body[: _settled(body)])
 
-    def close(self, *, was_cut: bool = False) -> Iterator[str | int]:
-        """Yield the rest. was_cut: the text ends in the middle; half a citation is left out."""
+    def close(self, *, was_cut: bool = False) -> None:
+        """Take what is open as it is. was_cut: the text ends in the middle; half a citation is left
+        out."""
         body = self._body(self.raw.lstrip())
-        yield from self._show(_UNFINISHED.sub("", body) if was_cut else body)
+        self._read(_UNFINISHED.sub("", body) if was_cut else body)
         self.found = self.found and bool(self.text)
 
     def _body(self, text: str) -> str:
@@ -89,13 +89,8 @@ class CitedText:
         self.found = leading is None
         return text[leading.end() :] if leading else text
 
-    def _show(self, body: str) -> Iterator[str | int]:
-        before = set(self.cited)
+    def _read(self, body: str) -> None:
         self.text, self.cited, self.dropped = _read_citations(body, self._numbers)
-        if self.text.startswith(self._shown) and self.text != self._shown:
-            yield self.text[len(self._shown) :]
-            self._shown = self.text
-        yield from sorted(self.cited - before)
 
 
 def show_numbers(text: str, keys: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rag_pg.types import Event, Step, Usage
@@ -15,6 +16,7 @@ _EVENTS: dict[str, Literal["search", "tool_call", "tool_result"]] = {
 }
 
 
+@dataclass(slots=True)
 class Trace:
     """The notes and steps of one question. Threads may share it.
 
@@ -22,11 +24,10 @@ class Trace:
     called with every event; None: nobody listens.
     """
 
-    def __init__(self, listener: Callable[[Event], None] | None = None) -> None:
-        self.listener = listener
-        self.notes: list[str] = []
-        self.steps: list[Step] = []
-        self._lock = threading.Lock()
+    listener: Callable[[Event], None] | None = None
+    notes: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, text: str) -> None:
         """Say what was degraded, once."""

@@ -142,16 +142,14 @@ def read_answer(
     editor.judge = open_judge(sources, context)
 
     def show(piece: str) -> None:
-        for _ in text.feed(piece):
-            pass
+        text.feed(piece)
         editor.feed(text, known)
 
     got = complete(None if context.trace.listener is None else show)
     if not text.raw:
         show(got.text)
     was_cut = got.finish == "length"
-    for _ in text.close(was_cut=was_cut):
-        pass
+    text.close(was_cut=was_cut)
     if was_cut:
         limit = got.reason or f"max_tokens ({context.asker.answer_tokens})"
         context.trace.note(f"the answer was cut at {limit}")

@@ -92,8 +92,8 @@ def test_a_reader_sees_no_marker_of_no_source_and_none_that_leads_elsewhere(
     numbers = {1, 2}
     if by_model:
         cited = CitedText(("1kfqm1", "2bcdf2", "3ghjk3"))
-        list(cited.feed(text))
-        list(cited.close())
+        cited.feed(text)
+        cited.close()
         text, numbers = cited.text, cited.cited
     shown = without_false_markers(text, numbers)
     rendered = Rendered(shown)

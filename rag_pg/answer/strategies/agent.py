@@ -50,26 +50,33 @@ def agent(question: str, context: AnswerContext) -> Answer:
         got = None
     else:
         context.trace.note(f"stopped after max_steps ({asker.bounds.max_steps}) calls of the model")
-    if got is None:
-        last = Message(role="user", content=LAST)
-        try:
-            got = asker.complete([*messages, last], purpose="answer")
-        except BudgetExceeded:  # a call leaves room for an answer to what it was sent
-            if before is messages or asker.account.is_late:
-                raise
-            context.trace.note(
-                "the last results of tools were left out: there was no room for them"
-            )
-            got = asker.complete([*before, last], purpose="answer")
-        if got.tool_calls or MARK in got.text:
-            raise UnusableReply("the model called tools and wrote no answer")
-    final = got
+    final = _ask_last(messages, before, context) if got is None else got
     answer = read_answer(lambda show: final, box.numbered.sources, box.numbered.keys, context)
     if answer.found and not box.answered and not answer.tool_results:
         raise UnusableReply("the model answered without a result of any tool")
     if answer.found and (figures := unfounded_figures(answer.text, [question, *box.texts])):
         context.trace.note(f"no source and no tool gave these figures: {', '.join(figures[:10])}")
     return replace(answer, sufficient=None if answer.found else False)
+
+
+def _ask_last(messages: list[Message], before: list[Message], context: AnswerContext) -> Completion:
+    """Return the answer of a model that may call no more tools.
+
+    Args:
+        before: the messages without the last results of tools; another list than `messages` where
+            there are any.
+    """
+    asker, last = context.asker, Message(role="user", content=LAST)
+    try:
+        got = asker.complete([*messages, last], purpose="answer")
+    except BudgetExceeded:  # a call leaves room for an answer to what it was sent
+        if before is messages or asker.account.is_late:
+            raise
+        context.trace.note("the last results of tools were left out: there was no room for them")
+        got = asker.complete([*before, last], purpose="answer")
+    if got.tool_calls or MARK in got.text:
+        raise UnusableReply("the model called tools and wrote no answer")
+    return got
 
 
 def _begin(

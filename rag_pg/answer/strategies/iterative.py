@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_pg.answer.context import AnswerContext
 from rag_pg.answer.write import prompt_for, quote_model, write_answer
-from rag_pg.types import Answer, Hit
+from rag_pg.types import Answer, Assessment, Hit
 
 INSTRUCTIONS = """\
 You judge whether sources are enough to answer a question in full. The sources are quotations and \
@@ -33,11 +33,7 @@ def iterative(question: str, context: AnswerContext) -> Answer:
     """
     hits: list[Hit] = list(context.search(question))
     asked = [question]
-    assessed = context.assessor.assess(question, hits)
-    is_unsure = assessed is not None and (
-        assessed.zone == "hedge"
-        or (assessed.zone == "refuse" and context.question.min_support is not None)
-    )
+    is_unsure = _is_unsure(context.assessor.assess(question, hits), context)
     sufficient: bool | None = None
     missing = ""
     while True:
@@ -72,6 +68,14 @@ def iterative(question: str, context: AnswerContext) -> Answer:
         return answer
     reason = answer.reason or ("" if sufficient in (True, None) else missing)
     return replace(answer, sufficient=sufficient, reason=reason)
+
+
+def _is_unsure(assessed: Assessment | None, context: AnswerContext) -> bool:
+    """Whether a further search may change what is answered."""
+    if assessed is None:
+        return False
+    may_refuse = context.question.min_support is not None
+    return assessed.zone == "hedge" or (assessed.zone == "refuse" and may_refuse)
 
 
 def _judge(
