@@ -31,7 +31,7 @@ from rag_pg.answer.trace import Trace
 from rag_pg.deadline import grace
 from rag_pg.errors import BudgetExceeded, RagError
 from rag_pg.protocols import LLM
-from rag_pg.providers import Account, Bounds, Models
+from rag_pg.providers import Account, Bounds
 from rag_pg.search import (
     Rewritten,
     Searcher,
@@ -56,7 +56,6 @@ class _Call:
     question: str
     options: AskOptions
     searcher: Searcher
-    models: Models
     account: Account
     listener: Callable[[Event], None] | None
 
@@ -66,7 +65,6 @@ def ask_question(
     options: AskOptions,
     *,
     searcher: Searcher,
-    models: Models,
     listener: Callable[[Event], None] | None = None,
     admit: Callable[[LLM, int], None] | None = None,
     is_logged: bool = True,
@@ -83,7 +81,6 @@ def ask_question(
         question=question,
         options=options,
         searcher=searcher,
-        models=models,
         account=account,
         listener=listener,
     )
@@ -143,7 +140,7 @@ def _answer_or_give_again(call: _Call) -> Answer:
 
 def _look_up(call: _Call) -> AnswerEntry | None:
     """What the cache has of a question; None where no answer to it is kept."""
-    options, models = call.options, call.models
+    options, models = call.options, call.searcher.models
     entries = call.searcher.entries(options.get("cache"))
     if entries is None or not entries.settings.answers or not isinstance(call.question, str):
         return None
@@ -222,8 +219,8 @@ def _read_strategy(options: AskOptions, searcher: Searcher) -> tuple[str | Strat
 def _open_asker(call: _Call, trace: Trace, budget_tokens: int) -> Asker:
     return Asker(
         trace=trace,
-        llm=_opened(call.models.llm, call.options.pop("llm", None)),
-        helper_llm=_opened(call.models.helper_llm, call.options.pop("helper_llm", None)),
+        llm=_opened(call.searcher.models.llm, call.options.pop("llm", None)),
+        helper_llm=_opened(call.searcher.models.helper_llm, call.options.pop("helper_llm", None)),
         account=call.account,
         budget_tokens=budget_tokens,
     )
@@ -234,7 +231,7 @@ def _within_bounds(call: _Call, asker: Asker, strategy: str | Strategy) -> str |
     the reranker's calls count, and it does without a model where the answer does."""
     refusal = asker.find_refusal(call.question)
     if refusal is None:
-        meter_reranker(call.options, call.models, call.account, answering=asker.llm)
+        meter_reranker(call.options, call.searcher.models, call.account, answering=asker.llm)
         return strategy
     drop_llm_reranker(call.options)
     if not isinstance(strategy, str):

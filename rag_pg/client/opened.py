@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Self
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from rag_pg.answer import AskOptions
 from rag_pg.client.resources import Resources
 from rag_pg.ingest import wait_until_searchable
 from rag_pg.protocols import LLM, Embedder
-from rag_pg.search import Searcher, SearchOptions, accounted, asks_models, meter_search
+from rag_pg.search import Searcher, SearchOptions
 from rag_pg.types import Answer, CollectionInfo, Event, Hits
 
 
@@ -22,15 +21,7 @@ class OpenCollection:
     def __init__(self, rag: Resources, info: CollectionInfo) -> None:
         self.rag = rag
         self.name = info.name
-        self.searcher = Searcher(
-            rag.database,
-            info,
-            read=rag.database.get_collection,
-            embedder=partial(rag.models.embedder_of, rag.database),
-            reranker=rag.models.reranker,
-            entries=rag.cache_entries,
-            llm=lambda name: rag.models.helper_llm(name) or rag.models.llm(name),
-        )
+        self.searcher = Searcher(rag.database, info, rag.models, rag.cache_entries)
 
     def unsampled(self) -> Self:
         """Return this collection with searches that nobody asked live: none of them is sampled."""
@@ -59,16 +50,7 @@ class OpenCollection:
         """See `Collection.search`."""
         if wait_for := list(wait_for):
             wait_until_searchable(self.rag.database, self.name, wait_for, timeout)
-        if not asks_models(options):
-            return self.searcher.search(query, **options)
-        self.rag.database.plain_arguments("search", options)  # before a model is opened
-        with accounted(
-            self.rag.database, self.name, "search", max_tokens=max_tokens, max_cost=max_cost
-        ) as account:
-            meter_search(options, self.rag.models, account)
-            hits = self.searcher.search(query, **options)
-            hits.usage, hits.cost = account.usage, account.cost
-            return hits
+        return self.searcher.search(query, max_tokens=max_tokens, max_cost=max_cost, **options)
 
     def answer(
         self,
@@ -93,7 +75,6 @@ class OpenCollection:
             question,
             options,
             searcher=self.searcher if logged else self.searcher.unsampled(),
-            models=self.rag.models,
             listener=listener,
             admit=admit,
             is_logged=logged,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rag_pg.cache import Entries
+from rag_pg.db import Database
 from rag_pg.deadline import call_within, current_scope
 from rag_pg.protocols import Embedder
+from rag_pg.providers import Models
 from rag_pg.search.rewrite import Variant
 from rag_pg.search.vectors import QueryVectors
 from rag_pg.types import CollectionInfo, Vectors
@@ -14,21 +16,11 @@ from rag_pg.types import CollectionInfo, Vectors
 
 class ActiveSpace:
     """Remembers a collection's settings, the embedder of its active space and the vectors of recent
-    queries.
+    queries."""
 
-    Args:
-        read: the collection's settings as they are now. embedder: opens that of a collection.
-    """
-
-    def __init__(
-        self,
-        info: CollectionInfo,
-        *,
-        read: Callable[[str], CollectionInfo],
-        embedder: Callable[[str], Embedder],
-    ) -> None:
+    def __init__(self, database: Database, info: CollectionInfo, models: Models) -> None:
         self.info = info
-        self._read, self._open = read, embedder
+        self._database, self._models = database, models
         self._embedder: Embedder | None = None
         self._vectors: QueryVectors | None = None
 
@@ -37,7 +29,9 @@ class ActiveSpace:
         """Raises CollectionMismatch, ModelUnavailable."""
         if self._embedder is None:
             self._embedder = call_within(
-                current_scope(), lambda: self._open(self.info.name), self.info.model
+                current_scope(),
+                lambda: self._models.embedder_of(self._database, self.info.name),
+                self.info.model,
             )
         return self._embedder
 
@@ -50,5 +44,5 @@ class ActiveSpace:
 
     def refresh(self) -> None:
         """Read the settings again, after another space was activated."""
-        self.info = self._read(self.info.name)
+        self.info = self._database.get_collection(self.info.name)
         self._embedder = self._vectors = None

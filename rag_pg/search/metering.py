@@ -54,12 +54,18 @@ def asks_reranker(options: SearchOptions) -> bool:
     return isinstance(rerank, LLMReranker) or str(rerank).partition(":")[0] == "llm"
 
 
+def open_helper(models: Models, llm: str | LLM | None) -> LLM | None:
+    """Return what rewrites: a model, one by its name, or that of the settings; None: there is
+    none."""
+    if isinstance(llm, str | None):
+        return models.helper_llm(llm) or models.llm(llm)
+    return llm
+
+
 def meter_search(options: SearchOptions, models: Models, account: Account) -> None:
     """Let an account bound and count the models that rewrite and rerank for a search."""
     if options.get("rewrite") or options.get("history"):
-        helper = options.get("helper_llm")
-        if isinstance(helper, str | None):
-            helper = models.helper_llm(helper) or models.llm(helper)
+        helper = open_helper(models, options.get("helper_llm"))
         if helper is not None:
             options["helper_llm"] = account.meter(helper, "rewrite")
     with suppress(ModelUnavailable):  # the search itself tells, in its order

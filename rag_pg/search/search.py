@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
@@ -12,10 +12,11 @@ from rag_pg.cache import Cache, Entries, keep_completions
 from rag_pg.db import Database
 from rag_pg.deadline import half_of_the_time
 from rag_pg.errors import InvalidQuery, ModelUnavailable, ProviderError
-from rag_pg.protocols import LLM, Embedder, Reranker
+from rag_pg.protocols import LLM, Embedder
+from rag_pg.providers import Models
 from rag_pg.search.active_space import ActiveSpace
 from rag_pg.search.metadata import CollectionMetadata
-from rag_pg.search.metering import UsageRecorder
+from rag_pg.search.metering import UsageRecorder, accounted, asks_models, meter_search, open_helper
 from rag_pg.search.options import SearchOptions, check_names
 from rag_pg.search.passages import join_hits
 from rag_pg.search.query import Found, Query, read_query
@@ -52,25 +53,18 @@ class Searcher:
     its embedder and the vectors of recent queries.
 
     Args:
-        read: the collection's settings as they are now. embedder, reranker, llm: open one by its
-            name, the first by the collection's. entries: the cache; None: there is none.
+        entries: the cache; None: there is none.
     """
 
     def __init__(
         self,
         database: Database,
         info: CollectionInfo,
-        *,
-        read: Callable[[str], CollectionInfo],
-        embedder: Callable[[str], Embedder],
-        reranker: Callable[[str], Reranker],
-        llm: Callable[[str | None], LLM | None],
+        models: Models,
         entries: Entries | None = None,
     ) -> None:
-        self.database = database
-        self._space = ActiveSpace(info, read=read, embedder=embedder)
-        self._open_reranker = reranker
-        self._open_llm = llm
+        self.database, self.models = database, models
+        self._space = ActiveSpace(database, info, models)
         self._entries = entries
         self._metadata = CollectionMetadata(database, info.name)
         self.usage = UsageRecorder(database, info.name)
@@ -114,8 +108,27 @@ class Searcher:
         """Read the declared fields and their values anew when they are next needed."""
         self._metadata = CollectionMetadata(self.database, self.info.name)
 
-    def search(self, query: str, **options: Unpack[SearchOptions]) -> Hits:
+    def search(
+        self,
+        query: str,
+        *,
+        max_tokens: int | None = None,
+        max_cost: float | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Hits:
         """See `Collection.search`."""
+        if not asks_models(options):
+            return self._search(query, options)
+        self.database.plain_arguments("search", options)  # before a model is opened
+        with accounted(
+            self.database, self.info.name, "search", max_tokens=max_tokens, max_cost=max_cost
+        ) as account:
+            meter_search(options, self.models, account)
+            hits = self._search(query, options)
+            hits.usage, hits.cost = account.usage, account.cost
+            return hits
+
+    def _search(self, query: str, options: SearchOptions) -> Hits:
         started = time.perf_counter()
         check_names(options)
         rewritten = self.rewrite(
@@ -154,7 +167,7 @@ class Searcher:
         question = check_query(question)
         if not names and not history:
             return Rewritten(question=question, variants=(Variant(query=question),))
-        llm = self._open_llm(helper_llm) if isinstance(helper_llm, str | None) else helper_llm
+        llm = open_helper(self.models, helper_llm)
         llm = keep_completions(llm, self.entries(cache))
         return rewrite_question(
             question,
@@ -247,7 +260,7 @@ class Searcher:
             return found
         try:
             reranker = rerank.reranker
-            opened = self._open_reranker(reranker) if isinstance(reranker, str) else reranker
+            opened = self.models.reranker(reranker) if isinstance(reranker, str) else reranker
             with half_of_the_time():
                 found.hits = rerank_hits(
                     opened,
