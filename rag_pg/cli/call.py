@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_pg.cli.console import print_fields
-from rag_pg.cli.options import Dsn, command, open_client
+from rag_pg.cli.options import Dsn, command, open_database
 from rag_pg.cli.terminal import (
     Column,
     as_json,
@@ -29,7 +29,7 @@ from rag_pg.cli.terminal import (
 from rag_pg.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from rag_pg.client import Rag
+    from rag_pg.db import Database
     from rag_pg.types import FunctionArgument, FunctionInfo
 
 LONGEST_CELL = 240  # columns of a field of several rows on a terminal
@@ -78,29 +78,29 @@ def call(
         return
     if function is not None and find is not None:
         raise InvalidInput("a function was named and --find given; use one of both")
-    with open_client(dsn) as rag:
+    with open_database(dsn) as database:
         if function is None:
-            _list(rag, find)
+            _list(database, find)
             return
         if help_:
-            describe(rag, find_function(rag, function))
+            describe(database, find_function(database, function))
             return
-        found, rows = call_function(rag, function, arguments or ())
+        found, rows = call_function(database, function, arguments or ())
     _print(found, rows)
 
 
 def call_function(
-    rag: Rag, name: str, arguments: Sequence[str]
+    database: Database, name: str, arguments: Sequence[str]
 ) -> tuple[FunctionInfo, list[dict[str, Any]]]:
     """Return the public function of that name and what it gives for these NAME=VALUE.
     Raises: InvalidInput, and what the function does."""
-    found = find_function(rag, name)
-    given = dict(_values(rag, found, arguments))
-    return found, rag.database.call_by_texts(found, given, note)
+    found = find_function(database, name)
+    given = dict(_values(database, found, arguments))
+    return found, database.call_by_texts(found, given, note)
 
 
-def _list(rag: Rag, about: str | None) -> None:
-    found = rag.database.help(about)
+def _list(database: Database, about: str | None) -> None:
+    found = database.help(about)
     if as_json.get() or not is_terminal(sys.stdout):
         listing(found, ("topic", "function", "purpose", "example"), empty="")
         return
@@ -117,14 +117,14 @@ def _short(row: Mapping[str, Any]) -> str:
     return str(row["function"]).removeprefix("rag.")
 
 
-def find_function(rag: Rag, name: str) -> FunctionInfo:
-    known = rag.database.public_functions()
+def find_function(database: Database, name: str) -> FunctionInfo:
+    known = database.public_functions()
     wanted = name.removeprefix("rag.")
     if wanted not in known:
         raise InvalidInput(
             f"there is no public function {name!r}{_meant(wanted, known)}; rag-pg call lists them"
         )
-    (found,) = rag.database.find_functions("rag", wanted)
+    (found,) = database.find_functions("rag", wanted)
     return found
 
 
@@ -137,7 +137,7 @@ def _meant(word: str, known: Sequence[str]) -> str:
 
 
 def _values(
-    rag: Rag, function: FunctionInfo, texts: Sequence[str]
+    database: Database, function: FunctionInfo, texts: Sequence[str]
 ) -> Iterator[tuple[str, str | bytes | None]]:
     """Yield the arguments that were given, as their types read them. Raises: InvalidInput."""
     known = {one.name: one for one in function.arguments}
@@ -157,13 +157,13 @@ def _values(
         if value == "-" and any(other.endswith("=-") for other in texts if other != text):
             raise InvalidInput("standard input can be read for one argument only")
         seen.add(name)
-        yield name, _value(rag, known[name], value)
+        yield name, _value(database, known[name], value)
     for one in function.arguments:
         if one.default is None and one.name not in seen:
             raise InvalidInput(f"{one.name} ({one.type}) is missing; write {_example(one)}")
 
 
-def _value(rag: Rag, argument: FunctionArgument, text: str) -> str | bytes | None:
+def _value(database: Database, argument: FunctionArgument, text: str) -> str | bytes | None:
     if text == "NULL":
         return None
     if text == "-" or text.startswith("@"):
@@ -181,7 +181,7 @@ def _value(rag: Rag, argument: FunctionArgument, text: str) -> str | bytes | Non
     elif argument.type == "jsonb":
         text = _object(text)
     try:
-        fault = rag.database.value_fault(argument, text)
+        fault = database.value_fault(argument, text)
     except InvalidInput as exc:  # a type that cannot say it in another way
         fault = str(exc)
     if fault is not None:
@@ -265,11 +265,9 @@ def _shown(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else plain(value)
 
 
-def describe(rag: Rag, function: FunctionInfo) -> None:
+def describe(database: Database, function: FunctionInfo) -> None:
     """Print how a function is called, its comment, its arguments and what it gives."""
-    listed = [
-        row for row in rag.database.help(f"rag.{function.name}") if _short(row) == function.name
-    ]
+    listed = [row for row in database.help(f"rag.{function.name}") if _short(row) == function.name]
     example = listed[0]["example"] if listed else None
     if as_json.get():
         listing([{

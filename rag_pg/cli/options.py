@@ -19,6 +19,7 @@ from rag_pg.errors import InvalidInput, NotFound, RagError
 
 if TYPE_CHECKING:
     from rag_pg.client import Collection, Rag
+    from rag_pg.db import Database
 
 Dsn = Annotated[
     str | None,
@@ -107,6 +108,13 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
 def open_client(dsn: str | None) -> Iterator[Rag]:
     with silence(), make_client(dsn) as rag:
         yield rag
+
+
+@contextmanager
+def open_database(dsn: str | None) -> Iterator[Database]:
+    """The statements below the client, for a command that is no call of the client."""
+    with open_client(dsn) as rag:
+        yield rag.database
 
 
 def make_client(dsn: str | None) -> Rag:

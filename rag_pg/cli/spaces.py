@@ -126,7 +126,7 @@ def spaces(
         elif drop is not None:
             target.spaces.drop(drop)
             write_message(f"space {drop} is gone")
-    found = rag.database.list_spaces(collection)
+    found = rag.admin.spaces(collection)
     listing(
         found,
         (

@@ -13,6 +13,7 @@ from rag_pg.types import (
     CacheStats,
     CollectionStats,
     Finding,
+    Space,
     StatusLine,
     UsageLine,
 )
@@ -47,6 +48,13 @@ class Admin(OfRag):
     def stats(self) -> list[CollectionStats]:
         """Return counts, size, lag and rate of every collection, by name."""
         return self._rag.database.collection_stats()
+
+    def spaces(self, collection: str | None = None) -> list[Space]:
+        """Return the embedding spaces of a collection, None: of all, and how far each is.
+
+        Raises NotFound.
+        """
+        return self._rag.database.list_spaces(collection)
 
     def usage(
         self,

@@ -70,6 +70,7 @@ class AsyncAdmin(Beside[Admin]):
     maintain = Threaded(Admin.maintain)
     status = Threaded(Admin.status)
     stats = Threaded(Admin.stats)
+    spaces = Threaded(Admin.spaces)
     usage = Threaded(Admin.usage)
     cache_stats = Threaded(Admin.cache_stats)
     clear_cache = Threaded(Admin.clear_cache)
@@ -91,6 +92,8 @@ class AsyncEvalRuns(Beside[EvalRuns]):
     """As `EvalRuns`."""
 
     list = Threaded(EvalRuns.list)
+    get = Threaded(EvalRuns.get)
+    results = Threaded(EvalRuns.results)
     metrics = Threaded(EvalRuns.metrics)
     compare = Threaded(EvalRuns.compare)
     compare_queries = Threaded(EvalRuns.compare_queries)

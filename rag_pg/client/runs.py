@@ -28,6 +28,7 @@ from rag_pg.types import (
 )
 
 if TYPE_CHECKING:
+    from rag_pg.db import ResultRow
     from rag_pg.evaluation import Judge, Report
 
 METRICS = ("ndcg", "recall", "mrr")
@@ -101,6 +102,16 @@ class EvalRuns(OfRag):
     def list(self, set_name: str | None = None, *, limit: int = 100) -> list[EvalRun]:
         """The latest runs, of one set or of all."""
         return self._rag.database.list_eval_runs(set_name, limit)
+
+    def get(self, run_id: int) -> EvalRun:
+        """One run. Raises: NotFound."""
+        from rag_pg.evaluation import find_run
+
+        return find_run(self._rag.database, run_id)
+
+    def results(self, run_id: int, *, k: int = 10) -> builtins.list[ResultRow]:
+        """What each question got: its hits, of which k are judged, its answer, its error."""
+        return self._rag.database.eval_result_rows(run_id, k)
 
     def metrics(self, run_id: int, *, k: int = 10) -> builtins.list[EvalMetric]:
         """The metrics of a run, for all questions and by category; see rag.eval_metrics."""

@@ -126,7 +126,7 @@ def test_every_public_function_is_called_with_values_and_with_nulls(world: str) 
                 + [sample(argument, type) for argument, type, needed in bounded if not needed],
             ):
                 try:
-                    json.dumps(call_function(rag, name, given)[1])
+                    json.dumps(call_function(rag.database, name, given)[1])
                     answered.add(name)
                 except RagError as error:
                     assert "\n" not in str(error), (name, given)
@@ -143,10 +143,10 @@ def test_the_role_with_the_fewest_rights_reads_about_all_and_is_refused_in_one_l
     assert {row["function"] for row in listed} == {f"rag.{name}" for name in functions}
     with Rag(stranger) as rag:
         for name in functions.keys() - set(OPENING):
-            arguments = find_function(rag, name).arguments
+            arguments = find_function(rag.database, name).arguments
             given = [sample(one.name, one.type) for one in arguments if one.default is None]
             with pytest.raises(RagError, match="^permission denied for "):
-                call_function(rag, name, given)
+                call_function(rag.database, name, given)
     assert cli("api_version", dsn=stranger).stdout.strip().isdecimal()
     assert complaint(cli("version", dsn=stranger)).startswith("error: permission denied")
     (described,) = map(json.loads, cli("search", "-h", "--json", dsn=stranger).stdout.splitlines())
@@ -279,6 +279,6 @@ def test_every_function_is_described_at_80_columns(world: str) -> None:
             patch.setenv(name, value)
         for name in public(world):
             with redirect_stdout(io.StringIO()) as shown:
-                describe(rag, find_function(rag, name))
+                describe(rag.database, find_function(rag.database, name))
             widest[name] = max(map(len, shown.getvalue().splitlines()))
     assert {name: columns for name, columns in widest.items() if columns > 80} == {}

@@ -13,6 +13,8 @@ from typer.testing import CliRunner, Result
 
 from rag_pg import InvalidInput, NotFound, Rag
 from rag_pg.cli.app import app
+from rag_pg.cli.options import open_collection
+from rag_pg.db import Database
 
 Run = Callable[..., Result]
 
@@ -259,6 +261,28 @@ def test_a_filter_that_is_nested_too_deeply_is_told_in_a_line(run: Run) -> None:
         if done.exception is not None:  # PostgreSQL reads more than Python does
             assert isinstance(done.exception, InvalidInput)
             assert len(str(done.exception).splitlines()) == 1 and len(str(done.exception)) < 500
+
+
+class Counted(Database):
+    """A database that counts what is asked of it."""
+
+    asked = 0
+
+    def _fetch(self, *arguments: Any) -> list[Any]:
+        self.asked += 1
+        return super()._fetch(*arguments)
+
+
+def test_a_collection_is_opened_by_one_query_and_without_its_model(run: Run, dsn: str) -> None:
+    database = Counted(dsn)
+    database.open()
+    with Rag(dsn) as rag:
+        rag.__dict__["_database"], before = database, rag.database
+        database.asked = 0
+        assert open_collection(rag, "docs").info.model == "none"
+        assert database.asked == 1
+        rag.__dict__["_database"] = before
+    database.close()
 
 
 def test_a_description_is_written_and_read(run: Run) -> None:

@@ -47,14 +47,12 @@ def compare(
     ] = 0,
 ) -> None:
     """What the second run gains on the first, and whether that may be chance."""
-    from rag_pg.evaluation import find_run
-
     names = [name.strip() for name in metrics.split(",") if name.strip()]
     rows = rag.evaluation.runs.compare(
         run_a, run_b, metrics=names, k=k, permutations=permutations, seed=seed,
         correction=correction,
     )  # fmt: skip
-    a, b = (find_run(rag.database, run_id) for run_id in (run_a, run_b))
+    a, b = (rag.evaluation.runs.get(run_id) for run_id in (run_a, run_b))
     changed = (
         rag.evaluation.runs.compare_queries(run_a, run_b, metric=names[0], k=k) if queries else []
     )

@@ -115,7 +115,7 @@ def run(
         )
     if baseline:
         rag.evaluation.runs.set_baseline(done.run_id)
-    results = rag.database.eval_result_rows(done.run_id, k) if done.errors or junit else []
+    results = rag.evaluation.runs.results(done.run_id, k=k) if done.errors or junit else []
     if junit is not None:
         _write_junit(junit, done, results)
     _print_run(rag, done, k, everything)
@@ -202,21 +202,19 @@ def show(
 ) -> None:
     """The metrics of a run, for all questions and by category, and the questions that failed;
     without a number the latest runs."""
-    from rag_pg.evaluation import find_run
-
     if run_id is None:
         if drop or baseline:
             raise InvalidInput("--drop and --baseline are of a run; name it by its number")
         listing(rag.evaluation.runs.list(set_name, limit=limit), RUNS, empty="no run yet")
         return
-    found = find_run(rag.database, run_id)
+    found = rag.evaluation.runs.get(run_id)
     if drop:
         rag.evaluation.runs.drop(run_id)
         write_message(f"run {run_id} is gone")
         return
     if baseline:
         rag.evaluation.runs.set_baseline(run_id)
-    results = rag.database.eval_result_rows(run_id, k) if found.errors else []
+    results = rag.evaluation.runs.results(run_id, k=k) if found.errors else []
     _print_run(rag, found, k, everything)
     _print_errors(found, results)
 
