@@ -93,7 +93,11 @@ def our_rates(dsn: str) -> dict[str, float]:
                     "SELECT array_agg(job_id), array_agg(lease) FROM rag.take_jobs(%s)",
                     (min(batch, jobs),),
                 ).fetchall()
-                connection.execute("SELECT rag.finish_jobs(%s, %s)", (ids, leases))
+                connection.execute(
+                    "SELECT rag.finish_job(u.id, u.lease)"
+                    " FROM unnest(%s::bigint[], %s::uuid[]) AS u (id, lease)",
+                    (ids, leases),
+                )
                 jobs -= len(ids)
 
         found = {

@@ -4,7 +4,7 @@ the triggers.
     python bench/source.py [--rows 1000000] [DSN]      default: a temporary embedded server
 
 A table of articles (about 600 characters each) is attached to a collection, and
-`rag.follow_sources` is called until every row is a queued document, as a worker does it: nothing is
+`rag.follow_source` is called until every row is a queued document, as a worker does it: nothing is
 embedded. Meanwhile another session inserts and updates rows five times a second; its statements are
 timed, and how long each change waits until its document is there. The triggers' cost is the time of
 single statements with and without a source on the table, in turns.
@@ -157,7 +157,9 @@ def backfill(dsn: str, rows: int) -> dict[str, Any]:
             while True:
                 with Timer(connection) as one:
                     (done,) = connection.execute(
-                        "SELECT rag.follow_sources(%s)", [ROWS_PER_BATCH]
+                        "SELECT coalesce(sum(rag.follow_source(s.id, %s)), 0)"
+                        " FROM rag.due_sources() AS s (id)",
+                        [ROWS_PER_BATCH],
                     ).fetchone()  # type: ignore[misc]
                 batches.append(one)
                 (phase,) = connection.execute("SELECT phase FROM rag.sources").fetchone()  # type: ignore[misc]

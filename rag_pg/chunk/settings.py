@@ -18,6 +18,14 @@ METHODS = (
     "semantic",
     "small-to-big",
 )
+# What nothing measured beats is the default; "code" never cuts source code as prose because its
+# grammar is not installed.
+PRESETS: Mapping[str, Mapping[str, str]] = {
+    "documentation": {},
+    "code": {"method": "code"},
+    "conversations": {"method": "conversation"},
+    "papers": {},
+}
 OVERLAPPING = ("auto", "text", "markdown", "code", "fixed")
 _OF_ONE_METHOD = {"parent_tokens": "small-to-big", "breakpoint": "semantic"}
 _DEFAULT_TOKENS = 256
@@ -92,6 +100,16 @@ class Chunking:
                 "leave it out"
             )
         return chunking
+
+
+def preset_chunking(preset: str) -> Mapping[str, str]:
+    """Return the chunking for a kind of content.
+
+    Raises: InvalidInput (there is no such preset), naming those there are.
+    """
+    if preset not in PRESETS:
+        raise InvalidInput(f"there is no preset {preset!r}; take {', '.join(PRESETS)}")
+    return PRESETS[preset]
 
 
 def _check(key: str, value: object, types: tuple[type, ...], low: float, high: float) -> None:

@@ -80,9 +80,6 @@ class Collections(Statements):
             int, "set_chunking", collection=collection, chunking=chunking, forced=forced
         )
 
-    def preset_chunking(self, preset: str) -> Mapping[str, Any]:
-        return self.value(dict, "preset_chunking", preset=preset)
-
     def drop_collection(self, name: str) -> None:
         self.call("drop_collection", name=name)
 

@@ -182,7 +182,7 @@ class Evaluations(Statements):
 
     def adjust_p_values(self, p_values: Sequence[float], correction: str) -> list[float]:
         return (
-            self.optional(list, "adjust_p_values", p_values=p_values, correction=correction) or []
+            self.optional(list, "_adjust_p_values", p_values=p_values, correction=correction) or []
         )
 
     def equal_runs(self, set_name: str, collection: str) -> list[EqualRun]:

@@ -14,7 +14,7 @@ from uuid import UUID
 from rag_pg.errors import InvalidQuery
 
 _LONE = re.compile("[\ud800-\udfff]")
-DEPTH = 100  # as in rag.compile_filter
+DEPTH = 100  # as in rag._compile_filter
 
 
 def plain_filter(value: Any, depth: int = 0) -> Any:

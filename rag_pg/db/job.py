@@ -186,5 +186,5 @@ class Jobs(Statements):
 
     def search_note(self, collection: str) -> str | None:
         """What a search should be told: that documents wait and nobody works."""
-        ((note,),) = self.tuples(("note",), "search_status", collection=collection)
+        ((note,),) = self.tuples(("note",), "_search_status", collection=collection)
         return None if note is None else str(note)

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from typing import Unpack
 
-from rag_pg.chunk import check_chunking
+from rag_pg.chunk import check_chunking, preset_chunking
 from rag_pg.db import Database
 from rag_pg.errors import CollectionMismatch, InvalidInput, ModelUnavailable
 from rag_pg.protocols import Checked
@@ -28,7 +28,7 @@ def open_collection(
     distance, dimensions = options.get("distance"), options.get("dimensions")
     chunking, preset = options.get("chunking"), options.get("preset")
     if preset is not None:
-        chunking = {**database.preset_chunking(preset), **(chunking or {})}
+        chunking = {**preset_chunking(preset), **(chunking or {})}
     found = database.find_collection(name)
     if found is None:
         language = database.check_language(language or "english")  # opening a model takes longer

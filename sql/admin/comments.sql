@@ -411,7 +411,7 @@ query_text  NULL: no keyword leg
 query_embedding  NULL: no vector leg
 result_limit  hits wanted
 metadata_filter  the filter as it was given
-filter_sql  the filter as SQL, from rag.compile_filter; NULL: none
+filter_sql  the filter as SQL, from rag._compile_filter; NULL: none
 filter_indexed  whether an index serves the whole filter
 filter_undeclared  fields of the filter that are not declared
 vector_weight  weight of the vector leg; NULL: the fusion's own

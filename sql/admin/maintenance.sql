@@ -158,56 +158,35 @@ $$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor an
 caller, except a cancelled statement. Returns the changes merged and the blocks compacted.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.maintain()
-RETURNS TABLE (collection text, merged integer, compacted integer)
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
+-- A procedure that commits can have no SET clause.
+CREATE OR REPLACE PROCEDURE rag.maintain()
+LANGUAGE plpgsql
 AS $$
 DECLARE
     _step record;
+    _commits boolean := true;
 BEGIN
-    FOR _step IN
-        SELECT s.step, s.subject
-        FROM rag.maintenance_steps() WITH ORDINALITY AS s (step, subject, position)
-        GROUP BY s.step, s.subject ORDER BY min(s.position)
-    LOOP
-        SELECT m.merged, m.compacted INTO merged, compacted
-            FROM rag.maintain_step(_step.step, _step.subject) AS m;
-        IF merged + compacted > 0 THEN
-            collection := (SELECT c.name FROM rag.collections AS c
-                WHERE c.collection_id = _step.subject);
-            RETURN NEXT;
+    BEGIN
+        -- refused in either case, for this block is a subtransaction: the message tells them apart
+        COMMIT;
+    EXCEPTION WHEN invalid_transaction_termination THEN
+        _commits := SQLERRM OPERATOR(pg_catalog.<>) 'invalid transaction termination';
+    END;
+    FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
+        PERFORM rag.maintain_step(_step.step, _step.subject);
+        IF _commits THEN
+            COMMIT;
         END IF;
     END LOOP;
 END
 $$;
 
-COMMENT ON FUNCTION rag.maintain() IS
+COMMENT ON PROCEDURE rag.maintain() IS
 $$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read,
 follow sources (broken ones again), merge fresh keywords, compact keyword blocks of which more than
-a fifth is deleted, remove one table of what was dropped.
+a fifth is deleted, remove what was dropped.
 
-No step holds up another by an error; rag.doctor tells those that failed. A table is removed last,
-with waits of 50 ms at most, because that locks all readers and writers out until the transaction
-ends: commit at once. With dropped collections, many collections or slow sources call
-rag.maintain_in_steps(). Returns a row for each collection with something done: changes merged,
-blocks compacted.$$;
-
-
--- A procedure that commits can have no SET clause.
-CREATE OR REPLACE PROCEDURE rag.maintain_in_steps()
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    _step record;
-BEGIN
-    FOR _step IN SELECT s.step, s.subject FROM rag.maintenance_steps() AS s LOOP
-        PERFORM rag.maintain_step(_step.step, _step.subject);
-        COMMIT;
-    END LOOP;
-END
-$$;
-
-COMMENT ON PROCEDURE rag.maintain_in_steps() IS
-$$rag.maintain() with a commit after each step, so that no lock is held longer than its step. Not
-inside a transaction block.$$;
+It commits after each step, so that no lock is held longer than its step; inside a transaction block
+it does all of them in that transaction, which locks readers and writers out where a table is
+removed: commit at once. No step holds up another by an error; rag.doctor tells those that
+failed.$$;

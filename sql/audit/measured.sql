@@ -92,7 +92,7 @@ BEGIN
         ) AS o,
         LATERAL rag.compare_runs(_base.run_id, o.run_id, '{ndcg}', permutations => 2000) AS m
         WHERE m.category IS NULL
-    ) AS c, LATERAL (SELECT rag.adjust_p_values(c.p_values, 'holm') AS p) AS a;
+    ) AS c, LATERAL (SELECT rag._adjust_p_values(c.p_values, 'holm') AS p) AS a;
     _winner := _compared -> 0;
     IF _winner IS NULL THEN
         RETURN;

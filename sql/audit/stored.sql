@@ -171,7 +171,7 @@ BEGIN
                  OR _without > 0.05 * cardinality(chunk_ids) THEN 'warn' ELSE 'ok' END,
         format('%s of %s chunks are found by 12 of their own words; %s of %s chunks have '
             'words but no keyword', _found, _probed, _without, cardinality(chunk_ids)),
-        'put the documents again with their own language; rag.explain_keyword tells what becomes '
+        'put the documents again with their own language; rag._explain_keyword tells what becomes '
             'of the words of a question',
         jsonb_build_object('found', _found, 'probes', _probed, 'without_keywords', _without);
 END

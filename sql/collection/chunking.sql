@@ -69,31 +69,6 @@ $$Error RG001 naming the setting that a worker could not cut documents by: rag.c
 lists them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.preset_chunking(preset text)
-RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    presets CONSTANT jsonb := '{"documentation": {}, "code": {"method": "code"},
-        "conversations": {"method": "conversation"}, "papers": {}}';
-BEGIN
-    IF NOT coalesce(presets ? preset, false) THEN
-        RAISE EXCEPTION 'there is no preset %', coalesce(quote_literal(preset), 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'take documentation, code, conversations or papers';
-    END IF;
-    RETURN presets -> preset;
-END
-$$;
-
-COMMENT ON FUNCTION rag.preset_chunking(text) IS
-$$The chunking for a kind of content: documentation, code, conversations or papers. Pass it to
-rag.create_collection or rag.set_chunking.
-
-documentation and papers are the default, which nothing measured beats. code never cuts source code
-as prose because its grammar is not installed. conversations keeps turns together.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.set_chunking(collection text, chunking jsonb,
     forced boolean DEFAULT false)
 RETURNS bigint

@@ -249,4 +249,4 @@ and no writer.
 
 Its tables with their texts and vectors are emptied and removed by rag.remove_dropped(), one in a
 transaction: by the next idle worker, at once by the Python client and "rag-pg drop", or by
-CALL rag.maintain_in_steps().$$;
+CALL rag.maintain().$$;

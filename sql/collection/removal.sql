@@ -187,5 +187,5 @@ $$Remove one table or index of what was dropped: collections, spaces, declared f
 Call it again, in a transaction of its own, while it returns 1: two such locks in one transaction
 end searches on a standby, which replays them beside its readers. A table is emptied first and
 dropped by a later call. It waits at most 50 ms for each lock and leaves the rest for the next call,
-as does a role that may not drop them. Workers, CALL rag.maintain_in_steps() and the Python client's
+as does a role that may not drop them. Workers, CALL rag.maintain() and the Python client's
 drops call it until it returns 0.$$;

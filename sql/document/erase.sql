@@ -441,7 +441,7 @@ BEGIN
         _uris := ARRAY[erase.uri];
     ELSE
         PERFORM rag._check_query(NULL, 1, metadata_filter);
-        _condition := (rag.compile_filter(_key, metadata_filter)).condition;
+        _condition := (rag._compile_filter(_key, metadata_filter)).condition;
         IF _condition IS NULL THEN
             RAISE EXCEPTION 'the filter passes every document'
             USING ERRCODE = 'RG001', HINT = 'rag.drop_collection removes a whole collection';

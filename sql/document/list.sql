@@ -48,7 +48,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag._require_collection(list_documents.collection)).collection_id;
-    _condition text := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
+    _condition text := coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
     IF result_limit < 0 THEN
         RAISE EXCEPTION 'limit % is out of range', result_limit

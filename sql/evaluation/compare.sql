@@ -147,7 +147,7 @@ $$The differences that rag._randomisation_p does not exclude at a significance (
 it unless the p value is below the significance. NULL where so few questions exclude nothing.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.adjust_p_values(p_values double precision[],
+CREATE OR REPLACE FUNCTION rag._adjust_p_values(p_values double precision[],
     correction text DEFAULT 'holm')
 RETURNS double precision[]
 LANGUAGE plpgsql IMMUTABLE
@@ -175,7 +175,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.adjust_p_values(double precision[], text) IS
+COMMENT ON FUNCTION rag._adjust_p_values(double precision[], text) IS
 $$p values corrected for how many there are, in the order given: holm, bonferroni or none. Source:
 Holm, Scandinavian Journal of Statistics 1979.$$;
 
@@ -358,7 +358,7 @@ BEGIN
         RAISE EXCEPTION 'significance is %', coalesce(compare_runs.significance::text, 'NULL')
         USING ERRCODE = 'RG004', HINT = 'use 0 to 0.5';
     END IF;
-    PERFORM rag.adjust_p_values('{}', compare_runs.correction);
+    PERFORM rag._adjust_p_values('{}', compare_runs.correction);
     PERFORM rag._require_same_set(run_a, run_b);
     RETURN QUERY
     WITH paired AS MATERIALIZED (
@@ -392,7 +392,7 @@ BEGIN
         FROM tested AS t
         JOIN (
             SELECT x.category IS NULL AS whole,
-                   rag.adjust_p_values(array_agg(x.p ORDER BY x.n), compare_runs.correction) AS p
+                   rag._adjust_p_values(array_agg(x.p ORDER BY x.n), compare_runs.correction) AS p
             FROM tested AS x GROUP BY x.category IS NULL
         ) AS a ON a.whole = (t.category IS NULL)
     )

@@ -143,24 +143,24 @@ $$Harmonic mean of precision and recall of an answer's words, 0 to 1.
 Source: the evaluation script of SQuAD.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.token_f1(answer text, answers text[])
+CREATE OR REPLACE FUNCTION rag._best_token_f1(answer text, answers text[])
 RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT max(rag._token_f1(answer, c.correct)) FROM unnest(answers) AS c (correct));
 
-COMMENT ON FUNCTION rag.token_f1(text, text[]) IS
+COMMENT ON FUNCTION rag._best_token_f1(text, text[]) IS
 $$The best token F1 of an answer with one of the right answers, 0 to 1; NULL without one.
 
 Words are compared without punctuation, case and English articles, as in SQuAD.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.contains_answer(answer text, answers text[])
+CREATE OR REPLACE FUNCTION rag._contains_answer(answer text, answers text[])
 RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT bool_or(strpos(' ' || array_to_string(rag._answer_words(answer), ' ') || ' ',
                               ' ' || array_to_string(rag._answer_words(c.correct), ' ') || ' ') > 0)
         FROM unnest(answers) AS c (correct));
 
-COMMENT ON FUNCTION rag.contains_answer(text, text[]) IS
-$$Whether an answer holds one of the right answers, word by word as in rag.token_f1; NULL without
+COMMENT ON FUNCTION rag._contains_answer(text, text[]) IS
+$$Whether an answer holds one of the right answers, word by word as in rag._best_token_f1; NULL without
 one.$$;

@@ -270,93 +270,49 @@ $$;
 COMMENT ON FUNCTION rag._mean_metric(bigint, text, integer, text) IS
 $$The mean of a metric over the questions of a run that have it.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.recall(run_id bigint, k integer DEFAULT 10,
     category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(recall.run_id, 'recall', recall.k, recall.category);
-END
-$$;
+RETURNS double precision LANGUAGE sql STABLE
+RETURN rag._mean_metric(run_id, 'recall', k, category);
 
 COMMENT ON FUNCTION rag.recall(bigint, integer, text) IS
 $$The share of what is relevant that stands among the first k,
 averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.precision_at(run_id bigint, k integer DEFAULT 10,
     category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(precision_at.run_id, 'precision', precision_at.k,
-        precision_at.category);
-END
-$$;
+RETURNS double precision LANGUAGE sql STABLE
+RETURN rag._mean_metric(run_id, 'precision', k, category);
 
 COMMENT ON FUNCTION rag.precision_at(bigint, integer, text) IS
 $$The share of the first k that is relevant,
 averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
 
-CREATE OR REPLACE FUNCTION rag.hit_rate(run_id bigint, k integer DEFAULT 10,
-    category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(hit_rate.run_id, 'hit_rate', hit_rate.k, hit_rate.category);
-END
-$$;
 
-COMMENT ON FUNCTION rag.hit_rate(bigint, integer, text) IS
-$$The share of questions with something relevant among the first k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
-
-CREATE OR REPLACE FUNCTION rag.mrr(run_id bigint, k integer DEFAULT 10,
-    category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(mrr.run_id, 'mrr', mrr.k, mrr.category);
-END
-$$;
+CREATE OR REPLACE FUNCTION rag.mrr(run_id bigint, k integer DEFAULT 10, category text DEFAULT NULL)
+RETURNS double precision LANGUAGE sql STABLE
+RETURN rag._mean_metric(run_id, 'mrr', k, category);
 
 COMMENT ON FUNCTION rag.mrr(bigint, integer, text) IS
 $$The mean of 1 / the first relevant rank, 0 beyond k,
 averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
 
+
 CREATE OR REPLACE FUNCTION rag.average_precision(run_id bigint, k integer DEFAULT 10,
     category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(average_precision.run_id, 'map', average_precision.k,
-        average_precision.category);
-END
-$$;
+RETURNS double precision LANGUAGE sql STABLE
+RETURN rag._mean_metric(run_id, 'map', k, category);
 
 COMMENT ON FUNCTION rag.average_precision(bigint, integer, text) IS
 $$Mean average precision (MAP) of the first k,
 averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
 
-CREATE OR REPLACE FUNCTION rag.ndcg(run_id bigint, k integer DEFAULT 10,
-    category text DEFAULT NULL)
-RETURNS double precision
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag._mean_metric(ndcg.run_id, 'ndcg', ndcg.k, ndcg.category);
-END
-$$;
+
+CREATE OR REPLACE FUNCTION rag.ndcg(run_id bigint, k integer DEFAULT 10, category text DEFAULT NULL)
+RETURNS double precision LANGUAGE sql STABLE
+RETURN rag._mean_metric(run_id, 'ndcg', k, category);
 
 COMMENT ON FUNCTION rag.ndcg(bigint, integer, text) IS
 $$Normalised discounted cumulative gain of the first k,

@@ -48,7 +48,7 @@ BEGIN
                     WHEN t.category IS NULL THEN least(1, 2 * t.p)
                     ELSE least(1, 2 * h.p[t.n - 1]) END AS adjusted
         FROM tested AS t,
-            (SELECT rag.adjust_p_values(array_agg(x.p ORDER BY x.n), 'holm') AS p
+            (SELECT rag._adjust_p_values(array_agg(x.p ORDER BY x.n), 'holm') AS p
              FROM tested AS x WHERE x.category IS NOT NULL) AS h
     )
     SELECT a.category, a.queries, a.of_a, a.of_b, a.of_b - a.of_a, a.adjusted,

@@ -89,7 +89,7 @@ BEGIN
     END IF;
     IF query.expected_metadata <> '{}' THEN
         SELECT f.condition INTO _condition
-        FROM rag.compile_filter(of_collection, query.expected_metadata) AS f;
+        FROM rag._compile_filter(of_collection, query.expected_metadata) AS f;
         EXECUTE 'SELECT EXISTS (SELECT FROM rag.chunks AS c WHERE c.collection_id = $1 '
             'AND c.chunk_id = ANY ($2) AND (' || coalesce(_condition, 'true') || '))'
         INTO _passes USING of_collection, _chunks;
@@ -152,9 +152,9 @@ BEGIN
                coalesce(nullif(r.value -> 'hits', 'null'), '[]')) THEN x.answer END,
            CASE WHEN (x.answer IS NOT NULL OR f.failed) AND q.answers <> '{}'
                THEN NOT f.failed AND x.answered IS NOT FALSE
-                   AND rag.contains_answer(x.answer, q.answers) END,
+                   AND rag._contains_answer(x.answer, q.answers) END,
            CASE WHEN (x.answered IS FALSE OR f.failed) AND q.answers <> '{}' THEN 0
-                WHEN x.answer IS NOT NULL THEN rag.token_f1(x.answer, q.answers) END,
+                WHEN x.answer IS NOT NULL THEN rag._best_token_f1(x.answer, q.answers) END,
            x.statements, x.supported_statements, x.citations, x.supporting_citations,
            rag._check_assertions(_collection, q, r.value), x.seconds, x.prompt_tokens,
            x.answer_tokens, x.cost, left(x.error, 1000)

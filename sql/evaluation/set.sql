@@ -316,45 +316,6 @@ uri, quote or start and stop, and grade. An id that is known replaces that quest
 is made from the text. source: human, synthetic, feedback or log, where an entry has none.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.add_eval_query(
-    set_name text,
-    question text,
-    relevant jsonb DEFAULT '[]',
-    answers text[] DEFAULT '{}',
-    category text DEFAULT '',
-    unanswerable boolean DEFAULT false,
-    expected_terms text[] DEFAULT '{}',
-    expected_metadata jsonb DEFAULT '{}',
-    min_score double precision DEFAULT NULL,
-    source text DEFAULT 'human',
-    query_id text DEFAULT NULL)
-RETURNS text
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _id integer := rag.put_eval_set(set_name);
-    _saved text;
-BEGIN
-    SELECT s.query_id INTO _saved
-    FROM rag._save_eval_query(_id, jsonb_strip_nulls(jsonb_build_object(
-        'id', add_eval_query.query_id, 'question', add_eval_query.question,
-        'category', add_eval_query.category, 'source', add_eval_query.source,
-        'unanswerable', add_eval_query.unanswerable, 'relevant', add_eval_query.relevant,
-        'answers', to_jsonb(add_eval_query.answers),
-        'expected_terms', to_jsonb(add_eval_query.expected_terms),
-        'expected_metadata', add_eval_query.expected_metadata,
-        'min_score', add_eval_query.min_score)), 'human') AS s;
-    RETURN _saved;
-END
-$$;
-
-COMMENT ON FUNCTION rag.add_eval_query(text, text, jsonb, text[], text, boolean, text[], jsonb,
-    double precision, text, text) IS
-$$Store one question in a set, which is made when there is none; see rag.put_eval_queries. Returns
-its id. Error RG001 says what is wrong with it.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.list_eval_sets()
 RETURNS TABLE (name text, description text, queries bigint, judgements bigint,
     unanswerable bigint, categories text[], sources text[], runs bigint)

@@ -249,7 +249,7 @@ $$Error RG004 for a filter, or the filters of all boosts, that would take more t
 named: how the message begins.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.compile_filter(
+CREATE OR REPLACE FUNCTION rag._compile_filter(
     collection_key integer, metadata_filter jsonb, OUT condition text, OUT indexed boolean,
         OUT undeclared text[])
 LANGUAGE plpgsql STABLE
@@ -279,7 +279,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compile_filter(integer, jsonb) IS
+COMMENT ON FUNCTION rag._compile_filter(integer, jsonb) IS
 $$A filter as an SQL condition on alias c of rag.chunks, for the collection with that id. Error
 RG004 names what is wrong.
 

@@ -1,6 +1,6 @@
 -- What the operators of the filter language compile to: SQL conditions on alias c of rag.chunks.
 --
--- What compiles returns (condition, indexed, undeclared), see rag.compile_filter. A condition is
+-- What compiles returns (condition, indexed, undeclared), see rag._compile_filter. A condition is
 -- two-valued where it is negated (IS NOT TRUE) and may otherwise be NULL for false: there is no
 -- other negation, so NULL never becomes true.
 

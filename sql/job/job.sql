@@ -84,31 +84,6 @@ COMMENT ON FUNCTION rag.finish_job(bigint, uuid) IS
 $$The job is done: it leaves the queue. Error RG005 when the lease is lost.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.finish_jobs(job_ids bigint[], leases uuid[])
-RETURNS bigint[]
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET enable_seqscan = off
-AS $$
-DECLARE
-    _finished bigint[];
-BEGIN
-    WITH gone AS (
-        DELETE FROM rag.jobs AS j
-        USING unnest(job_ids, leases) AS u (id, token)
-        WHERE j.job_id = u.id AND j.lease = u.token AND j.lease_expires_at > clock_timestamp()
-        RETURNING j.job_id
-    )
-    SELECT coalesce(array_agg(g.job_id), '{}') INTO _finished FROM gone AS g;
-    RETURN _finished;
-END
-$$;
-
-COMMENT ON FUNCTION rag.finish_jobs(bigint[], uuid[]) IS
-$$finish_job for many, in parallel arrays. Returns the ids of those that were still held, and are
-done.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._lock_job(of_job bigint, job_lease uuid)
 RETURNS rag.jobs
 LANGUAGE plpgsql VOLATILE

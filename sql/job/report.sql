@@ -209,13 +209,13 @@ collection that are taken before it. worker: who has it, or had it last. Error R
 no such job: done jobs are gone.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.search_status(collection text)
+CREATE OR REPLACE FUNCTION rag._search_status(collection text)
 RETURNS TABLE (waiting bigint, workers bigint, note text)
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _id integer := (rag._require_collection(search_status.collection)).collection_id;
+    _id integer := (rag._require_collection(_search_status.collection)).collection_id;
     _cap CONSTANT integer := 1000;
 BEGIN
     SELECT count(*) INTO waiting
@@ -223,7 +223,7 @@ BEGIN
           WHERE j.collection_id = _id AND j.state = 'waiting' AND j.lease IS NULL
           LIMIT _cap) AS w;
     SELECT count(*) INTO workers FROM rag.list_workers() AS w
-    WHERE w.collections IS NULL OR search_status.collection = ANY (w.collections);
+    WHERE w.collections IS NULL OR _search_status.collection = ANY (w.collections);
     IF waiting > 0 AND workers = 0
        AND NOT EXISTS (SELECT FROM rag.jobs AS j
                        WHERE j.collection_id = _id AND j.lease IS NOT NULL
@@ -237,7 +237,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_status(text) IS
+COMMENT ON FUNCTION rag._search_status(text) IS
 $$Whether a search sees everything: jobs that wait in a collection (at most 1000 are counted), the
 workers that are alive for it, and a note where jobs wait and nobody works, else NULL. It takes a
 fraction of a millisecond.$$;

@@ -92,7 +92,7 @@ BEGIN
     END LOOP;
     RETURN QUERY EXECUTE rag._aggregate_sql('rag.documents AS c', format(
         'c.collection_id = $1 AND %s',
-        coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true')),
+        coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true')),
         _groups, _aggregates, having_filter, order_by, result_limit)
     USING _id;
 END

@@ -26,7 +26,7 @@ BEGIN
         RAISE EXCEPTION 'sample size is %', sample_size
         USING ERRCODE = 'RG004', HINT = 'use 1 or more, or NULL to read every document';
     END IF;
-    _condition := coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true');
+    _condition := coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true');
     IF sample_size IS NOT NULL THEN
         EXECUTE format('SELECT count(*) FROM rag.documents AS c WHERE c.collection_id = $1 AND %s',
             _condition) INTO _passing USING _id;

@@ -317,7 +317,7 @@ BEGIN
         condition,
         (SELECT ' GROUP BY ' || string_agg(format('m%s.value', g), ', ')
          FROM generate_series(1, jsonb_array_length(groups)) AS g),
-        coalesce((rag.compile_filter(NULL, rag._having_filter(having_filter, (
+        coalesce((rag._compile_filter(NULL, rag._having_filter(having_filter, (
             SELECT coalesce(jsonb_object_agg(a.term ->> 'name', true), '{}')
             FROM jsonb_array_elements(aggregates) AS a (term)), 1))).condition, 'true'),
         ' ORDER BY ' || _order, result_limit);

@@ -14,7 +14,7 @@ DECLARE
 BEGIN
     PERFORM rag._check_query(NULL, 1, metadata_filter);
     EXECUTE format('SELECT count(*) FROM rag.documents AS c WHERE c.collection_id = $1 AND %s',
-                   coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
+                   coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true'))
     INTO _count USING _id;
     RETURN _count;
 END
@@ -57,7 +57,7 @@ BEGIN
                   (SELECT DISTINCT a.value FROM jsonb_array_elements(h.value) AS a) AS e
               WHERE jsonb_typeof(h.value) = 'array') AS f
         GROUP BY f.value ORDER BY 2 DESC, 1 LIMIT $2
-        $sql$, _value, coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'))
+        $sql$, _value, coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true'))
     USING _id, result_limit;
 END
 $$;
@@ -126,7 +126,7 @@ BEGIN
         USING ERRCODE = 'RG004', HINT = 'use 0 for the first page';
     END IF;
     RETURN QUERY EXECUTE rag._document_query(
-        coalesce((rag.compile_filter(_id, metadata_filter)).condition, 'true'),
+        coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true'),
         rag._document_order(_id, order_by, descending), false)
     USING _id, (rag._active_space(_id)).space_id, result_limit, result_offset;
 END

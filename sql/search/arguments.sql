@@ -184,7 +184,7 @@ BEGIN
     IF _r.metadata_filter <> '{}' THEN
         SELECT f.condition, f.indexed, f.undeclared
         INTO _r.filter_sql, _r.filter_indexed, _r.filter_undeclared
-        FROM rag.compile_filter(_r.collection_key, _r.metadata_filter) AS f;
+        FROM rag._compile_filter(_r.collection_key, _r.metadata_filter) AS f;
     END IF;
     _r.diversity := CASE WHEN _r.diversity >= 1e-9 THEN _r.diversity ELSE 0 END;
     _r.duplicates := coalesce(_r.duplicates, false);

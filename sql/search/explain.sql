@@ -110,7 +110,7 @@ BEGIN
                 SELECT e.chunk_id, jsonb_agg(jsonb_build_object(
                     'term', e.term, 'tf', e.tf, 'contribution', round(e.contribution::numeric, 4)))
                         AS terms
-                FROM rag.explain_keyword(
+                FROM rag._explain_keyword(
                     explain_search.collection, coalesce(_request.query_text, ''),
                     chunk_ids => ARRAY(SELECT x.chunk_id FROM unnest(_hits) AS x),
                     typo_tolerance => _request.typo_tolerance) AS e
@@ -218,10 +218,10 @@ BEGIN
 
     IF _request.query_text IS NOT NULL THEN
         SELECT s.score INTO _score
-            FROM rag.score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id],
+            FROM rag._score_keyword(_key, _request.query_text, ARRAY[why_not.chunk_id],
                 _request.typo_tolerance) AS s;
         SELECT string_agg(quote_literal(e.term), ', ') INTO _matched
-        FROM rag.explain_keyword(why_not.collection, _request.query_text,
+        FROM rag._explain_keyword(why_not.collection, _request.query_text,
             chunk_ids => ARRAY[why_not.chunk_id],
             typo_tolerance => _request.typo_tolerance) AS e;
         _rank := NULL;

@@ -12,7 +12,7 @@ lead: how far the leg's best score stands above the mean of its ten best; below 
 0.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.auto_weight(
+CREATE OR REPLACE FUNCTION rag._auto_weight(
     cosine_lead double precision,
     keyword_lead double precision,
     vector_weight double precision DEFAULT 0.5,
@@ -29,7 +29,7 @@ RETURN CASE
     )
 END;
 
-COMMENT ON FUNCTION rag.auto_weight(double precision, double precision, double precision,
+COMMENT ON FUNCTION rag._auto_weight(double precision, double precision, double precision,
     double precision) IS
 $$The vector leg's share of a hybrid score, chosen for one query: each leg counts by its lead.
 
@@ -85,7 +85,7 @@ BEGIN
     IF request.fusion = 'weighted' AND _cosine_lead IS NOT NULL AND _keyword_lead IS NOT NULL THEN
         RETURN request.vector_weight / (request.vector_weight + request.keyword_weight);
     END IF;
-    RETURN rag.auto_weight(_cosine_lead, _keyword_lead, request.vector_weight,
+    RETURN rag._auto_weight(_cosine_lead, _keyword_lead, request.vector_weight,
         request.keyword_weight);
 END
 $$;
@@ -95,7 +95,7 @@ $$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg fou
 
 similarities: of the candidates, in their order (rag._cosine_similarities).
 
-weighted: vector_weight / (vector_weight + keyword_weight). auto: rag.auto_weight of the two legs'
+weighted: vector_weight / (vector_weight + keyword_weight). auto: rag._auto_weight of the two legs'
 leads.$$;
 
 

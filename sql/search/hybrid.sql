@@ -30,7 +30,7 @@ BEGIN
             SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id),
                 array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
-            FROM unnest(_ids, rag.boost(request.collection_key, _ids, _scores, request.boosts)) AS b
+            FROM unnest(_ids, rag._boost(request.collection_key, _ids, _scores, request.boosts)) AS b
                 (chunk_id, score);
             SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance,
                 f.keyword_rank, f.keyword_score)::rag.candidate)
@@ -58,7 +58,7 @@ BEGIN
             OR _count >= 10000) THEN
             _enough := true;
             IF request.diversity > 0 THEN
-                _kept := rag.diversify(
+                _kept := rag._diversify(
                     rag._active_space(request.collection_key), _kept,
                     ARRAY(SELECT s.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
                           JOIN unnest(_ids, _scores) AS s (chunk_id, score)

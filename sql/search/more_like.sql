@@ -31,7 +31,7 @@ BEGIN
                                              ELSE 'wait for the worker, or look at rag.list_jobs()'
                                                  END;
     END IF;
-    SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    SELECT f.* INTO _filter FROM rag._compile_filter(_id, metadata_filter) AS f;
     RETURN QUERY
     SELECT h.*
     FROM (

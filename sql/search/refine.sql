@@ -1,6 +1,6 @@
 -- What happens to a fused list: boosts, duplicates, chunks per document, diversity.
 
-CREATE OR REPLACE FUNCTION rag.boost(
+CREATE OR REPLACE FUNCTION rag._boost(
     collection_key integer, chunk_keys bigint[], scores double precision[], boosts jsonb
 )
 RETURNS double precision[]
@@ -52,7 +52,7 @@ BEGIN
             _multiply := coalesce(round((_boost -> 'multiply')::numeric, 15)::double precision, 1);
             _kept := rag._filter_chunks(
                 collection_key, chunk_keys,
-                    (rag.compile_filter(collection_key, _boost -> 'filter')).condition
+                    (rag._compile_filter(collection_key, _boost -> 'filter')).condition
             );
             SELECT array_agg(
                 CASE WHEN p.chunk_key
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.boost(integer, bigint[], double precision[], jsonb) IS
+COMMENT ON FUNCTION rag._boost(integer, bigint[], double precision[], jsonb) IS
 $$The scores after boosts, in the order given. Each boost acts on what the one before it left.
 
 At most 32 boosts; their numbers count to 15 decimals.
@@ -147,7 +147,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._check_boosts(jsonb) IS
-$$Error RG004 unless boosts are as rag.boost takes them.$$;
+$$Error RG004 unless boosts are as rag._boost takes them.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._distinct_chunks(
@@ -194,7 +194,7 @@ each document.
 wanted: when so many are found, the rest need not be looked at; NULL: all are.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.diversify(
+CREATE OR REPLACE FUNCTION rag._diversify(
     space rag.spaces, chunk_keys bigint[], scores double precision[], result_limit integer,
     diversity double precision
 )
@@ -250,7 +250,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.diversify(rag.spaces, bigint[], double precision[], integer,
+COMMENT ON FUNCTION rag._diversify(rag.spaces, bigint[], double precision[], integer,
     double precision) IS
 $$result_limit of the chunks by maximal marginal relevance, the best first: each next one maximises
 (1 - diversity) * relevance - diversity * (greatest similarity to one chosen before).

@@ -75,7 +75,7 @@ BEGIN
         USING ERRCODE = 'RG004',
             HINT = 'ef_search is 1 to 1000, exact_below 0 and more, scan_limit 1 and more';
     END IF;
-    SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    SELECT f.* INTO _filter FROM rag._compile_filter(_id, metadata_filter) AS f;
     LOOP  -- a later page asks for more, which follow what the pages before were cut from
         SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
             array_agg(r.distance ORDER BY r.rank) AS distances,
@@ -144,7 +144,7 @@ BEGIN
     PERFORM rag._clear_notes();
     PERFORM rag._check_query(query_text, result_limit, metadata_filter);
     PERFORM rag._check_page(result_limit, result_offset);
-    SELECT f.* INTO _filter FROM rag.compile_filter(_id, metadata_filter) AS f;
+    SELECT f.* INTO _filter FROM rag._compile_filter(_id, metadata_filter) AS f;
     _query := rag._prepare_keyword(_id, query_text,
         typo_tolerance IS NOT false AND match IS DISTINCT FROM 'phrase');
     SELECT array_agg(r.chunk_id ORDER BY r.rank) AS ids,
@@ -221,7 +221,7 @@ SET search_path FROM CURRENT
 AS $$
 BEGIN
     IF expected_space IS NOT NULL THEN
-        PERFORM rag.assert_active_space(search.collection, expected_space);
+        PERFORM rag._assert_active_space(search.collection, expected_space);
     END IF;
     RETURN QUERY
     SELECT h.*
@@ -256,8 +256,8 @@ every candidate; weights 0.7 and 0.3 unless given), or rrf (sum of weight / (rrf
 missing rank contributes 0). Under auto, vector_weight and keyword_weight multiply the chosen
 weights.
 candidate_limit: how many each leg contributes, default the larger of 4 * result_limit and 40.
-boosts: see rag.boost. duplicates: keep chunks whose title, heading and text are the same.
-per_document: at most so many chunks of a document. diversity: 0 to 1, see rag.diversify; then the
+boosts: see rag._boost. duplicates: keep chunks whose title, heading and text are the same.
+per_document: at most so many chunks of a document. diversity: 0 to 1, see rag._diversify; then the
 order is not that of the scores.
 result_offset: so many hits are left out, as the pages before had; result_limit + result_offset is
 at most 10,000. Pages of the same search never share a chunk nor leave one out while nothing is

@@ -67,7 +67,7 @@ BEGIN
         _first.per_document, _first.duplicates,
         CASE WHEN _first.diversity = 0 THEN _last END);
     IF _first.diversity > 0 THEN
-        _kept := rag.diversify(
+        _kept := rag._diversify(
             rag._active_space(_first.collection_key), _kept,
             ARRAY(SELECT f.score FROM unnest(_kept) WITH ORDINALITY AS k (chunk_id, rank)
                   JOIN unnest(_found) AS f ON f.chunk_id = k.chunk_id ORDER BY k.rank),
@@ -118,7 +118,7 @@ BEGIN
     END IF;
     PERFORM rag._check_search_options(coalesce(search_variants.options, '{}'));
     IF expected_space IS NOT NULL THEN
-        PERFORM rag.assert_active_space(search_variants.collection, expected_space);
+        PERFORM rag._assert_active_space(search_variants.collection, expected_space);
     END IF;
     FOR _variant IN
         SELECT v.query, v.embedding

@@ -210,7 +210,7 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.break_source(integer, text) IS
-$$Mark a source broken with the reason: it is left alone until rag.follow_sources is told to retry,
+$$Mark a source broken with the reason: it is left alone until rag.due_sources is told to retry,
 which maintenance does.$$;
 
 
@@ -281,22 +281,3 @@ $$;
 COMMENT ON FUNCTION rag.due_sources(text[], boolean) IS
 $$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones,
 too.$$;
-
-
-CREATE OR REPLACE FUNCTION rag.follow_sources(batch integer DEFAULT 500,
-    collections text[] DEFAULT NULL,
-                                              retry_broken boolean DEFAULT false)
-RETURNS integer
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT coalesce(sum(rag.follow_source(d.id, batch)), 0)::integer
-            FROM rag.due_sources(collections, retry_broken) AS d (id));
-END
-$$;
-
-COMMENT ON FUNCTION rag.follow_sources(integer, text[], boolean) IS
-$$One batch of each source that has something to do: what a worker calls until it returns 0, each
-time in a transaction of its own. collections: only theirs. retry_broken: try the broken ones again.
-Returns how many rows there were.$$;

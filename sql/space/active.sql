@@ -85,7 +85,7 @@ $$Pin the exact embedder of a collection's space (NULL: the active one), or erro
 one made its vectors.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.assert_active_space(collection text, space_id integer)
+CREATE OR REPLACE FUNCTION rag._assert_active_space(collection text, space_id integer)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
@@ -93,19 +93,19 @@ AS $$
 DECLARE
     _active rag.spaces :=
         rag._require_active_space(
-            (rag._require_collection(assert_active_space.collection)).collection_id);
+            (rag._require_collection(_assert_active_space.collection)).collection_id);
 BEGIN
-    IF _active.space_id <> assert_active_space.space_id THEN
+    IF _active.space_id <> _assert_active_space.space_id THEN
         RAISE EXCEPTION 'collection ''%'' now searches space % (model %), not %',
-            assert_active_space.collection,
-            _active.space_id, _active.model, assert_active_space.space_id
+            _assert_active_space.collection,
+            _active.space_id, _active.model, _assert_active_space.space_id
         USING ERRCODE = 'RG008', HINT = 'embed the query again, with the model of the active space';
     END IF;
-    RETURN assert_active_space.collection;
+    RETURN _assert_active_space.collection;
 END
 $$;
 
-COMMENT ON FUNCTION rag.assert_active_space(text, integer) IS
+COMMENT ON FUNCTION rag._assert_active_space(text, integer) IS
 $$The collection's name, or error RG008 when that is no longer its active space: the vector of a
 query made by one model is not compared with those of another. Use it as the collection argument of
 a search.$$;
@@ -205,7 +205,7 @@ space and the active one; error RG010 says where it is worse, and nothing is cha
 goes on without them, and is recorded; a space that was active before is not measured. An index
 that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
-see rag.assert_active_space.$$;
+see rag._assert_active_space.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)

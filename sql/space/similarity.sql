@@ -5,7 +5,7 @@ RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.133;
 
 COMMENT ON FUNCTION rag._reference_spread() IS
-$$The spread of cosines that the constants of rag.auto_weight belong to: that of all-MiniLM-L6-v2,
+$$The spread of cosines that the constants of rag._auto_weight belong to: that of all-MiniLM-L6-v2,
 whose own spaces are not measured.$$;
 
 

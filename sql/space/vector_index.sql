@@ -187,33 +187,7 @@ Several times faster than filling it vector by vector, the more so with
 max_parallel_maintenance_workers and with SET maintenance_work_mem large enough for the whole index
 (about 1.5 kB a chunk at 384 dimensions) where that is more than rag._index_memory takes by itself.
 Writers of this collection's vectors
-wait meanwhile; searches do not. Another session sees how far it is by rag.index_progress().$$;
-
-
-CREATE OR REPLACE FUNCTION rag.index_progress()
-RETURNS TABLE (collection text, phase text, done bigint, total bigint, percent double precision)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN QUERY
-    SELECT c.name, p.phase,
-           CASE WHEN p.tuples_total > 0 THEN p.tuples_done ELSE p.blocks_done END,
-           CASE WHEN p.tuples_total > 0 THEN p.tuples_total ELSE p.blocks_total END,
-           round(100.0 * CASE WHEN p.tuples_total > 0 THEN p.tuples_done ELSE p.blocks_done END
-                 / nullif(CASE WHEN p.tuples_total > 0 THEN p.tuples_total ELSE p.blocks_total END,
-                     0), 1)::double precision
-    FROM pg_stat_progress_create_index AS p
-    JOIN pg_class AS t ON t.oid = p.relid AND t.relnamespace = 'rag'::regnamespace
-    JOIN rag.spaces AS s ON t.relname = 'embeddings_' || s.space_id
-    JOIN rag.collections AS c ON c.collection_id = s.collection_id
-    WHERE p.datname = current_database();
-END
-$$;
-
-COMMENT ON FUNCTION rag.index_progress() IS
-$$The vector indexes that are being built, from pg_stat_progress_create_index: collection, phase,
-and tuples (or blocks) done.$$;
+wait meanwhile; searches do not. Another session sees how far it is in pg_stat_progress_create_index.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)

@@ -144,7 +144,7 @@ BEGIN
         _tries := _tries + 1;
         _measure.source := _query.source;
         BEGIN
-            SELECT f.* INTO _filter FROM rag.compile_filter(_key, _query.metadata_filter) AS f;
+            SELECT f.* INTO _filter FROM rag._compile_filter(_key, _query.metadata_filter) AS f;
             _plan := rag._plan_vector(_key, _space, _filter.condition, _filter.indexed, NULL,
                 _query.ef_search, measure_recall.k, measure_recall.k);
             IF _plan.method NOT IN ('index', 'iterative') THEN

@@ -260,7 +260,7 @@ def test_maintenance_removes_what_has_expired(
 ) -> None:
     docs.search("red fish", cache=True)
     connection.execute("UPDATE rag.cache_entries SET expires_at = now() - interval '1 second'")
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert connection.execute("SELECT count(*) FROM rag.cache_entries").fetchone() == (0,)
 
 

@@ -179,7 +179,8 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def maintain(self) -> None:
         if self.other.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
-            self.owner.execute("SELECT rag._fold_changes(1), rag.maintain()")
+            self.owner.execute("SELECT rag._fold_changes(1)")
+            self.owner.execute("CALL rag.maintain()")
 
     @precondition(lambda self: hasattr(self, "rag"))
     @invariant()

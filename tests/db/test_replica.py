@@ -27,7 +27,7 @@ SEARCHES = (
     "SELECT uri, score FROM rag.search_keyword('r', 'red fish', 10, '{\"even\": true}')",
     "SELECT uri, score FROM rag.search_keyword('r', '\"red fish\" -seven', match => 'web')",
     "SELECT uri, score FROM rag.search_vector('r', '[0, 1, 0]', 5, '{\"even\": false}')",
-    "SELECT term, contribution FROM rag.explain_keyword('r', 'red fish') ORDER BY 1, 2",
+    "SELECT term, contribution FROM rag._explain_keyword('r', 'red fish') ORDER BY 1, 2",
     "SELECT documents, chunks, embedded FROM rag.collection_stats('r')",
 )
 
@@ -145,7 +145,7 @@ CHANGES = {
     ],
     "index": ["SELECT rag.drop_vector_index('it')", "SELECT rag.build_vector_index('it')"],
     "create": ["SELECT rag.create_collection('newest', 'none', 3)"],
-    "maintain": ["SELECT rag.drop_collection('it')", "SELECT rag.maintain()"],
+    "maintain": ["SELECT rag.drop_collection('it')", "CALL rag.maintain()"],
 }
 MAKE = """
     SELECT rag.create_collection('it', 'none', 3);

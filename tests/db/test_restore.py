@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from sql_calls import FOLLOW
 
 from rag_pg import RagError, SchemaMismatch
 from rag_pg.db import schema
@@ -45,7 +46,7 @@ FILL = (
     "CREATE TABLE pages (id int PRIMARY KEY, body text)",
     "INSERT INTO pages VALUES (1, 'blue bird')",
     "SELECT rag.attach_source('pages', 'docs', content => '{body}')",
-    "SELECT rag.follow_sources()",
+    FOLLOW,
 )
 SEARCH = """SELECT uri, round(score::numeric, 6) FROM rag.search('docs', 'fish 7', '[1, 7, 0]', 5,
             metadata_filter => '{"year": {"$gte": 2003}}')"""
@@ -78,7 +79,7 @@ def used(dsn: str) -> None:
     run(
         dsn,
         "UPDATE pages SET body = 'green bird'",
-        "SELECT rag.follow_sources()",
+        FOLLOW,
         "SELECT rag.create_collection('next', 'none', 3)",
         """SELECT rag.put_chunks('docs', 'new',
            '[{"content": "brand new", "embedding": [1, 1, 1]}]')""",

@@ -246,8 +246,8 @@ def test_functions_whose_bodies_name_each_other_are_replaced_and_removed(dsn: st
         " CREATE AGGREGATE rag.stranger(*) (SFUNC = int8inc, STYPE = bigint, INITCOND = 0);"
         " ALTER FUNCTION rag.doctor() RENAME TO search",
         "DROP FUNCTION rag.version(); CREATE PROCEDURE rag.version() LANGUAGE sql AS 'SELECT';"
-        " DROP PROCEDURE rag.maintain_in_steps();"
-        " CREATE FUNCTION rag.maintain_in_steps() RETURNS int LANGUAGE sql RETURN 1;"
+        " DROP PROCEDURE rag.maintain();"
+        " CREATE FUNCTION rag.maintain() RETURNS int LANGUAGE sql RETURN 1;"
         " CREATE OR REPLACE FUNCTION rag._rrf(rank_in_list bigint, k integer DEFAULT 60)"
         " RETURNS double precision LANGUAGE sql IMMUTABLE RETURN 1",
         # They make a call in a parsed body of the files ambiguous; the last fits one better.

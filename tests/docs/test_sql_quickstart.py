@@ -158,7 +158,7 @@ def test_without_a_worker_the_error_says_how_to_start_one(
         assert "no worker answered in time" in done.stderr
         assert "rag-pg worker" in done.stderr
     connection.execute("UPDATE rag.worker_calls SET expires_at = now() - interval '1 hour'")
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert connection.execute("SELECT count(*) FROM rag.worker_calls").fetchone() == (0,)
 
 

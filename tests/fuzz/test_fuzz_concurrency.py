@@ -160,7 +160,7 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
                     put_chunks(connection, chance, f"u{n}")
 
         def maintain(connection: Connection, chance: random.Random, uri: str) -> None:
-            connection.execute("SELECT * FROM rag.maintain()")
+            connection.execute("CALL rag.maintain()")
 
         def take(connection: Connection, chance: random.Random, uri: str) -> None:
             for job, lease, kind in connection.execute(
@@ -197,7 +197,7 @@ def test_writes_of_the_same_documents_lose_nothing(fuzz_dsn: str) -> None:
 
         side_by_side(fuzz_dsn, seed, *[step] * 6)
         with psycopg.connect(fuzz_dsn, autocommit=True) as connection:
-            connection.execute("SELECT * FROM rag.maintain()")
+            connection.execute("CALL rag.maintain()")
             world = World(connection, name)
             for query in ("text", "w1q w2q", "w0q"):
                 found = connection.execute(

@@ -38,7 +38,7 @@ def fill(connection: psycopg.Connection[Any], name: str, rows: list[Json], decla
     if declared:
         for field, kind in DECLARED.items():
             connection.execute("SELECT rag.index_field(%s, %s, %s)", [name, field, kind])
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
 
 
 def examples(seed: int, strategy: st.SearchStrategy[Any], count: int) -> list[Any]:

@@ -175,7 +175,7 @@ def _edit(docs: Collection, db: Connection, chance: random.Random) -> None:
     docs.add(*(_document(chance, f"a{i}") for i in range(15, 35)))
     db.execute("SELECT rag._merge_keyword(%s)", [key])
     db.execute("SELECT rag._compact_keyword(%s, 0.05)", [key])
-    db.execute("SELECT * FROM rag.maintain()")
+    db.execute("CALL rag.maintain()")
     assert docs.count(filter={"year": {"$gte": 2003}}) == sum(
         filter_oracle.matches(m, {"year": {"$gte": 2003}}) for (m,) in db.execute(
             "SELECT metadata FROM rag.documents WHERE collection_id = %s", [key])

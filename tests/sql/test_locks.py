@@ -50,7 +50,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "build_vector_index": (
         "rag.drop_vector_index('own'); SELECT * FROM rag.build_vector_index('own')",
     ),
-    "index_progress": ("rag.index_progress()",),
     "create_space": ("rag.create_space('own', 'another', 4)",),
     "list_spaces": ("rag.list_spaces('own')",),
     "collection_version": ("rag.collection_version('own')",),
@@ -82,7 +81,7 @@ CALLS: dict[str, tuple[str, ...]] = {
             " WHERE c.name = 'own'))"
         ),
     ),
-    "assert_active_space": ("rag.assert_active_space('own', 1)",),
+    "_assert_active_space": ("rag._assert_active_space('own', 1)",),
     "put_document": (
         "rag.put_document('own', 'new', 'text', metadata => '{\"a\": 1}')",
         "rag.put_document('own', 'd1', 'other text')",
@@ -112,7 +111,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         "rag.put_chunks('own', 'd1', '[{\"content\": \"without a vector\"}]')",
     ),
     "load_staged": (
-        """rag.assert_active_space('own', 1);
+        """rag._assert_active_space('own', 1);
         CREATE TEMPORARY TABLE staged_chunks (
             position bigint, uri text, title text, heading text, content text,
             metadata jsonb, embedding halfvec) ON COMMIT DROP;
@@ -165,19 +164,19 @@ CALLS: dict[str, tuple[str, ...]] = {
     "why_not": (
         f"rag.why_not('own', {ONE_CHUNK}, 'alpha w7', '[1, 0.5, 0]', metadata_filter => {FILTER})",
     ),
-    "explain_keyword": ("rag.explain_keyword('own', 'alpha w7')",),
+    "_explain_keyword": ("rag._explain_keyword('own', 'alpha w7')",),
     "_language_name": ("rag._language_name('english'::regconfig)",),
     "detect_language": ("rag.detect_language('the alpha of the beta')",),
     "match_terms": ("rag.match_terms('own', 'alpha w7', ARRAY['alpha'])",),
     "_mistaken_keys": ("rag._mistaken_keys('{titel}', '{title}')",),
     "_find_language": ("rag._find_language('english')",),
-    "score_keyword": (f"rag.score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
-    "boost": (
-        """rag.boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0],
+    "_score_keyword": (f"rag._score_keyword(1, 'alpha w7', ARRAY[{ONE_CHUNK}])",),
+    "_boost": (
+        """rag._boost(1, ARRAY[1, 2], ARRAY[1.0, 2.0],
         '[{"recency": "day", "half_life": "1 day"}]')""",
     ),
-    "diversify": (f"rag.diversify({SPACE}, ARRAY[1, 2, 3], ARRAY[1.0, 2.0, 3.0], 2, 0.5)",),
-    "auto_weight": ("rag.auto_weight(0.1, 0.2)",),
+    "_diversify": (f"rag._diversify({SPACE}, ARRAY[1, 2, 3], ARRAY[1.0, 2.0, 3.0], 2, 0.5)",),
+    "_auto_weight": ("rag._auto_weight(0.1, 0.2)",),
     "count_documents": ("rag.count_documents('own')", f"rag.count_documents('own', {FILTER})"),
     "facets": ("rag.facets('own', 'half')", f"rag.facets('own', 'number', {FILTER})"),
     "select_documents": (
@@ -248,7 +247,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "unindex_field": ("rag.unindex_field('own', 'number')",),
     "list_fields": ("rag.list_fields('own')",),
     "field_index_statement": ("rag.field_index_statement('own', 'half', 'numeric')",),
-    "compile_filter": (f"rag.compile_filter(1, {FILTER})",),
+    "_compile_filter": (f"rag._compile_filter(1, {FILTER})",),
     "take_jobs": ("rag.take_jobs(10)",),
     "job_input": ("rag.job_input(%(job)s, %(lease)s)",),
     "store_chunks": (
@@ -267,7 +266,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "extend_job": ("rag.extend_job(%(job)s, %(lease)s)",),
     "extend_jobs": ("rag.extend_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
     "finish_job": ("rag.finish_job(%(job)s, %(lease)s)",),
-    "finish_jobs": ("rag.finish_jobs(ARRAY[%(job)s], ARRAY[%(lease)s]::uuid[])",),
     "fail_job": ("rag.fail_job(%(job)s, %(lease)s, 'broken')",),
     "retry_jobs": (
         "rag.retry_jobs('own')",
@@ -285,7 +283,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "preview_enrichment": (
         """rag.preview_enrichment('own', '[{"field": "f", "pattern": "a", "scope": "chunk"}]')""",
     ),
-    "preset_chunking": ("rag.preset_chunking('code')",),
     "set_extraction": ("""rag.set_extraction('own', '{"by": {"type": "text"}}', 'm')""",),
     "set_contexts": ("rag.set_contexts('own', model => 'm')",),
     "estimate_enrichment": ("rag.estimate_enrichment('own')",),
@@ -303,7 +300,6 @@ CALLS: dict[str, tuple[str, ...]] = {
     "enrich_document": ("rag.enrich_document(%(enrich_job)s, %(enrich_lease)s)",),
     "space_settings": ("rag.space_settings('own')",),
     "put_eval_set": ("rag.put_eval_set('faq', 'what users ask')",),
-    "add_eval_query": ("""rag.add_eval_query('faq', 'fish?', relevant => '["d1"]')""",),
     "put_eval_queries": ("""rag.put_eval_queries('faq', '[{"question": "a"}]')""",),
     "put_eval_embeddings": ("""rag.put_eval_embeddings('faq', 'f/1', '{q1}', '{"[1,0,0]"}')""",),
     "list_eval_sets": ("rag.list_eval_sets()",),
@@ -337,15 +333,14 @@ CALLS: dict[str, tuple[str, ...]] = {
     "ndcg": ("rag.ndcg(1, 10)",),
     "recall": ("rag.recall(1, 10)",),
     "precision_at": ("rag.precision_at(1, 10)",),
-    "hit_rate": ("rag.hit_rate(1, 10)",),
     "mrr": ("rag.mrr(1, 10)",),
     "average_precision": ("rag.average_precision(1, 10)",),
     "risk_coverage": ("rag.risk_coverage(1)",),
-    "token_f1": ("rag.token_f1('the red fish', '{a fish}')",),
-    "contains_answer": ("rag.contains_answer('it is Rome', '{Rome}')",),
+    "_best_token_f1": ("rag._best_token_f1('the red fish', '{a fish}')",),
+    "_contains_answer": ("rag._contains_answer('it is Rome', '{Rome}')",),
     "compare_runs": ("rag.compare_runs(1, 2)",),
     "compare_queries": ("rag.compare_queries(1, 2, 'ndcg')",),
-    "adjust_p_values": ("rag.adjust_p_values('{0.01, 0.04}', 'holm')",),
+    "_adjust_p_values": ("rag._adjust_p_values('{0.01, 0.04}', 'holm')",),
     "put_eval_scores": (
         """rag.put_eval_scores(1, 'human', '1', '[{"query_id": "q1", "score": 1}]')""",
     ),
@@ -362,7 +357,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "detach_source": (
         (
             "rag.detach_source('followed', 'own', delete_documents => true); SELECT"
-            " rag.follow_sources()"
+            " rag.follow_source(1)"
         ),
     ),
     "search_text": ("rag._search_json('own', 'alpha', '[1, 0, 0]', 5, '{}', '{}')",),
@@ -404,11 +399,10 @@ CALLS: dict[str, tuple[str, ...]] = {
     "note_maintenance": ("rag.note_maintenance('keywords', 1, 'because')",),
     "release_job": ("rag.release_job(%(job)s, %(lease)s)",),
     "hits": ("rag.hits('[]')",),
-    "search_status": ("rag.search_status('own')",),
+    "_search_status": ("rag._search_status('own')",),
     "_index_name": ("rag._index_name(1)",),
     "_field_index": ("rag._field_index('chunks', 1, 'number')",),
     "snippet": (f"rag.snippet('own', {ONE_CHUNK}, 'alpha')",),
-    "follow_sources": ("rag.follow_sources()",),
 }
 
 # These are asked about every collection.
@@ -416,7 +410,6 @@ ALL_COLLECTIONS = {
     "doctor": "compares the documents, chunks and vectors of every collection",
     "status": "counts what is in every collection",
     "maintain": "merges and compacts one collection after the other, in one transaction",
-    "maintain_in_steps": "does the same with a transaction for each: see maintain_step",
 }
 
 FOREIGN = """

@@ -8,6 +8,7 @@ from typing import Any
 import psycopg
 import pytest
 from paths import server_folder
+from sql_calls import FOLLOW
 
 from rag_pg.db import schema
 from rag_pg.db.embedded import EmbeddedServer
@@ -88,13 +89,13 @@ LIFE = (
     "CALL rag.sync_source('public.art')",
     "DELETE FROM public.art WHERE id < 9",
     "UPDATE public.art SET body = 'changed'",
-    "SELECT rag.maintain()",
+    "CALL rag.maintain()",
     "SELECT rag.detach_source('public.art', delete_documents => true)",
-    "SELECT rag.follow_sources()",
-    "SELECT rag.follow_sources()",
+    FOLLOW,
+    FOLLOW,
     "SELECT rag.drop_space(space_id) FROM rag.spaces WHERE model = 'second'",
     "SELECT rag.drop_collection('docs')",
-    "SELECT rag.maintain()",
+    "CALL rag.maintain()",
     "SELECT rag.create_collection('again', 'none', 3)",
 )
 

@@ -53,7 +53,7 @@ def test_a_feed_that_is_replaced_for_ever_uses_the_same_slots(churn: Connection)
     for revision in range(6):
         put(churn, revision)
         before = found(churn, "item7 revision")
-        churn.execute("SELECT * FROM rag.maintain()")
+        churn.execute("CALL rag.maintain()")
         assert found(churn, "item7 revision") == before
         assert len(before) == 7
     assert next_slot(churn) < 2 * 16_000
@@ -62,12 +62,12 @@ def test_a_feed_that_is_replaced_for_ever_uses_the_same_slots(churn: Connection)
 @pytest.mark.parametrize("left", [0, 100, 5_000])
 def test_slots_that_were_used_up_are_used_again(churn: Connection, left: int) -> None:
     put(churn, 0)
-    churn.execute("SELECT * FROM rag.maintain()")
+    churn.execute("CALL rag.maintain()")
     churn.execute("UPDATE rag.keyword_totals SET next_slot = 2147483647 - %s", [left])
     for revision in range(1, 4):
         put(churn, revision)
         before = found(churn, "item7 revision")
-        churn.execute("SELECT * FROM rag.maintain()")
+        churn.execute("CALL rag.maintain()")
         assert found(churn, "item7 revision") == before
         waiting = churn.execute("SELECT count(*) FROM rag.keyword_changes").fetchone()
         assert waiting == (0,)
@@ -125,7 +125,7 @@ def test_blocks_taken_apart_are_filled_again(new_database: Any, template: str) -
 def test_the_share_that_passes_a_filter_is_that_of_the_chunks_there_are(churn: Connection) -> None:
     share = "SELECT rag._filter_share(collection_id, %s) FROM rag.collections"
     put(churn, 0)
-    churn.execute("SELECT * FROM rag.maintain()")
+    churn.execute("CALL rag.maintain()")
     for document in range(4):  # four in five deleted, and not compacted
         churn.execute("SELECT rag.delete_document('c', %s)", [f"feed{document}"])
     churn.execute("SELECT rag._merge_keyword(collection_id) FROM rag.collections")
@@ -236,7 +236,7 @@ def test_the_last_ids_work_as_the_first_ones_do(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('c', 'none', 2)")
     put(connection, 0, documents=1, chunks=300)
     connection.execute("SELECT rag.create_space('c', 'other', 3)")
-    connection.execute("SELECT * FROM rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert len(found(connection, "item7 price")) == 7
     hits = connection.execute(
         "SELECT count(*) FROM rag.search('c', 'item7 price', '[1, 0]', metadata_filter => '{\"k\":"

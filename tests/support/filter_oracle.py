@@ -1,5 +1,5 @@
 """The filter language by its documentation, over plain Python values:
-what rag.compile_filter has to agree with."""
+what rag._compile_filter has to agree with."""
 
 import re
 from collections.abc import Iterator, Mapping

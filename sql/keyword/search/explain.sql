@@ -1,6 +1,6 @@
 -- Exact scores of given chunks, and where they come from.
 
-CREATE OR REPLACE FUNCTION rag.score_keyword(
+CREATE OR REPLACE FUNCTION rag._score_keyword(
     collection_key integer, query_text text, chunk_keys bigint[],
     typo_tolerance boolean DEFAULT true
 )
@@ -19,12 +19,12 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.score_keyword(integer, text, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._score_keyword(integer, text, bigint[], boolean) IS
 $$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left
 out. typo_tolerance: as in rag.search.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.explain_keyword(
+CREATE OR REPLACE FUNCTION rag._explain_keyword(
     collection text, query_text text, result_limit integer DEFAULT 10,
         metadata_filter jsonb DEFAULT '{}',
     match text DEFAULT 'any', chunk_ids bigint[] DEFAULT NULL, typo_tolerance boolean DEFAULT true
@@ -42,15 +42,15 @@ SET plan_cache_mode = force_custom_plan
 AS $$
 #variable_conflict use_column
 DECLARE
-    _id integer := (rag._require_collection(explain_keyword.collection)).collection_id;
+    _id integer := (rag._require_collection(_explain_keyword.collection)).collection_id;
     _q rag.keyword_query := rag._prepare_keyword(_id, query_text, typo_tolerance);
-    _wanted bigint[] := explain_keyword.chunk_ids;
+    _wanted bigint[] := _explain_keyword.chunk_ids;
 BEGIN
     IF _wanted IS NULL THEN
         PERFORM rag._check_query(query_text, result_limit, metadata_filter);
         _wanted := ARRAY(
             SELECT r.chunk_id
-            FROM rag.compile_filter(_id, metadata_filter) AS f
+            FROM rag._compile_filter(_id, metadata_filter) AS f
             CROSS JOIN LATERAL rag._rank_keyword(
                 _id, query_text, result_limit, f.condition, match, f.indexed, typo_tolerance
             ) AS r
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.explain_keyword(text, text, integer, jsonb, text, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._explain_keyword(text, text, integer, jsonb, text, bigint[], boolean) IS
 $$Why chunks have their keyword scores: one row per chunk and word of the query that it contains,
 best chunk first.
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from sql_calls import FOLLOW
 from typer.testing import CliRunner
 
 from rag_pg.cli.app import app
@@ -124,7 +125,7 @@ def test_broken_sources_and_missing_triggers_are_found(connection: Connection) -
     assert status == "warn" and "partition public.notes_2 of public.notes" in detail
     connection.execute("SELECT rag.attach_source('notes', 'c', '{body}')")
     assert "sources without triggers" not in found(connection)
-    connection.execute("ALTER TABLE notes DROP body; SELECT rag.follow_sources()")
+    connection.execute(f"ALTER TABLE notes DROP body; {FOLLOW}")
     status, detail, _ = found(connection)["broken sources"]
     assert status == "fail" and "has no column body" in detail
 
@@ -198,7 +199,7 @@ def test_a_session_that_holds_up_merges_is_named(connection: Connection, dsn: st
         assert status == "warn"
         assert f"session {other.info.backend_pid} " in detail and "'c'" in detail
         assert f"pg_terminate_backend({other.info.backend_pid})" in remedy
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert "keyword merges" not in found(connection)
 
 

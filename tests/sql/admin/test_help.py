@@ -35,7 +35,7 @@ def test_help_is_asked_by_topic_or_by_name(connection: psycopg.Connection[Any]) 
     assert {topic for topic, *_ in help_rows(connection, "jobs")} == {"Jobs"}
     assert {function for _, function, _, _ in help_rows(connection, "search_")} == {
         "rag.search_keyword", "rag.search_vector", "rag.search_variants",
-        "rag.search_status", "rag.search_text",
+        "rag._search_status", "rag.search_text",
     }  # fmt: skip
     assert help_rows(connection, "rag.ask")[0][1] == "rag.ask"
     assert {topic for topic, *_ in help_rows(connection, "CALIBRATION")} == {"Calibration"}

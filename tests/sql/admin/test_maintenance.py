@@ -11,7 +11,7 @@ from rag_pg.db.database import Database
 from rag_pg.worker.worker import Worker
 
 Connection = psycopg.Connection[Any]
-RUN = {"function": "SELECT rag.maintain()", "procedure": "CALL rag.maintain_in_steps()"}
+RUN = {"steps": "CALL rag.maintain()", "block": "BEGIN; CALL rag.maintain(); COMMIT"}
 
 
 def failures(connection: Connection) -> list[str]:
@@ -122,10 +122,10 @@ def test_a_dropped_collection_that_is_read_waits_and_the_rest_is_done(
     connection.execute("SELECT rag.drop_collection('gone')")
     with psycopg.connect(dsn) as reader:
         reader.execute("SELECT count(*) FROM rag.chunks")  # a report of all collections
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
         assert fresh(connection)["a"] == 0
         assert there()
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert not there()
 
 
@@ -134,7 +134,7 @@ def test_a_long_snapshot_stops_no_step(connection: Connection, dsn: str) -> None
     with psycopg.connect(dsn) as reader:
         reader.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         reader.execute("SELECT 1")
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
     assert fresh(connection)["a"] == 0
     assert failures(connection) == []
 

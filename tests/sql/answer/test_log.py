@@ -55,7 +55,7 @@ def test_the_log_keeps_no_more_than_its_bound(docs: Collection, dsn: str) -> Non
                    true, '', '', '', '[]', '{}', '{}', 0, 0, 0
                FROM rag.collections AS c, generate_series(1, 100020) AS i"""
         )
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
         found = connection.execute(
             "SELECT count(*), max(now() - answered_at) < '100005 seconds' FROM rag.answer_log"
         ).fetchone()
@@ -118,8 +118,9 @@ def test_logged_questions_leave_what_people_said_of_those_that_a_set_has(
             (unanswered, "unanswered", None),
         ]
         connection.execute(
-            """SELECT rag.add_eval_query('asked', %s, '["hours"]', answers => '{nobody}',
-                   query_id => %s)""",
+            """SELECT rag.put_eval_queries('asked', jsonb_build_array(jsonb_build_object(
+                   'question', %s::text, 'id', %s::text, 'relevant', '["hours"]'::jsonb,
+                   'answers', '["nobody"]'::jsonb)))""",
             [unanswered, rows[2][3]],
         )
         docs.ask(unanswered)  # again, as another answer

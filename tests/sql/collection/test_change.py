@@ -61,7 +61,7 @@ NO_CHANGES = {
         EXCEPTION WHEN division_by_zero THEN NULL; END $$""",
     "a space that is built": "SELECT rag.create_space('c', 'other', 3)",
     "merging keywords": "SELECT rag._merge_keyword(1)",
-    "maintain": "SELECT rag.maintain()",
+    "maintain": "CALL rag.maintain()",
     "folding": "SELECT rag._fold_changes(1)",
     "vacuum": "VACUUM rag.collection_changes",
 }

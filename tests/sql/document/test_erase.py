@@ -92,13 +92,19 @@ def live_through(docs: Collection, connection: Connection) -> None:
     docs.answers.feedback(answer.trace_id, 1, comment=f"{WORD} is right")
     assert docs.evaluation.add_logged_queries("asked") == 1
     connection.execute(
-        """SELECT rag.add_eval_query('set', 'What is the code of the vault?', %s, ARRAY[%s],
-               expected_terms => ARRAY[%s], expected_metadata => %s)""",
+        "SELECT rag.put_eval_queries('set', %s)",
         [
-            json.dumps([{"uri": f"{WORD}.txt", "quote": SECRET}]),
-            SECRET,
-            WORD,
-            json.dumps({"w": WORD}),
+            json.dumps(
+                [
+                    {
+                        "question": "What is the code of the vault?",
+                        "relevant": [{"uri": f"{WORD}.txt", "quote": SECRET}],
+                        "answers": [SECRET],
+                        "expected_terms": [WORD],
+                        "expected_metadata": {"w": WORD},
+                    }
+                ]
+            )
         ],
     )
     docs.evaluation.run("set", kind="ask", strategy="extractive", limit=3)
@@ -269,8 +275,8 @@ def test_what_was_under_way_keeps_nothing_of_a_document_that_was_erased(
     docs.add({"uri": f"{WORD}.txt", "content": SECRET})
     with psycopg.connect(dsn, autocommit=True) as connection:
         (query,) = connection.execute(
-            "SELECT query_id FROM rag.add_eval_query('set', 'Which vault?', relevant => '[\"a\"]')"
-            " AS query_id"
+            """SELECT query_id FROM rag.put_eval_queries('set',
+                   '[{"question": "Which vault?", "relevant": ["a"]}]')"""
         ).fetchone() or ("",)
         (run,) = connection.execute(
             "SELECT rag.start_eval_run('set', 'docs', 'ask')"
@@ -386,7 +392,9 @@ def test_errors_that_hold_what_failed_are_erased_whatever_they_are_of(
 ) -> None:
     docs.add({"uri": f"{WORD}.txt", "content": SECRET})
     with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("SELECT rag.add_eval_query('set', 'Which?', query_id => 'q')")
+        connection.execute(
+            """SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "Which?"}]')"""
+        )
         (run,) = connection.execute(
             "SELECT rag.start_eval_run('set', 'docs', 'ask')"
         ).fetchone() or (0,)
@@ -446,7 +454,9 @@ def test_judgements_of_another_collections_document_of_that_uri_stay(
         judged = ("here", "there", "both", "unused")
         for name in judged:
             connection.execute(
-                "SELECT rag.add_eval_query(%s, 'Which row?', relevant => '[\"plain-1\"]')", [name]
+                """SELECT rag.put_eval_queries(%s,
+                       '[{"question": "Which row?", "relevant": ["plain-1"]}]')""",
+                [name],
             )
         for name, collection in zip(
             ("here", "there", "both", "both"),
@@ -546,9 +556,8 @@ def test_nothing_that_was_read_before_an_erasure_is_written_after_it(
     docs.add({"uri": f"{WORD}.txt", "content": SECRET})
     with psycopg.connect(dsn, autocommit=True) as connection, psycopg.connect(dsn) as erasing:
         connection.execute(
-            "SELECT rag.add_eval_query('set', 'Which vault?', query_id => 'q',"
-            " relevant => %s::jsonb)",
-            [json.dumps([f"{WORD}.txt"])],
+            "SELECT rag.put_eval_queries('set', %s)",
+            [json.dumps([{"id": "q", "question": "Which vault?", "relevant": [f"{WORD}.txt"]}])],
         )
         log_answer(connection, {"text": SECRET, "found": False, "retrieved": [f"{WORD}.txt"]})
         connection.execute(

@@ -24,7 +24,9 @@ def docs(connection: Connection) -> Connection:
         f"""SELECT rag.alter_collection('docs', keep_versions => {KEPT}, keep_answers => {KEPT},
                sample_queries => 1, keep_query_text => true, keep_queries => {KEPT})"""
     )
-    connection.execute("SELECT rag.add_eval_query('set', 'Which?', query_id => 'q')")
+    connection.execute(
+        """SELECT rag.put_eval_queries('set', '[{"id": "q", "question": "Which?"}]')"""
+    )
     put(connection, "plain", "a plain text")
     put(connection, "doomed", f"the {WORD} text")
     return connection

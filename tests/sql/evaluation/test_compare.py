@@ -144,9 +144,9 @@ def test_an_interval_never_contradicts_its_p_value(connection: Connection, corre
 
 def test_p_values_are_corrected_as_holm_and_bonferroni_say(connection: Connection) -> None:
     row = connection.execute(
-        """SELECT rag.adjust_p_values('{0.01,0.04,0.03,0.005}'),
-                  rag.adjust_p_values('{0.01,0.04,0.03,0.005}', 'bonferroni'),
-                  rag.adjust_p_values('{0.01,0.9}', 'none')"""
+        """SELECT rag._adjust_p_values('{0.01,0.04,0.03,0.005}'),
+                  rag._adjust_p_values('{0.01,0.04,0.03,0.005}', 'bonferroni'),
+                  rag._adjust_p_values('{0.01,0.9}', 'none')"""
     ).fetchone()
     assert row is not None
     assert row[0] == pytest.approx([0.03, 0.06, 0.06, 0.02])  # statsmodels, multipletests

@@ -63,8 +63,8 @@ def docs(connection: Connection) -> Connection:
 
 def add(connection: Connection, relevant: Any) -> None:
     connection.execute(
-        "SELECT rag.add_eval_query('set', 'Which letters?', relevant => %s, query_id => 'q')",
-        [json.dumps(relevant)],
+        "SELECT rag.put_eval_queries('set', %s)",
+        [json.dumps([{"id": "q", "question": "Which letters?", "relevant": relevant}])],
     )
 
 
@@ -247,7 +247,8 @@ def test_sql_alone_runs_a_set_by_stored_vectors(docs: Connection) -> None:
     (notes,) = docs.execute("SELECT notes FROM rag.list_eval_runs('set')").fetchone() or ([],)
     assert notes == ["1 questions have no stored vector of this model: keywords alone were searched"
                      " for them"]  # fmt: skip
-    docs.execute("SELECT rag.add_eval_query('set', 'another text', '[\"b\"]', query_id => 'q1')")
+    other = '[{"id": "q1", "question": "another text", "relevant": ["b"]}]'
+    docs.execute("SELECT rag.put_eval_queries('set', %s)", [other])
     (run,) = docs.execute("SELECT rag.evaluate_search('set', 'docs')").fetchone() or (0,)
     assert docs.execute("SELECT rag.mrr(%s)", [run]).fetchone() == (0.5,)  # its vector is stale
 

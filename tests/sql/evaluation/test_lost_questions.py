@@ -237,7 +237,8 @@ def test_questions_that_were_put_in_between_are_no_loss(
     connection: Connection, chunks: list[int]
 ) -> None:
     before = run(connection, chunks, "search", ["right"] * 36)
-    connection.execute("SELECT rag.add_eval_query('set', 'new', '[\"d00\"]', query_id => 'zz')")
+    new = '[{"id": "zz", "question": "new", "relevant": ["d00"]}]'
+    connection.execute("SELECT rag.put_eval_queries('set', %s)", [new])
     after = run(connection, chunks, "search", ["wrong"] * 36)
     connection.execute(
         "SELECT rag.put_eval_results(%s, %s)", [after, Jsonb([{"query_id": "zz", "hits": []}])]

@@ -131,7 +131,7 @@ def squad_f1(answer: str, correct: str) -> float:
     ],
 )
 def test_token_f1_is_that_of_squad(connection: Connection, answer: str, correct: str) -> None:
-    row = connection.execute("SELECT rag.token_f1(%s, %s)", [answer, [correct]]).fetchone()
+    row = connection.execute("SELECT rag._best_token_f1(%s, %s)", [answer, [correct]]).fetchone()
     if "‒" not in answer:  # SQuAD removes the punctuation of ASCII alone
         assert row == (pytest.approx(squad_f1(answer, correct)),)
     else:
@@ -140,8 +140,9 @@ def test_token_f1_is_that_of_squad(connection: Connection, answer: str, correct:
 
 def test_answers_without_spaces_are_compared_letter_by_letter(connection: Connection) -> None:
     row = connection.execute(
-        "SELECT rag.token_f1('巴黎。', '{巴黎}'), rag.contains_answer('它在巴黎市', '{巴黎}'),"
-        " rag.contains_answer('catalogue', '{cat}'), rag.contains_answer('x', '{}')"
+        "SELECT rag._best_token_f1('巴黎。', '{巴黎}'),"
+        " rag._contains_answer('它在巴黎市', '{巴黎}'),"
+        " rag._contains_answer('catalogue', '{cat}'), rag._contains_answer('x', '{}')"
     ).fetchone()
     assert row == (1, True, False, None)
 

@@ -49,7 +49,7 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
                     f"%/{n:02}",
                 ],
             )
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
         yield connection
 
 
@@ -216,7 +216,7 @@ def test_a_uri_is_found_by_its_key_and_nothing_is_joined_without_a_column(
 ) -> None:
     def plan(wanted: Any) -> tuple[str, bool]:
         condition, indexed = filled.execute(
-            "SELECT condition, indexed FROM rag.compile_filter(1, %s)", [json.dumps(wanted)]
+            "SELECT condition, indexed FROM rag._compile_filter(1, %s)", [json.dumps(wanted)]
         ).fetchone() or ("", False)
         lines = filled.execute(
             "EXPLAIN SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = 1 AND"

@@ -43,7 +43,7 @@ def evaluate(connection: Connection, collection: int, wanted: Sequence[Json]) ->
     conditions = connection.execute(
         """SELECT coalesce(f.condition, 'true')
            FROM jsonb_array_elements(%s::jsonb) WITH ORDINALITY AS w (filter, place),
-           LATERAL rag.compile_filter(%s, w.filter) AS f ORDER BY w.place""",
+           LATERAL rag._compile_filter(%s, w.filter) AS f ORDER BY w.place""",
         [json.dumps(wanted), collection],
     ).fetchall()
     parts = [
@@ -225,7 +225,7 @@ def test_a_wrong_filter_gets_one_line_that_names_what_is_wrong(
 
 def compiled(connection: Connection, collection: int, wanted: Json) -> tuple[Any, ...]:
     row = connection.execute(
-        "SELECT * FROM rag.compile_filter(%s, %s)", [collection, json.dumps(wanted)]
+        "SELECT * FROM rag._compile_filter(%s, %s)", [collection, json.dumps(wanted)]
     ).fetchone()
     assert row is not None
     return tuple(row)
@@ -418,7 +418,7 @@ def test_every_search_takes_the_same_filters(database: Database, connection: Con
             "rag.search_vector('c', '[1, 0, 0]', 10, %s)",
             "rag.search_keyword('c', 'fish', 10, %s, 'all')",
             (
-                "rag.explain_keyword('c', 'fish', 10, %s) AS e JOIN rag.chunks AS k USING"
+                "rag._explain_keyword('c', 'fish', 10, %s) AS e JOIN rag.chunks AS k USING"
                 " (chunk_id) JOIN rag.documents USING (document_id)"
             ),
         ):

@@ -285,9 +285,7 @@ def test_only_the_wanted_kinds_are_taken(database: Database) -> None:
 # --- many at once
 
 
-def test_leases_are_extended_and_jobs_finished_in_batches(
-    database: Database, connection: Connection
-) -> None:
+def test_leases_are_extended_in_batches(database: Database, connection: Connection) -> None:
     put(database, *"abc")
     first, second, third = take(database, 3)
     connection.execute(
@@ -299,12 +297,6 @@ def test_leases_are_extended_and_jobs_finished_in_batches(
         "SELECT count(*) FROM rag.jobs WHERE lease_expires_at > now() + interval '5 minutes'"
     ).fetchone()
     assert far == (2,)
-    finished = connection.execute(
-        "SELECT rag.finish_jobs(%s, %s)",
-        [[j.job_id for j in (first, second)], [j.lease for j in (first, second)]],
-    ).fetchone()
-    assert finished == ([first.job_id],)
-    assert sorted(states(connection)) == ["running", "waiting"]
 
 
 def test_takers_at_once_take_every_job_once(database: Database, connection: Connection) -> None:

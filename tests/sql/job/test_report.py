@@ -121,7 +121,7 @@ def test_a_heartbeat_finds_a_newer_schema(database: Database, connection: Connec
 
 def test_a_search_can_ask_whether_documents_wait_for_nobody(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('waiting', 'none', 3)")
-    ask = "SELECT * FROM rag.search_status('waiting')"
+    ask = "SELECT * FROM rag._search_status('waiting')"
     assert connection.execute(ask).fetchone() == (0, 0, None)
     connection.execute("SELECT rag.put_document('waiting', 'a', 'Alpha')")
     note = "documents wait to be searchable (jobs: 1) and no worker is alive: run rag-pg worker"
@@ -136,4 +136,4 @@ def test_a_search_can_ask_whether_documents_wait_for_nobody(connection: Connecti
     assert taken.fetchone() == (1,)
     assert connection.execute(ask).fetchone() == (1, 0, None)  # somebody holds the other
     with pytest.raises(psycopg.Error, match="no collection 'gone'"):
-        connection.execute("SELECT * FROM rag.search_status('gone')")
+        connection.execute("SELECT * FROM rag._search_status('gone')")

@@ -140,7 +140,7 @@ def test_every_match_but_phrase_forgives(
 def test_contributions_tell_the_weight_and_add_up(filled: Connection) -> None:
     rows = filled.execute(
         """SELECT term, df, idf, tf, length_norm, weight, mistyped, contribution, score
-           FROM rag.explain_keyword('c', 'red fsih') ORDER BY score DESC, term"""
+           FROM rag._explain_keyword('c', 'red fsih') ORDER BY score DESC, term"""
     ).fetchall()
     assert [(row[0], row[1], row[5], row[6]) for row in rows] == [
         ("fish", 2, 0.7, "fsih"), ("red", 1, 1.0, None), ("fish", 2, 0.7, "fsih"),
@@ -149,7 +149,7 @@ def test_contributions_tell_the_weight_and_add_up(filled: Connection) -> None:
         assert contribution == pytest.approx(weight * idf * tf / (tf + 1.2 * norm), abs=1e-9)
     assert rows[0][-1] == pytest.approx(rows[0][-2] + rows[1][-2], abs=1e-12)
     scores = filled.execute(
-        """SELECT s.score FROM rag.collections AS c, rag.score_keyword(c.collection_id, 'red fsih',
+        """SELECT s.score FROM rag.collections AS c, rag._score_keyword(c.collection_id, 'red fsih',
                ARRAY(SELECT chunk_id FROM rag.chunks)) AS s ORDER BY 1 DESC"""
     ).fetchall()
     assert scores == [(rows[0][-1],), (rows[2][-1],)]
@@ -226,7 +226,7 @@ def test_a_role_under_a_policy_is_not_told_words_of_others(
         assert explained[0]["notes"][1] == (  # nor that some hidden chunk has a word like the other
             'no chunk has "swoms"; words like it were searched for instead'
         )
-        rows = connection.execute("SELECT * FROM rag.explain_keyword('c', 'Xanadi')").fetchall()
+        rows = connection.execute("SELECT * FROM rag._explain_keyword('c', 'Xanadi')").fetchall()
         assert rows == []
     finally:
         connection.execute("RESET ROLE; DROP OWNED BY fuzzy_reader")
@@ -390,7 +390,7 @@ def test_british_and_american_spelling_meet_at_full_weight(
             met += 1
             assert notes(connection, asked) == []  # the same word: nothing to tell
             assert connection.execute(
-                "SELECT DISTINCT weight, mistyped FROM rag.explain_keyword('c', %s)", [asked]
+                "SELECT DISTINCT weight, mistyped FROM rag._explain_keyword('c', %s)", [asked]
             ).fetchall() == [(1.0, asked)]
     assert met >= 35
 

@@ -37,7 +37,7 @@ def differences(connection: Connection, name: str, query: str) -> list[object]:
     for half in (None, 1):
         truth = connection.execute(
             """SELECT s.chunk_id, s.score
-               FROM rag.score_keyword(%(key)s, %(query)s, ARRAY(
+               FROM rag._score_keyword(%(key)s, %(query)s, ARRAY(
                    SELECT c.chunk_id FROM rag.chunks AS c WHERE c.collection_id = %(key)s
                    AND (%(half)s::integer IS NULL OR (c.metadata ->> 'half')::integer = %(half)s)))
                        AS s
@@ -122,5 +122,5 @@ def test_a_lexeme_counts_up_to_255_times_in_every_stage(small_blocks: Connection
         5 << 32 | 10 << 8 | 255,
     )
     assert small_blocks.execute(
-        "SELECT DISTINCT tf FROM rag.explain_keyword('often', 'x1.2', 1)"
+        "SELECT DISTINCT tf FROM rag._explain_keyword('often', 'x1.2', 1)"
     ).fetchone() == (255,)

@@ -1,4 +1,4 @@
-"""rag.auto_weight against the formula in plain Python."""
+"""rag._auto_weight against the formula in plain Python."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = st.dictionaries(st.integers(1, 30), st.floats(0.001, 50), max_size=30)
 WEIGHTS = st.tuples(st.floats(0.01, 10), st.floats(0.01, 10))
 
 AUTO = """
-    SELECT rag.auto_weight(
+    SELECT rag._auto_weight(
         (SELECT max(v.x) - avg(v.x) FROM (SELECT x FROM unnest(%(cosines)s::float8[]) AS u (x)
                                           ORDER BY x DESC LIMIT 10) AS v),
         (SELECT 1 - avg(v.x) / nullif(max(v.x), 0)
@@ -49,7 +49,7 @@ def test_auto_weight_is_the_oracles(
 
 
 def test_a_leg_without_a_lead_has_no_say(connection: psycopg.Connection[Any]) -> None:
-    ask = "SELECT rag.auto_weight(%s, %s)"
+    ask = "SELECT rag._auto_weight(%s, %s)"
     shares = [
         connection.execute(ask, leads).fetchone()
         for leads in ((0.2, None), (None, 0.5), (None, None), (0.0, 0.5), (-1e-17, 0.0))
@@ -59,8 +59,8 @@ def test_a_leg_without_a_lead_has_no_say(connection: psycopg.Connection[Any]) ->
 
 def test_the_leg_that_stands_out_more_gets_more_say(connection: psycopg.Connection[Any]) -> None:
     rows = connection.execute(
-        """SELECT rag.auto_weight(0.1, 0.5) < rag.auto_weight(0.2, 0.5),
-                  rag.auto_weight(0.1, 0.5) > rag.auto_weight(0.1, 0.7),
-                  rag.auto_weight(0.1, 0.8), rag.auto_weight(0.1, 0.8, 3, 1)"""
+        """SELECT rag._auto_weight(0.1, 0.5) < rag._auto_weight(0.2, 0.5),
+                  rag._auto_weight(0.1, 0.5) > rag._auto_weight(0.1, 0.7),
+                  rag._auto_weight(0.1, 0.8), rag._auto_weight(0.1, 0.8, 3, 1)"""
     ).fetchall()
     assert rows == [(True, True, pytest.approx(0.5), pytest.approx(0.75))]

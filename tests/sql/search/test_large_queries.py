@@ -249,7 +249,7 @@ def test_the_language_of_a_filter_needs_no_table_but_the_chunks(connection: Conn
     connection.execute("SELECT rag.create_collection('c', 'none', 2)")
     for wanted in ("german", {"$ne": "german"}, {"$like": "g%"}, {"$not": {"$in": ["german"]}}):
         row = connection.execute(
-            "SELECT condition FROM rag.collections, rag.compile_filter(collection_id, %s)",
+            "SELECT condition FROM rag.collections, rag._compile_filter(collection_id, %s)",
             [json.dumps({"$language": wanted})],
         ).fetchone()
         assert row is not None and "rag.documents" not in row[0]

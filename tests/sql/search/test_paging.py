@@ -40,7 +40,7 @@ def filled(new_database: Any, template: str) -> Iterator[Connection]:
             connection.execute(
                 "SELECT rag.put_chunks('c', %s, %s)", [f"d{document}", json.dumps(chunks)]
             )
-        connection.execute("SELECT rag.maintain()")
+        connection.execute("CALL rag.maintain()")
         yield connection
 
 

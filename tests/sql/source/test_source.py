@@ -7,6 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 from patience import wait_until
+from sql_calls import FOLLOW
 
 from rag_pg import Rag
 from rag_pg.db import schema
@@ -265,7 +266,7 @@ def test_a_dropped_column_breaks_the_source_and_not_the_application(connection: 
     assert (found.state, found.changes_waiting) == ("broken", 2)
     assert "attach the source again" in found.last_error
     assert len(documents(connection)) == 2
-    assert connection.execute("SELECT rag.follow_sources()").fetchone() == (0,)
+    assert connection.execute(FOLLOW).fetchone() == (0,)
 
     attach(connection, metadata=["status"])
     sync(connection)
@@ -281,10 +282,10 @@ def test_a_source_that_is_mended_goes_on_with_the_changes_it_kept(connection: Co
     sync(connection)
     connection.execute("ALTER TABLE articles RENAME status TO stage")
     insert(connection, 2)
-    assert connection.execute("SELECT rag.follow_sources()").fetchone() == (0,)
+    assert connection.execute(FOLLOW).fetchone() == (0,)
     assert source(connection).state == "broken"
     connection.execute("ALTER TABLE articles RENAME stage TO status")
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     assert source(connection).state == "following"
     assert len(documents(connection)) == 2
 
@@ -310,10 +311,10 @@ def test_a_first_reading_goes_on_where_it_was_and_changes_come_first(
     insert(connection, *range(1, 31))
     attach(connection, content=["body"])
     for _ in range(2):
-        connection.execute("SELECT rag.follow_sources(10)")
+        connection.execute(FOLLOW.replace("s.id)", "s.id, 10)"))
     assert (source(connection).rows_read, source(connection).rows_expected) == (20, 30)
     insert(connection, 100)
-    connection.execute("SELECT rag.follow_sources(10)")
+    connection.execute(FOLLOW.replace("s.id)", "s.id, 10)"))
     assert len(documents(connection)) == 21
     assert "public.articles/100" in documents(connection)
     sync(connection, batch=10)
@@ -327,8 +328,8 @@ def test_two_sessions_never_follow_the_same_source_at_once(
     insert(connection, *range(1, 6))
     attach(connection)
     with psycopg.connect(dsn) as other:
-        assert other.execute("SELECT rag.follow_sources(2)").fetchone() == (2,)
-        assert connection.execute("SELECT rag.follow_sources(2)").fetchone() == (0,)
+        assert other.execute(FOLLOW.replace("s.id)", "s.id, 2)")).fetchone() == (2,)
+        assert connection.execute(FOLLOW.replace("s.id)", "s.id, 2)")).fetchone() == (0,)
     sync(connection)
     assert len(documents(connection)) == 5
 
@@ -383,7 +384,7 @@ def test_row_level_security_is_never_taken_for_deletion(connection: Connection, 
     )
     connection.execute("UPDATE articles SET body = 'changed'")
     connection.execute("SET ROLE source_worker")
-    connection.execute("SELECT rag.follow_sources()")
+    connection.execute(FOLLOW)
     assert "row-level security" in source(connection).last_error
     connection.execute("RESET ROLE")
     assert len(documents(connection)) == 2
@@ -449,8 +450,8 @@ def test_a_dropped_table_is_seen_and_can_be_detached(connection: Connection) -> 
     found = source(connection)
     assert (found.state, found.source_table) == ("broken", "public.articles")
     connection.execute("SELECT rag.detach_source(NULL, 'kb', true)")
-    connection.execute("SELECT rag.follow_sources()")
-    connection.execute("SELECT rag.follow_sources()")
+    connection.execute(FOLLOW)
+    connection.execute(FOLLOW)
     assert documents(connection) == {}
     assert connection.execute("SELECT count(*) FROM rag.sources").fetchone() == (0,)
 
@@ -517,8 +518,8 @@ def test_a_trigger_of_the_same_name_elsewhere_changes_nothing(
         other.execute("CREATE TEMP TABLE t (id int)")
         other.execute(trigger.format("t").encode())
         insert(connection, 2)
-        assert connection.execute("SELECT rag.follow_sources()").fetchone() == (1,)
-        connection.execute("SELECT rag.maintain()")
+        assert connection.execute(FOLLOW).fetchone() == (1,)
+        connection.execute("CALL rag.maintain()")
         assert source(connection).state == "following"
         assert source(connection).source_table == "public.articles"
         attach(connection)  # the same source again, not another one
@@ -606,7 +607,7 @@ def test_a_key_that_equals_another_and_is_written_otherwise_is_one_document(
 
 def follow(connection: Connection) -> None:
     for _ in range(20):
-        if connection.execute("SELECT rag.follow_sources()").fetchone() == (0,):
+        if connection.execute(FOLLOW).fetchone() == (0,):
             return
     raise AssertionError("it never ends")
 
@@ -628,7 +629,7 @@ def test_a_row_whose_condition_fails_is_skipped_and_told(connection: Connection)
         "public.articles/3",
         "public.two/1",
     ]
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     told = connection.execute(
         "SELECT state, failed_rows, last_error FROM rag.list_sources() ORDER BY source_table"
     ).fetchall()
@@ -669,7 +670,7 @@ def test_no_error_of_one_source_stops_another_or_maintenance(
     connection.execute(BREAKS[state].encode())
     follow(connection)
     assert documents_like(connection, "%two/%") == [("public.two/1", "the other table")]
-    connection.execute("SELECT rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     (told, other) = connection.execute(
         "SELECT state, failed_rows, last_error FROM rag.list_sources() ORDER BY source_table"
     ).fetchall()
@@ -694,7 +695,7 @@ def test_the_rows_to_read_are_unknown_until_they_are_counted(connection: Connect
     insert(connection, 1, 2)
     attach(connection)
     assert source(connection).rows_expected is None
-    connection.execute("SELECT rag.follow_sources(1)")
+    connection.execute(FOLLOW.replace("s.id)", "s.id, 1)"))
     assert source(connection).rows_expected == 2
 
 
@@ -734,7 +735,7 @@ def test_detaching_beside_a_follower_and_an_open_insert_is_no_deadlock(
         writer.execute("INSERT INTO articles (id, body) VALUES (2, 'open')")
         detached = waiting(connection, detacher, "SELECT rag.detach_source('articles')")
         assert detached.is_alive()
-        followed = waiting(connection, follower, "SELECT rag.follow_sources()")
+        followed = waiting(connection, follower, FOLLOW)
         passed_by = not followed.is_alive()  # otherwise it waits for who waits for it
         writer.commit()
         followed.join()

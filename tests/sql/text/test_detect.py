@@ -152,7 +152,7 @@ def test_a_form_that_one_odd_chunk_has_is_not_rarer_than_the_word(mixed: Connect
     for number in range(6):
         put(mixed, f"en{number}", f"The keys of the room number{number} are with the porter.")
     put(mixed, "odd", "Porters, keys, rooms")
-    rows = mixed.execute("SELECT term, df, idf FROM rag.explain_keyword('mixed', 'porters', 20)")
+    rows = mixed.execute("SELECT term, df, idf FROM rag._explain_keyword('mixed', 'porters', 20)")
     found = {term: (df, idf) for term, df, idf in rows}
     assert (found["porter"][0], found["porters"][0]) == (6, 1)
     assert len({idf for _, idf in found.values()}) == 1

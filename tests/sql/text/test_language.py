@@ -52,7 +52,7 @@ def test_every_search_survives_a_dropped_configuration(connection: Connection) -
         "SELECT rag.snippet('c', chunk_id, 'gamma') FROM rag.search('c', 'gamma')"
     ).fetchall()
     assert len(marked) == 1
-    connection.execute("SELECT * FROM rag.maintain()")
+    connection.execute("CALL rag.maintain()")
     put(connection, "new", "alpha delta")
     assert found(connection, "search_keyword('c', 'delta')") == {"new"}
 

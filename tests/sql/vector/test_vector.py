@@ -181,4 +181,3 @@ def test_an_index_that_was_taken_away_can_be_built_again(
     assert connection.execute(build).fetchone() == (True,)
     assert connection.execute(build).fetchone() == (False,)
     assert method(connection, "c", None) == "index"
-    assert connection.execute("SELECT * FROM rag.index_progress()").fetchall() == []

@@ -148,10 +148,10 @@ def test_maintenance_removes_what_is_older_than_it_may_be(docs: Connection) -> N
         "UPDATE rag.document_versions SET valid_until = now() - interval '31 days'"
         " WHERE version = 1"
     )
-    docs.execute("SELECT rag.maintain()")
+    docs.execute("CALL rag.maintain()")
     assert [v for v, *_ in versions(docs, "a")] == [3, 2]
     docs.execute("SELECT rag.alter_collection('c', keep_versions => '0')")
-    docs.execute("SELECT rag.maintain()")
+    docs.execute("CALL rag.maintain()")
     assert [v for v, *_ in versions(docs, "a")] == [3]
 
 
