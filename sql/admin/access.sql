@@ -134,14 +134,15 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.grant_access(text, text) IS
-$$Give a role the rights of a kind of use. Every upgrade gives them again, so that they cover what
-it adds.
+$$Give a role the rights of a kind of use.
+Every upgrade gives them again, so that they cover what it adds.
 
 access: reader searches, reads and counts; evaluator also keeps evaluation sets, runs and
 calibrations; writer also puts and deletes documents and works the queue; worker also follows
 sources and clears up. source_owner attaches tables of its own; source_writer only writes a table
 that is followed. A role may have several. The caller owns the tables of schema rag.
-E.g. SELECT rag.grant_access('web', 'reader');$$;
+Circle: application, Maintenance and versions.
+SELECT rag.grant_access('pg_monitor', 'reader')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.revoke_access(role_name text, access text DEFAULT NULL)
@@ -164,10 +165,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.revoke_access(text, text) IS
-$$Take the rights of a kind of use from a role, and what else it was granted in schema rag; those of
-the other kinds that it has stay.
+$$Take the rights of a kind of use from a role.
+And what else it was granted in schema rag; those of the other kinds that it has stay.
 
-access: as in rag.grant_access; NULL: all. The caller owns the tables of schema rag.$$;
+access: as in rag.grant_access; NULL: all. The caller owns the tables of schema rag.
+Circle: application, Maintenance and versions.
+SELECT rag.revoke_access('pg_monitor')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_access()
@@ -184,7 +187,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_access() IS
-$$Which roles were given which rights by rag.grant_access, and whether the role is there.$$;
+$$Which roles have which rights.
+Those that rag.grant_access gave, and whether the role is there.
+Circle: application, Maintenance and versions.
+SELECT * FROM rag.list_access()$$;
 
 
 CREATE OR REPLACE FUNCTION rag._renew_access()

@@ -52,4 +52,6 @@ $$Health as rows: each check with its status (ok, warn or fail), what was found,
 about it.
 
 It reads every chunk of every collection: seconds for a million. "rag-pg db check" compares the
-bodies of functions too.$$;
+bodies of functions too.
+Circle: application 12, Maintenance and versions.
+SELECT * FROM rag.doctor() WHERE status <> 'ok'$$;

@@ -1,7 +1,36 @@
 -- What a user of psql sees first: every public function with what it does and a call that runs.
 
+CREATE OR REPLACE FUNCTION rag._public_functions()
+RETURNS TABLE (function_name text, circle text, first_steps integer, topic text, purpose text,
+    description text, example text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path FROM CURRENT
+AS $$
+BEGIN
+    RETURN QUERY
+    SELECT p.proname::text, c.part[2], c.part[3]::integer, c.part[4],
+        rtrim(substring(replace(c.part[1], E'\n', ' ') FROM '^.*?[.:;](?= |$)'), '.:;'),
+        c.part[1], c.part[5]
+    FROM pg_proc AS p
+    CROSS JOIN LATERAL regexp_match(obj_description(p.oid, 'pg_proc'),
+        E'^(.*)\nCircle: (\\w+) ?(\\d*), ([^\n]+)[.]\n(.*)$') AS m (part)
+    CROSS JOIN LATERAL (
+        SELECT ARRAY[m.part[1], m.part[2], nullif(m.part[3], ''), m.part[4], m.part[5]]) AS c (part)
+    WHERE p.pronamespace = 'rag'::regnamespace AND NOT starts_with(p.proname, '_')
+    ORDER BY c.part[3]::integer, c.part[2] <> 'application', c.part[2] DESC, c.part[4], p.proname;
+END
+$$;
+
+COMMENT ON FUNCTION rag._public_functions() IS
+$$The public functions as their comments describe them, in the order of rag.help.
+
+A comment ends with a line "Circle: application, Search." and an example that runs. circle: who
+calls it: application, worker or client (a client that does what rag_pg's own does). A number after
+the circle is the place among the functions to begin with. purpose: the first sentence.$$;
+
+
 CREATE OR REPLACE FUNCTION rag.help(about text DEFAULT NULL)
-RETURNS TABLE (topic text, function text, purpose text, example text)
+RETURNS TABLE (topic text, function text, purpose text, example text, circle text)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path FROM CURRENT
 AS $help$
@@ -13,471 +42,29 @@ DECLARE
 BEGIN
     RETURN QUERY
     WITH listed AS (
-        SELECT h.*, row_number() OVER () AS listed_at,
-            coalesce(lower(about) IN (lower(h.topic_name), 'rag.' || h.function_name)
-                OR starts_with(h.function_name, lower(about)), true) AS is_named
-        FROM (VALUES
-    ('Collections', 'create_collection', 'Make a collection',
-     $$SELECT rag.create_collection('papers', 'minilm', 384)$$),
-    ('Collections', 'list_collections', 'Every collection with its settings',
-     $$SELECT * FROM rag.list_collections()$$),
-    ('Collections', 'get_collection', 'One collection with its settings',
-     $$SELECT * FROM rag.get_collection('docs')$$),
-    ('Collections', 'collection_stats', 'Counts and sizes',
-     $$SELECT * FROM rag.collection_stats('docs')$$),
-    ('Collections', 'alter_collection', 'Say what a collection holds',
-     $$SELECT rag.alter_collection('docs', description => 'Manuals.')$$),
-    ('Collections', 'collection_version', 'A number that changes with what is in it',
-     $$SELECT rag.collection_version('docs')$$),
-    ('Collections', 'set_chunking', 'Change how documents are cut, and cut them again',
-     $$SELECT rag.set_chunking('docs', '{"max_tokens": 128}')$$),
-    ('Enrichment', 'set_enrichment', 'Metadata from the text, by rules',
-     $$SELECT rag.set_enrichment('docs',
-    '[{"field": "n", "pattern": "n ([0-9]+)"}]')$$),
-    ('Enrichment', 'preview_enrichment', 'What rules would find',
-     $$SELECT * FROM rag.preview_enrichment('docs',
-    '[{"field": "n", "pattern": "[0-9]+"}]')$$),
-    ('Enrichment', 'set_extraction', 'Metadata read by a model',
-     $$SELECT rag.set_extraction('docs', '{"author": {"type": "text"}}')$$),
-    ('Enrichment', 'set_contexts', 'Contexts of chunks by a model',
-     $$SELECT rag.set_contexts('docs')$$),
-    ('Enrichment', 'estimate_enrichment', 'What a model would have to read',
-     $$SELECT * FROM rag.estimate_enrichment('docs')$$),
-    ('Enrichment', 'get_enrichment', 'What is set, and how far it is',
-     $$SELECT * FROM rag.get_enrichment('docs')$$),
-    ('Collections', 'preset_chunking', 'The chunking for a kind of content',
-     $$SELECT rag.preset_chunking('conversations')$$),
-    ('Collections', 'drop_collection', 'Remove a collection and everything in it',
-     $$SELECT rag.drop_collection('docs')$$),
-    ('Collections', 'drop_vector_index', 'Before a bulk load',
-     $$SELECT rag.drop_vector_index('docs')$$),
-    ('Collections', 'build_vector_index', 'After a bulk load',
-     $$SELECT rag.build_vector_index('docs')$$),
-    ('Collections', 'index_progress', 'Vector indexes that are being built',
-     $$SELECT * FROM rag.index_progress()$$),
-    ('Embedding spaces', 'create_space', 'Begin with another model''s vectors',
-     $$SELECT rag.create_space('docs', 'other-model', 3)$$),
-    ('Embedding spaces', 'measure_spaces', 'How their cosines are spread, where that is due',
-     $$SELECT rag.measure_spaces(ARRAY['docs'])$$),
-    ('Embedding spaces', 'list_spaces', 'Spaces and their progress',
-     $$SELECT * FROM rag.list_spaces('docs')$$),
-    ('Embedding spaces', 'compare_spaces', 'What the spaces find for the same queries',
-     $$SELECT * FROM rag.compare_spaces('docs', '[]')$$),
-    ('Embedding spaces', 'activate_space', 'Search with another space',
-     $$SELECT rag.activate_space(2, forced => true)$$),
-    ('Embedding spaces', 'rollback_space', 'Search with the space before',
-     $$SELECT rag.rollback_space('docs')$$),
-    ('Embedding spaces', 'drop_space', 'Remove a space that is not active',
-     $$SELECT rag.drop_space(2)$$),
-    ('Embedding spaces', 'assert_active_space', 'Error RG008 when a space is not active',
-     $$SELECT rag._assert_active_space('docs', 1)$$),
-    ('Cache', 'cache_stats', 'What it holds and has saved',
-     $$SELECT * FROM rag.cache_stats()$$),
-    ('Cache', 'clear_cache', 'Empty it',
-     $$SELECT rag.clear_cache('docs')$$),
-    ('Documents', 'put_document', 'Insert or update one',
-     $$SELECT rag.put_document('docs', 'faq', 'Fish swim.')$$),
-    ('Documents', 'put_documents', 'Insert or update many',
-     $$SELECT rag.put_documents('docs', '[{"uri": "a", "content": "b"}]')$$),
-    ('Documents', 'wait_until_searchable', 'Wait for what was put',
-     $$SELECT rag.wait_until_searchable('docs', '{}')$$),
-    ('Documents', 'get_document', 'One with its content',
-     $$SELECT * FROM rag.get_document('docs', 'd1')$$),
-    ('Documents', 'list_documents', 'Many by uri',
-     $$SELECT uri, state FROM rag.list_documents('docs')$$),
-    ('Documents', 'delete_document', 'Delete one',
-     $$SELECT rag.delete_document('docs', 'd1')$$),
-    ('Documents', 'delete_documents', 'Delete many',
-     $$SELECT rag.delete_documents('docs', '{d1, d2}')$$),
-    ('Chunks', 'put_chunks', 'A document whose chunks are ready',
-     $$SELECT rag.put_chunks('docs', 'd4', '[{"content": "red fish"}]')$$),
-    ('Chunks', 'load_staged', 'Chunks from table staged_chunks, in bulk',
-     $$SELECT * FROM rag.load_staged('docs')$$),
-    ('Search', 'search', 'By words, a vector, or both',
-     $$SELECT uri, score FROM rag.search('docs', 'fish', '[1, 0, 0]')$$),
-    ('Search', 'search_keyword', 'By words (BM25)',
-     $$SELECT uri, score FROM rag.search_keyword('docs', 'blue fish')$$),
-    ('Search', 'search_vector', 'By a vector',
-     $$SELECT uri FROM rag.search_vector('docs', '[1, 0, 0]')$$),
-    ('Search', 'search_variants', 'Several wordings of a question',
-     $$SELECT uri FROM rag.search_variants('docs', '{fish, red bird}')$$),
-    ('Documents', 'keep_original', 'Keep the file that a document was made from',
-     $$SELECT rag.keep_original('docs', 'd1', 'd1.txt', 'xy', 'text/plain')$$),
-    ('Documents', 'get_original', 'The file that a document was made from',
-     $$SELECT file_name, size FROM rag.get_original('docs', 'd1')$$),
-    ('Search', 'check_citation', 'Whether a chunk says what is quoted from it, and where',
-     $$SELECT * FROM rag.check_citation('docs', 1, 'It opens at nine.')$$),
-    ('Search', 'more_like', 'Neighbours of a chunk',
-     $$SELECT uri FROM rag.more_like('docs', 1)$$),
-    ('Search', 'expand', 'The text around chunks',
-     $$SELECT content FROM rag.expand('docs', '{1, 2}')$$),
-    ('Search', 'snippet', 'The passage that matches, marked',
-     $$SELECT rag.snippet('docs', 1, 'fish')$$),
-    ('Search', 'explain_search', 'How a result came about',
-     $$SELECT jsonb_pretty(rag.explain_search('docs', 'fish'))$$),
-    ('Search', 'why_not', 'Why a chunk is not found',
-     $$SELECT * FROM rag.why_not('docs', 1, 'fish')$$),
-    ('Search', 'explain_keyword', 'How BM25 scores came about',
-     $$SELECT * FROM rag._explain_keyword('docs', 'fish')$$),
-    ('Search', 'detect_language', 'The text search configuration for a text',
-     $$SELECT rag.detect_language('Wo ist der Schlüssel der Tür?')$$),
-    ('Search', 'match_terms', 'How rare the words of a question are, and where',
-     $$SELECT * FROM rag.match_terms('docs', 'fish', '{Fish swim}')$$),
-    ('Search', 'score_keyword', 'BM25 scores of given chunks',
-     $$SELECT * FROM rag._score_keyword(1, 'fish', '{1, 2}')$$),
-    ('Search', 'boost', 'Scores after boosts by metadata',
-     $$SELECT rag._boost(1, '{1}', '{0.5}', '[]')$$),
-    ('Search', 'diversify', 'The best chunks that are not alike',
-     $$SELECT rag._diversify(rag._active_space(1), '{1, 2}', '{2, 1}', 2,
-    0.5)$$),
-    ('Search', 'auto_weight', 'The vector leg''s share for one query',
-     $$SELECT rag._auto_weight(0.1, 0.2)$$),
-    ('Counts, facets and order', 'count_documents', 'How many pass a filter',
-     $$SELECT rag.count_documents('docs', '{"n": {"$gte": 2}}')$$),
-    ('Counts, facets and order', 'facets', 'The values of a field, counted',
-     $$SELECT * FROM rag.facets('docs', 'tag')$$),
-    ('Counts, facets and order', 'select_documents', 'The first ones in some order',
-     $$SELECT uri FROM rag.select_documents('docs', order_by => 'n')$$),
-    ('Counts, facets and order', 'describe_metadata', 'The fields: types, ranges, examples',
-     $$SELECT * FROM rag.describe_metadata('docs')$$),
-    ('Counts, facets and order', 'aggregate_documents', 'Sums, averages, extremes by group',
-     $$SELECT rag.aggregate_documents('docs',
-    '{"most": {"max": "n"}}', '{tag}')$$),
-    ('Counts, facets and order', 'find_values', 'Which values a misspelt name may mean',
-     $$SELECT * FROM rag.find_values('docs', 'tag', 'A')$$),
-    ('History', 'list_versions', 'The versions of a document that are there',
-     $$SELECT * FROM rag.list_versions('docs', 'a')$$),
-    ('History', 'document_at', 'What a document said at a moment',
-     $$SELECT content FROM rag.document_at('docs', 'a', now())$$),
-    ('History', 'diff_versions', 'How two versions of a document differ',
-     $$SELECT change, line FROM rag.diff_versions('docs', 'd1', 1, 1)$$),
-    ('History', 'log_answer', 'Keep an answer, where the collection says so',
-     $$SELECT rag.log_answer('docs', gen_random_uuid(),
-    'Why?', '{"text": "So."}')$$),
-    ('History', 'list_answers', 'Logged answers and what was said of them',
-     $$SELECT question, likes FROM rag.list_answers('docs')$$),
-    ('History', 'feedback', 'A thumb up or down for a logged answer',
-     $$SELECT rag.feedback(answer_id, 1) FROM rag.list_answers('docs')$$),
-    ('History', 'replay_answer', 'Its citations against its sources as they were and are',
-     $$SELECT r.* FROM rag.list_answers('docs') AS a,
-    rag.replay_answer(a.answer_id) AS r$$),
-    ('History', 'add_logged_queries', 'Logged questions become an evaluation set',
-     $$SELECT rag.add_logged_queries('asked', 'docs')$$),
-    ('History', 'erase', 'Remove a document from everything, with a receipt',
-     $$SELECT removed FROM rag.erase('docs', 'unwanted')$$),
-    ('Views', 'expose_view', 'Let questions be put to a view of your own tables',
-     $$SELECT rag.expose_view('app.titles', 'An article')$$),
-    ('Views', 'list_views', 'The exposed views and their columns',
-     $$SELECT name, description FROM rag.list_views()$$),
-    ('Views', 'query_view', 'Rows of a view, or aggregates over them',
-     $$SELECT rag.query_view(name, result_limit => 1) FROM rag.list_views()$$),
-    ('Views', 'hide_view', 'Let no more questions be put to it',
-     $$SELECT rag.hide_view('titles')$$),
-    ('Filters', 'index_field', 'Declare a field, so that filters on it are quick',
-     $$SELECT rag.index_field('docs', 'tag', 'text')$$),
-    ('Filters', 'unindex_field', 'Take that back',
-     $$SELECT rag.unindex_field('docs', 'n')$$),
-    ('Filters', 'list_fields', 'The declared fields',
-     $$SELECT * FROM rag.list_fields('docs')$$),
-    ('Filters', 'field_index_statement', 'To make a field''s index beside writers',
-     $$SELECT rag.field_index_statement('docs', 'tag', 'text')$$),
-    ('Filters', 'compile_filter', 'A filter as SQL',
-     $$SELECT * FROM rag._compile_filter(1, '{"n": 2}')$$),
-    ('Jobs', 'take_jobs', 'Lease jobs that are due',
-     $$SELECT * FROM rag.take_jobs(1)$$),
-    ('Jobs', 'job_input', 'What a worker cuts and embeds',
-     $$SELECT i.*
-FROM rag.take_jobs(1, kinds => '{ingest}') AS j,
-    rag.job_input(j.job_id, j.lease) AS i$$),
-    ('Jobs', 'store_chunks', 'Finish an ingest job',
-     $$SELECT rag.store_chunks(j.job_id, j.lease, 1, '[]')
-FROM rag.take_jobs(1, kinds => '{ingest}') AS j$$),
-    ('Jobs', 'chunks_to_embed', 'What a worker embeds',
-     $$SELECT c.*
-FROM rag.take_jobs(1, kinds => '{embed}') AS j,
-    rag.chunks_to_embed(j.job_id, j.lease) AS c$$),
-    ('Jobs', 'store_embeddings', 'Store an embed job''s vectors',
-     $$SELECT rag.store_embeddings(j.job_id, j.lease, '{}', '{}')
-FROM rag.take_jobs(1, kinds => '{embed}') AS j$$),
-    ('Jobs', 'extraction_input', 'What an extract job works on',
-     $$SELECT i.content, i.fields
-FROM rag.take_jobs(1, kinds => '{extract}') AS j,
-     rag.extraction_input(j.job_id, j.lease) AS i$$),
-    ('Jobs', 'store_extraction', 'Finish an extract job',
-     $$SELECT rag.store_extraction(j.job_id, j.lease, 1, 1,
-    '{"author": "Ada"}')
-FROM rag.take_jobs(1, kinds => '{extract}') AS j$$),
-    ('Jobs', 'context_input', 'What a context job works on',
-     $$SELECT i.content, i.chunk_ids
-FROM rag.take_jobs(1, kinds => '{context}') AS j,
-     rag.context_input(j.job_id, j.lease) AS i$$),
-    ('Jobs', 'store_contexts', 'Store contexts of a document''s chunks',
-     $$SELECT rag.store_contexts(j.job_id, j.lease, i.source, '{1}',
-    '{about fish}', i.space_id, '{"[1, 0, 0]"}')
-FROM rag.take_jobs(1, kinds => '{context}') AS j,
-     rag.context_input(j.job_id, j.lease) AS i$$),
-    ('Jobs', 'enrich_document', 'Work an enrich job',
-     $$SELECT rag.enrich_document(j.job_id, j.lease)
-FROM rag.take_jobs(1, kinds => '{enrich}') AS j$$),
-    ('Jobs', 'extend_job', 'Keep a lease',
-     $$SELECT rag.extend_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$),
-    ('Jobs', 'extend_jobs', 'Keep many leases',
-     $$SELECT rag.extend_jobs('{}', '{}')$$),
-    ('Jobs', 'finish_job', 'The job is done',
-     $$SELECT rag.finish_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$),
-    ('Jobs', 'finish_jobs', 'Many jobs are done',
-     $$SELECT rag.finish_jobs('{}', '{}')$$),
-    ('Jobs', 'fail_job', 'The job failed',
-     $$SELECT rag.fail_job(j.job_id, j.lease, 'no model')
-FROM rag.take_jobs(1) AS j$$),
-    ('Jobs', 'release_job', 'Hand a job back; the attempt does not count',
-     $$SELECT rag.release_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$),
-    ('Jobs', 'retry_jobs', 'Queue dead jobs again',
-     $$SELECT rag.retry_jobs('docs')$$),
-    ('Jobs', 'list_jobs', 'Jobs that are not done',
-     $$SELECT * FROM rag.list_jobs('docs')$$),
-    ('Jobs', 'explain_job', 'One job, and why it is where it is',
-     $$SELECT e.*
-FROM rag.list_jobs('docs', result_limit => 1) AS j,
-    rag.explain_job(j.job_id) AS e$$),
-    ('Jobs', 'job_stats', 'Jobs counted, their rate and lag',
-     $$SELECT * FROM rag.job_stats()$$),
-    ('Jobs', 'search_status', 'Whether a search sees everything',
-     $$SELECT * FROM rag._search_status('docs')$$),
-    ('Jobs', 'pending_documents', 'Which of these are not searchable',
-     $$SELECT * FROM rag.pending_documents('docs', '{}')$$),
-    ('Jobs', 'queue_backlog', 'Queue the next documents of a large change',
-     $$SELECT rag.queue_backlog()$$),
-    ('Jobs', 'space_settings', 'What makes a space''s vectors',
-     $$SELECT * FROM rag.space_settings('docs')$$),
-    ('Sources', 'attach_source', 'Follow a table: each row is a document',
-     $$SELECT rag.attach_source('app.articles', 'docs', '{body}',
-        title => '{id}', uri => 'article/{id}')$$),
-    ('Sources', 'list_sources', 'The tables that are followed',
-     $$SELECT * FROM rag.list_sources()$$),
-    ('Sources', 'sync_source', 'Bring the collection in step now',
-     $$CALL rag.sync_source('app.articles')$$),
-    ('Sources', 'detach_source', 'Stop following a table',
-     $$SELECT rag.detach_source('app.articles')$$),
-    ('Requests', 'search_text', 'Search by words alone; a worker embeds them',
-     $$CALL rag.search_text('docs', 'fish')$$),
-    ('Requests', 'hits', 'The rows of what search_text gave',
-     $$SELECT uri FROM rag.hits('[{"chunk_id": 1, "uri": "a"}]')$$),
-    ('Requests', 'ask', 'Have a worker answer a question',
-     $$CALL rag.ask('docs', 'Do fish swim?')$$),
-    ('Requests', 'embed_query', 'Have a worker embed a question',
-     $$CALL rag.embed_query('docs', 'fish')$$),
-    ('Requests', 'take_request', 'A worker takes such a call',
-     $$SELECT * FROM rag.take_request('worker-1')$$),
-    ('Requests', 'answer_request', 'A worker answers it',
-     $$SELECT rag.answer_request(1, '{}')$$),
-    ('Workers and budgets', 'heartbeat', 'A worker runs',
-     $$SELECT rag.heartbeat('worker-1', '1.0')$$),
-    ('Workers and budgets', 'forget_worker', 'A worker ends',
-     $$SELECT rag.forget_worker('worker-1')$$),
-    ('Workers and budgets', 'list_workers', 'Workers of the last minute',
-     $$SELECT * FROM rag.list_workers()$$),
-    ('Workers and budgets', 'set_budget', 'Limit what a provider is asked',
-     $$SELECT rag.set_budget('gemini', requests_per_minute => 60)$$),
-    ('Workers and budgets', 'list_budgets', 'Limits, and what is used of them',
-     $$SELECT * FROM rag.list_budgets()$$),
-    ('Workers and budgets', 'take_budget', 'Before a call: 0, or seconds to wait',
-     $$SELECT rag.take_budget('gemini', 1, 2000)$$),
-    ('Workers and budgets', 'block_provider', 'Leave a provider alone, as after a 429',
-     $$SELECT rag.block_provider('gemini', 30)$$),
-    ('Workers and budgets', 'usage_report', 'What models were asked, and what it cost',
-     $$SELECT * FROM rag.usage_report(by => '{day,strategy}')$$),
-    ('Workers and budgets', 'record_usage', 'Count what an answer cost',
-     $$SELECT rag.record_usage('docs', 'single',
-  '[{"kind": "answer", "model": "m", "calls": 1}]')$$),
-    ('Workers and budgets', 'throttled_spaces', 'Spaces whose provider may not be asked now',
-     $$SELECT * FROM rag.throttled_spaces()$$),
-    ('Text', 'embedded_text', 'The text of a chunk that is embedded',
-     $$SELECT rag.embedded_text('title', 'heading', 'content')$$),
-    ('Text', 'content_hash', 'SHA-256 of a text',
-     $$SELECT rag.content_hash('text')$$),
-    ('Text', 'document_id', 'A document''s id',
-     $$SELECT rag.document_id('docs', 'faq')$$),
-    ('Maintenance and versions', 'status',
-     'Release, collections, queue, workers on one screen',
-     $$SELECT * FROM rag.status()$$),
-    ('Evaluation', 'put_eval_set', 'Make a set of questions',
-     $$SELECT rag.put_eval_set('faq', 'what users ask')$$),
-    ('Evaluation', 'add_eval_query', 'Put one question with what is right',
-     $$SELECT rag.add_eval_query('faq', 'fish?', relevant => '["d1"]')$$),
-    ('Evaluation', 'put_eval_queries', 'Put many questions',
-     $$SELECT * FROM rag.put_eval_queries('faq', '[{"question": "a"}]')$$),
-    ('Evaluation', 'put_eval_embeddings', 'Keep vectors of the questions',
-     $$SELECT rag.put_eval_embeddings('faq', 'f/1', '{q1}', '{"[1,0,0]"}')$$),
-    ('Evaluation', 'list_eval_sets', 'Every set and how large it is',
-     $$SELECT * FROM rag.list_eval_sets()$$),
-    ('Evaluation', 'list_eval_queries', 'The questions of a set',
-     $$SELECT * FROM rag.list_eval_queries('faq')$$),
-    ('Evaluation', 'delete_eval_queries', 'Remove questions',
-     $$SELECT rag.delete_eval_queries('faq', '{q1}')$$),
-    ('Evaluation', 'drop_eval_set', 'Remove a set with its runs',
-     $$SELECT rag.drop_eval_set('faq')$$),
-    ('Evaluation', 'eval_drift', 'Judgements that the documents have left behind',
-     $$SELECT * FROM rag.eval_drift('faq', 'docs')$$),
-    ('Evaluation', 'corpus_fingerprint', 'A hash of a collection''s documents',
-     $$SELECT rag.corpus_fingerprint('docs')$$),
-    ('Evaluation', 'evaluate_search', 'Run a set by SQL alone',
-     $$SELECT rag.evaluate_search('faq', 'docs')$$),
-    ('Evaluation', 'start_eval_run', 'Begin a run',
-     $$SELECT rag.start_eval_run('faq', 'docs')$$),
-    ('Evaluation', 'put_eval_results', 'Record what a run found',
-     $$SELECT rag.put_eval_results(1, '[{"query_id": "q1"}]')$$),
-    ('Evaluation', 'finish_eval_run', 'End a run',
-     $$SELECT rag.finish_eval_run(1)$$),
-    ('Evaluation', 'list_eval_runs', 'The latest runs',
-     $$SELECT * FROM rag.list_eval_runs('faq')$$),
-    ('Evaluation', 'set_eval_baseline', 'Make a run the one to compare with',
-     $$SELECT rag.set_eval_baseline(1)$$),
-    ('Evaluation', 'drop_eval_run', 'Remove a run',
-     $$SELECT rag.drop_eval_run(1)$$),
-    ('Evaluation', 'set_gate', 'Refuse changes that make a collection worse',
-     $$SELECT rag.set_gate('docs', 'faq', 'ndcg', epsilon => 0.01)$$),
-    ('Evaluation', 'drop_gate', 'Demand that no longer',
-     $$SELECT rag.drop_gate('docs', 'faq')$$),
-    ('Evaluation', 'list_gates', 'What changes must not make worse',
-     $$SELECT * FROM rag.list_gates()$$),
-    ('Evaluation', 'check_gates', 'Test a run against the baseline',
-     $$SELECT * FROM rag.check_gates(4, 3)$$),
-    ('Evaluation', 'list_gate_checks', 'What gates decided',
-     $$SELECT * FROM rag.list_gate_checks('docs')$$),
-    ('Evaluation', 'log_query', 'Offer a search to the sample of live queries',
-     $$SELECT rag.log_query('docs', 'fish', '[1, 0, 0]')$$),
-    ('Evaluation', 'replay_queries', 'What sampled queries find with other options',
-     $$SELECT * FROM rag.replay_queries('docs', '{"fusion": "rrf"}')$$),
-    ('Evaluation', 'measure_recall', 'How much of the nearest the vector index finds',
-     $$SELECT * FROM rag.measure_recall('docs')$$),
-    ('Evaluation', 'list_recall', 'What was measured of it',
-     $$SELECT * FROM rag.list_recall('docs')$$),
-    ('Evaluation', 'test_regression', 'Whether a run is worse than another',
-     $$SELECT * FROM rag.test_regression(1, 2)$$),
-    ('Evaluation', 'eval_metrics', 'The metrics of a run, with intervals',
-     $$SELECT * FROM rag.eval_metrics(1)$$),
-    ('Evaluation', 'query_metrics', 'The metrics of each question',
-     $$SELECT * FROM rag.query_metrics(1)$$),
-    ('Evaluation', 'ndcg', 'Mean nDCG of a run',
-     $$SELECT rag.ndcg(1, 10)$$),
-    ('Evaluation', 'recall', 'Mean recall of a run',
-     $$SELECT rag.recall(1, 10)$$),
-    ('Evaluation', 'precision_at', 'Mean precision of a run',
-     $$SELECT rag.precision_at(1, 10)$$),
-    ('Evaluation', 'hit_rate', 'Share of questions with a relevant hit',
-     $$SELECT rag.hit_rate(1, 10)$$),
-    ('Evaluation', 'mrr', 'Mean reciprocal rank of a run',
-     $$SELECT rag.mrr(1, 10)$$),
-    ('Evaluation', 'average_precision', 'Mean average precision of a run',
-     $$SELECT rag.average_precision(1, 10)$$),
-    ('Evaluation', 'risk_coverage', 'What abstaining would give',
-     $$SELECT * FROM rag.risk_coverage(1)$$),
-    ('Evaluation', 'token_f1', 'How much an answer shares with right ones',
-     $$SELECT rag._best_token_f1('the red fish', '{a fish}')$$),
-    ('Evaluation', 'contains_answer', 'Whether an answer holds a right one',
-     $$SELECT rag._contains_answer('it is Rome', '{Rome}')$$),
-    ('Evaluation', 'compare_runs', 'Two runs, and whether they differ by chance',
-     $$SELECT * FROM rag.compare_runs(1, 2)$$),
-    ('Evaluation', 'compare_queries', 'Two runs question by question',
-     $$SELECT * FROM rag.compare_queries(1, 2, 'ndcg')$$),
-    ('Evaluation', 'adjust_p_values', 'Correct p values for their number',
-     $$SELECT rag._adjust_p_values('{0.01, 0.04}', 'holm')$$),
-    ('Evaluation', 'put_eval_scores', 'Record what a judge or a person says',
-     $$SELECT rag.put_eval_scores(1, 'human', '1',
-       '[{"query_id": "q1", "score": 1}]')$$),
-    ('Evaluation', 'score_answers', 'Have a SQL function judge a run',
-     $$SELECT rag.score_answers(1, 'pg_temp.judge')$$),
-    ('Evaluation', 'measure_judge', 'How well a judge agrees with people',
-     $$SELECT * FROM rag.measure_judge('faithfulness', '1')$$),
-    ('Calibration', 'put_calibration', 'Store when answers are right, as rag-pg calibrate does',
-     $$SELECT rag.put_calibration('docs', '{"features": [],
-    "answerable_weights": [0], "right_weights": [0],
-    "evidence_floor": 0, "thresholds": [0], "answered": [1],
-    "correct": [1], "question_count": 1, "answerable_count": 1,
-    "refuse_below": 0, "answer_from": 0}')$$),
-    ('Calibration', 'get_calibration', 'What is stored, and whether it still holds',
-     $$SELECT * FROM rag.get_calibration('docs')$$),
-    ('Calibration', 'calibration_curve', 'How many questions are answered, how many of them right',
-     $$SELECT * FROM rag.calibration_curve('docs')$$),
-    ('Calibration', 'drop_calibration', 'Forget it',
-     $$SELECT rag.drop_calibration('docs')$$),
-    ('Calibration', 'clopper_pearson', 'The exact interval of a share',
-     $$SELECT * FROM rag.clopper_pearson(93, 100)$$),
-    ('Maintenance and versions', 'help', 'This list',
-     $$SELECT * FROM rag.help('search')$$),
-    ('Maintenance and versions', 'version', 'The release',
-     $$SELECT rag.version()$$),
-    ('Maintenance and versions', 'api_version', 'The contract''s version',
-     $$SELECT rag.api_version()$$),
-    ('Maintenance and versions', 'min_api_version', 'The oldest version of clients that is served',
-     $$SELECT rag.min_api_version()$$),
-    ('Maintenance and versions', 'grant_access', 'Rights for a role, kept through upgrades',
-     $$SELECT rag.grant_access('pg_monitor', 'reader')$$),
-    ('Maintenance and versions', 'revoke_access', 'Take them away',
-     $$SELECT rag.revoke_access('pg_monitor')$$),
-    ('Maintenance and versions', 'list_access', 'Which roles have which',
-     $$SELECT * FROM rag.list_access()$$),
-    ('Maintenance and versions', 'doctor', 'What is not well, and its remedy',
-     $$SELECT * FROM rag.doctor() WHERE status <> 'ok'$$),
-    ('Maintenance and versions', 'audit', 'What stands in the way of good answers',
-     $$SELECT * FROM rag.audit('docs') WHERE status <> 'ok'$$),
-    ('Maintenance and versions', 'advise', 'Which settings suit a collection, and why',
-     $$SELECT * FROM rag.advise('docs') WHERE command IS NOT NULL$$),
-    ('Maintenance and versions', 'audit_table', 'The same of another program''s table of chunks',
-     $$SELECT * FROM rag.audit_table('app.articles', 'body')$$),
-    ('Maintenance and versions', 'set_fingerprint', 'Pin a space''s embedder',
-     $$SELECT rag.set_fingerprint('docs', 'weights/1')$$),
-    ('Maintenance and versions', 'maintain', 'Upkeep, in one transaction',
-     $$SELECT * FROM rag.maintain()$$),
-    ('Maintenance and versions', 'maintain_in_steps', 'Upkeep, with a commit after each step',
-     $$CALL rag.maintain()$$),
-    ('Maintenance and versions', 'maintain_step', 'One step of it',
-     $$SELECT * FROM rag.maintain_step('leftovers')$$),
-    ('Maintenance and versions', 'maintenance_steps', 'The steps that there are to do',
-     $$SELECT * FROM rag.maintenance_steps()$$),
-    ('Maintenance and versions', 'note_maintenance', 'Remember that a step failed',
-     $$SELECT rag.note_maintenance('source', 1, 'no')$$),
-    ('Maintenance and versions', 'pending_indexes', 'Indexes to build beside writers',
-     $$SELECT * FROM rag.pending_indexes()$$),
-    ('Maintenance and versions', 'remove_dropped', 'Drop empty partitions',
-     $$SELECT rag.remove_dropped()$$),
-    ('Maintenance and versions', 'follow_sources', 'A batch of every source',
-     $$SELECT rag.follow_sources()$$),
-    ('Maintenance and versions', 'follow_source', 'A batch of one source',
-     $$SELECT rag.follow_source(1)$$),
-    ('Maintenance and versions', 'due_sources', 'Sources that have something to do',
-     $$SELECT * FROM rag.due_sources()$$),
-    ('Maintenance and versions', 'break_source', 'Leave a source alone until it is mended',
-     $$SELECT rag.break_source(1, 'why')$$)
-        ) AS h (topic_name, function_name, what, call)
+        SELECT f.*, row_number() OVER () AS n,
+            coalesce(lower(about) IN (lower(f.topic), f.circle, 'rag.' || f.function_name)
+                OR starts_with(f.function_name, lower(about)), true) AS is_named
+        FROM rag._public_functions() AS f
     ), described AS (
         SELECT l.*, setweight(to_tsvector('pg_catalog.english',
                     replace(l.function_name, '_', ' ')), 'A')
-                || setweight(to_tsvector('pg_catalog.english', l.topic_name || ' ' || l.what), 'B')
-                || setweight(to_tsvector('pg_catalog.english', coalesce(d.comment, '')), 'D')
-                AS lexemes
+                || setweight(to_tsvector('pg_catalog.english', l.topic || ' ' || l.purpose), 'B')
+                || setweight(to_tsvector('pg_catalog.english', l.description), 'D') AS lexemes
         FROM listed AS l
-            LEFT JOIN LATERAL (
-                SELECT string_agg(obj_description(p.oid, 'pg_proc'), ' ') AS comment
-                FROM pg_proc AS p
-                WHERE p.pronamespace = 'rag'::regnamespace AND p.proname = l.function_name
-            ) AS d ON true
         WHERE NOT EXISTS (SELECT FROM listed AS n WHERE n.is_named)
     ), found AS (
-        SELECT n.topic_name, n.function_name, n.what, n.call, n.listed_at, 0.0 AS score
-        FROM listed AS n
-        WHERE n.is_named
+        SELECT n.function_name, 0.0 AS score FROM listed AS n WHERE n.is_named
         UNION ALL
-        SELECT s.topic_name, s.function_name, s.what, s.call, s.listed_at,
-            sum(ts_rank('{0.05, 0.05, 0.5, 1}', s.lexemes, w.word) + 1)
+        SELECT s.function_name, sum(ts_rank('{0.05, 0.05, 0.5, 1}', s.lexemes, w.word) + 1)
         FROM described AS s
             JOIN unnest(_words) AS w (word) ON s.lexemes @@ w.word
-        GROUP BY s.topic_name, s.function_name, s.what, s.call, s.listed_at
+        GROUP BY s.function_name
     )
-    SELECT f.topic_name, 'rag.' || f.function_name, f.what, f.call
+    SELECT l.topic, 'rag.' || l.function_name, l.purpose, l.example, l.circle
     FROM found AS f
-    ORDER BY f.score DESC, f.listed_at;
+    JOIN listed AS l ON l.function_name = f.function_name
+    ORDER BY f.score DESC, l.n;
     IF NOT FOUND THEN
         RAISE NOTICE 'no function speaks of %; SELECT * FROM rag.help() lists them all', about;
     END IF;
@@ -485,9 +72,14 @@ END
 $help$;
 
 COMMENT ON FUNCTION rag.help(text) IS
-$$The public functions, by topic, each with what it does and an example to start from.
+$$The public functions, each with what it does and an example.
+The functions to begin with come first, then all by circle: those of applications, those that a
+worker in another language calls (worker), those of a client that logs and evaluates by itself as
+rag_pg's own does (client); in each by topic.
 
-about: a topic (search, jobs, …), the beginning of a function's name, or else words, of which any
-may stand in a name, a purpose or a description: the best function comes first; NULL: all. In psql,
-\x auto fits it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the whole
-description of one.$$;
+about: a topic (search, jobs, …), a circle, the beginning of a function's name, or else words, of
+which any may stand in a name, a purpose or a description: the best function comes first; NULL: all.
+In psql, \x auto fits it to the window; \df rag.[a-z]* shows the arguments, \df+ rag.search the
+whole description of one.
+Circle: application, Maintenance and versions.
+SELECT * FROM rag.help('search')$$;

@@ -31,7 +31,9 @@ reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (ent
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
 those of subject, a collection), versions (those and logged answers that subject, a collection,
 keeps no longer), queries and recall (see rag._live_steps), dropped (rag.remove_dropped, as often as
-there is something to remove: each in a transaction of its own).$$;
+there is something to remove: each in a transaction of its own).
+Circle: worker, Maintenance and versions.
+SELECT * FROM rag.maintenance_steps()$$;
 
 
 CREATE OR REPLACE FUNCTION rag._maintain_keywords(of_collection integer, OUT merged integer,
@@ -92,7 +94,9 @@ $$;
 
 COMMENT ON FUNCTION rag.note_maintenance(text, integer, text) IS
 $$Remember that a step of maintenance failed, for rag.doctor; NULL: that it did not. A source is
-then broken.$$;
+then broken.
+Circle: worker, Maintenance and versions.
+SELECT rag.note_maintenance('source', 1, 'no')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.maintain_step(step text, subject integer DEFAULT 0,
@@ -155,10 +159,14 @@ $$;
 
 COMMENT ON FUNCTION rag.maintain_step(text, integer) IS
 $$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor and does not reach the
-caller, except a cancelled statement. Returns the changes merged and the blocks compacted.$$;
+caller, except a cancelled statement. Returns the changes merged and the blocks compacted.
+Circle: worker, Maintenance and versions.
+SELECT * FROM rag.maintain_step('leftovers')$$;
 
 
 -- A procedure that commits can have no SET clause.
+
+
 CREATE OR REPLACE PROCEDURE rag.maintain()
 LANGUAGE plpgsql
 AS $$
@@ -189,4 +197,6 @@ a fifth is deleted, remove what was dropped.
 It commits after each step, so that no lock is held longer than its step; inside a transaction block
 it does all of them in that transaction, which locks readers and writers out where a table is
 removed: commit at once. No step holds up another by an error; rag.doctor tells those that
-failed.$$;
+failed.
+Circle: application, Maintenance and versions.
+CALL rag.maintain()$$;

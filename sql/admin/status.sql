@@ -141,4 +141,6 @@ and what is wrong with it.
 
 topics: only these of release, collection, queue, worker and finding; NULL: all. The numbers by
 themselves come from rag.collection_stats, rag.job_stats and rag.list_workers. Findings are those of
-rag.doctor that take no look at the chunks.$$;
+rag.doctor that take no look at the chunks.
+Circle: application 11, Maintenance and versions.
+SELECT * FROM rag.status()$$;

@@ -80,13 +80,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.log_answer(text, uuid, text, jsonb) IS
-$$Keep an answer with its question and its citations, where the collection keeps answers (see
+$$Keep an answer, where the collection says so.
+
+Keep an answer with its question and its citations, where the collection keeps answers (see
 rag.alter_collection); false where it does not, or has this one, or where a document that it was
 made from was erased meanwhile.
 
 answer_id: the trace id of the answer. answer: as rag.ask returns it; retrieved: the uris of all
 documents that were found for it, NULL where they are not all known: such an answer goes with any
-document that is erased. The client and the workers call this.$$;
+document that is erased. The client and the workers call this.
+Circle: client, History.
+SELECT rag.log_answer('docs', gen_random_uuid(),
+    'Why?', '{"text": "So."}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_answer(answer_id uuid)
@@ -145,7 +150,9 @@ $$;
 
 COMMENT ON FUNCTION rag.feedback(uuid, integer, text, integer) IS
 $$Note what somebody says of a logged answer: rating 1 (thumb up) or -1 (thumb down), of the whole
-answer or of one of its citations by its number. Returns the number of the note.$$;
+answer or of one of its citations by its number. Returns the number of the note.
+Circle: application, History.
+SELECT rag.feedback(answer_id, 1) FROM rag.list_answers('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_answers(collection text, since timestamptz DEFAULT NULL,
@@ -181,8 +188,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_answers(text, timestamptz, boolean, integer) IS
-$$Logged answers of a collection, the latest first, with what was said of them. only_open: those
-that nothing was found for, or that somebody disliked.$$;
+$$Logged answers and what was said of them.
+
+Logged answers of a collection, the latest first, with what was said of them. only_open: those
+that nothing was found for, or that somebody disliked.
+Circle: application, History.
+SELECT question, likes FROM rag.list_answers('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.replay_answer(answer_id uuid)
@@ -209,7 +220,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.replay_answer(uuid) IS
-$$Each citation of a logged answer against what its source said when it was asked, and says now.
+$$Its citations against its sources as they were and are.
+
+Each citation of a logged answer against what its source said when it was asked, and says now.
 
 version_then, stood_then: NULL where that version is not kept. A quote stands in a text as
-rag.check_citation proves it: exactly, or but for spaces, quotation marks, case and hyphenation.$$;
+rag.check_citation proves it: exactly, or but for spaces, quotation marks, case and hyphenation.
+Circle: application, History.
+SELECT r.* FROM rag.list_answers('docs') AS a,
+    rag.replay_answer(a.answer_id) AS r$$;

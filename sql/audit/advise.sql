@@ -407,4 +407,6 @@ index or vacuum where it is due. advised: equal to current where nothing is bett
 figures that speak for it. evidence: where that was measured, or that it was not; runs of a question
 set on these documents go before any rule, and are named. command: what would change it, in a shell
 or in SQL; NULL where there is nothing to change. figures: of the first row: all statistics, of 300
-documents and 300 chunks. A rule that fails is a row, and the others go on.$$;
+documents and 300 chunks. A rule that fails is a row, and the others go on.
+Circle: application, Maintenance and versions.
+SELECT * FROM rag.advise('docs') WHERE command IS NOT NULL$$;

@@ -144,7 +144,9 @@ what was found, a remedy, and the figures. It writes nothing and sees what the c
 set_name: a set of questions; its latest run tells which of four failures answers have, in the order
 in which they are to be mended. sample_size: 10 to 100,000; of more chunks so many are looked at,
 evenly spaced, which the first row tells. max_tokens: of the model; NULL: of the collection's
-chunking. A check that fails is a row, and the others go on.$$;
+chunking. A check that fails is a row, and the others go on.
+Circle: application, Maintenance and versions.
+SELECT * FROM rag.audit('docs') WHERE status <> 'ok'$$;
 
 
 CREATE OR REPLACE FUNCTION rag.audit_table(
@@ -223,10 +225,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.audit_table(text, text, text, integer, integer) IS
-$$The checks of rag.audit that need texts alone, of another program's table of chunks before it is
+$$The same of another program's table of chunks.
+
+The checks of rag.audit that need texts alone, of another program's table of chunks before it is
 adopted, and whether it has a layout that adopt knows, with sound vectors. It only reads.
 
 table_name: as in SQL. content_column: NULL: content, document, text or chunk, as LangChain,
 LlamaIndex, Haystack and pgai name it. language: the text search configuration that the collection
 will have. max_tokens: what the model reads. Of more rows than sample_size the first are looked
-at.$$;
+at.
+Circle: application, Maintenance and versions.
+SELECT * FROM rag.audit_table('app.articles', 'body')$$;

@@ -35,7 +35,8 @@ COMMENT ON FUNCTION rag._read_cache(text, bytea[], text) IS
 $$What is cached under keys, NULL where nothing is, of the collection as this statement sees it.
 
 kind: embedding, completion, search or answer. version: to be handed to rag._write_cache with what
-is computed instead. refusal: why this role can be given nothing; then the rest is NULL.$$;
+is computed instead. refusal: why this role can be given nothing; then the rest is NULL.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_similar(
@@ -74,7 +75,8 @@ $$;
 COMMENT ON FUNCTION rag._read_similar(text, bytea, {vector}.halfvec, double precision, integer) IS
 $$Cached questions that are at least so similar to another one, nearest first: cosine similarity,
 -1 to 1. All of the same scope are compared. scope: what stands for everything else that an answer
-depends on.$$;
+depends on.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._write_cache(
@@ -143,7 +145,8 @@ being erased; for a completion also where one was erased since what it was made 
 seconds ago.
 
 max_bytes: of all entries of the role; now and then, those used longest ago go. question, scope,
-query_embedding: what rag._read_similar finds it by. saved_tokens, saved_cost: what a hit saves.$$;
+query_embedding: what rag._read_similar finds it by. saved_tokens, saved_cost: what a hit saves.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._trim_cache(max_bytes bigint)

@@ -27,7 +27,8 @@ $$;
 COMMENT ON FUNCTION rag._count_cache_uses(jsonb, bytea[]) IS
 $$Add up uses that a client has counted: [{"kind", "collection_key", "hits", "misses",
 "saved_tokens", "saved_cost"}], and note that the entries of these keys were used. Each call adds
-rows of its own, so clients do not wait for each other.$$;
+rows of its own, so clients do not wait for each other.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._fold_cache_uses()
@@ -89,12 +90,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.cache_stats() IS
-$$What the cache holds and has saved, a row for each kind and collection; collection NULL: what
+$$What it holds and has saved.
+
+What the cache holds and has saved, a row for each kind and collection; collection NULL: what
 depends on none (embedding, completion).
 
 entries, bytes: of the caller's role; the owner of the tables sees those of all. hits, misses,
 saved_tokens, saved_cost (US dollars): of all roles since the last crash of the server; clients
-count in batches, so the last few seconds may be missing.$$;
+count in batches, so the last few seconds may be missing.
+Circle: application, Cache.
+SELECT * FROM rag.cache_stats()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.clear_cache(collection text DEFAULT NULL)
@@ -118,4 +123,6 @@ $$;
 
 COMMENT ON FUNCTION rag.clear_cache(text) IS
 $$Empty the cache of a collection; NULL: all of it, query vectors and calls of models too. Returns
-how many entries there were. Those of the caller's role; the owner of the tables clears all.$$;
+how many entries there were. Those of the caller's role; the owner of the tables clears all.
+Circle: application, Cache.
+SELECT rag.clear_cache('docs')$$;

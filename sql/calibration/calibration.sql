@@ -51,7 +51,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_calibration(text, jsonb) IS
-$$Store when a collection's answers are right, in place of what was stored; it holds for the space
+$$Store when answers are right, as rag-pg calibrate does.
+
+Store when a collection's answers are right, in place of what was stored; it holds for the space
 that is active now.
 
 calibration: the columns of rag.calibrations by name. Two logistic functions of the features, their
@@ -62,7 +64,13 @@ judged: an object of the same columns, measured with a language model's judgemen
 judgement is among its features, and judge_model and judge_version say whose it is. Both are stored:
 an answer whose judgement is missing is assessed by the other one. One of too few questions is
 stored and not applied: rag.get_calibration and rag.doctor say so.
-Error RG001 for what does not fit together.$$;
+Error RG001 for what does not fit together.
+Circle: client, Calibration.
+SELECT rag.put_calibration('docs', '{"features": [],
+    "answerable_weights": [0], "right_weights": [0],
+    "evidence_floor": 0, "thresholds": [0], "answered": [1],
+    "correct": [1], "question_count": 1, "answerable_count": 1,
+    "refuse_below": 0, "answer_from": 0}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_calibration(
@@ -170,7 +178,9 @@ lower_bounds: of the share of right answers at each threshold, see rag.calibrati
 corpus_fingerprint: of the documents then; where rag.corpus_fingerprint is another now, they were
 changed since. stale: why no answer is assessed by it (it was measured with fewer than 100 right
 answers or 100 questions without one, another space is active, or its model is another); NULL: it
-holds.$$;
+holds.
+Circle: application, Calibration.
+SELECT * FROM rag.get_calibration('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._calibration_fault(of_calibration rag.calibrations)
@@ -231,10 +241,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.calibration_curve(text, double precision, boolean) IS
-$$How many questions are answered with a support of each threshold or more, and how many of these
+$$How many questions are answered, how many of them right.
+
+How many questions are answered with a support of each threshold or more, and how many of these
 answers are right: accuracy, with the bounds of rag.clopper_pearson. No row: never calibrated.
 
-judged: with a language model's judgement among the features; false: without.$$;
+judged: with a language model's judgement among the features; false: without.
+Circle: application, Calibration.
+SELECT * FROM rag.calibration_curve('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._relevant_chunks(
@@ -257,7 +271,8 @@ $$;
 
 COMMENT ON FUNCTION rag._relevant_chunks(text, text, text, bigint[]) IS
 $$Those of the chunks that are relevant to a question of a set by rag._judge_hits: they share
-a passage with it, or belong to its document where no passage is judged.$$;
+a passage with it, or belong to its document where no passage is judged.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_calibration(collection text)
@@ -277,7 +292,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_calibration(text) IS
-$$Forget when a collection's answers are right; whether that was stored.$$;
+$$Forget when a collection's answers are right; whether that was stored.
+Circle: application, Calibration.
+SELECT rag.drop_calibration('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_calibrations()

@@ -125,8 +125,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.clopper_pearson(bigint, bigint, double precision) IS
-$$The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where
+$$The exact interval of a share.
+
+The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where
 nothing was tried.
 
 confidence: how often such intervals hold the true share at least. Error RG001 for no share.
-Source: Clopper and Pearson, Biometrika 1934.$$;
+Source: Clopper and Pearson, Biometrika 1934.
+Circle: application, Calibration.
+SELECT * FROM rag.clopper_pearson(93, 100)$$;

@@ -180,4 +180,5 @@ where it reaches into the next. document_start, document_stop: in the document's
 document_version; NULL while its chunks are of an earlier one. Where
 the chunks are gone, its text was replaced since it was found: the quote is looked for in the chunks
 that the document of that uri has now, in its text, then in its texts that are kept, which make it
-superseded; where none of them holds it, its status is unknown.$$;
+superseded; where none of them holds it, its status is unknown.
+Circle: client.$$;

@@ -131,4 +131,6 @@ not in this chunk, and version is not kept: nobody can tell whether it stood the
 Only exact and normalised are a proof. A quote with a part left out is none: check its parts.
 
 start, stop: the run in the content of chunk found_in, characters from 0, stop exclusive; NULL for
-fabricated, superseded and unknown. similarity: 0 to 1, the share of the quote in that run.$$;
+fabricated, superseded and unknown. similarity: 0 to 1, the share of the quote in that run.
+Circle: application, Search.
+SELECT * FROM rag.check_citation('docs', 1, 'It opens at nine.')$$;

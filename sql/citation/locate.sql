@@ -284,4 +284,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._holds_quote(text, text) IS
-$$Whether a quote is proven by a text; NULL where there is no text.$$;
+$$Whether a quote is proven by a text; NULL where there is no text.
+Circle: client.$$;

@@ -95,4 +95,6 @@ chosen for it. Gates of the collection (rag.set_gate) measure another value and 
 error RG010 says where it is worse, and nothing is changed. forced => true goes on without them, and
 is recorded; the other settings change nothing that is found, and no gate measures them.
 keep_original: clients that add or sync files store these, too (rag.keep_original), unless a call
-says otherwise; those that are kept stay until their document changes.$$;
+says otherwise; those that are kept stay until their document changes.
+Circle: application, Collections.
+SELECT rag.alter_collection('docs', description => 'Manuals.')$$;

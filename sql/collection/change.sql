@@ -113,14 +113,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.collection_version(text) IS
-$$A number for the state that the calling statement sees a collection in: documents, chunks,
+$$A number that changes with what is in it.
+
+A number for the state that the calling statement sees a collection in: documents, chunks,
 vectors, settings, active space, declared fields and text search configurations. Equal numbers
 mean an equal state.
 
 It tells nothing of order: compare it for equality alone. Read in the same statement as something
 else, it is the version of that. Upkeep of indexes does not change it; rag-pg db upgrade does where
 it changes functions. Who writes rag's tables by hand, past its functions, calls
-rag._note_change.$$;
+rag._note_change.
+Circle: application, Collections.
+SELECT rag.collection_version('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.corpus_fingerprint(collection text)
@@ -142,4 +146,6 @@ $$;
 
 COMMENT ON FUNCTION rag.corpus_fingerprint(text) IS
 $$A hash of a collection's documents, by uri and content: equal corpora have equal ones in any
-database, however they are cut and embedded. It is of the documents that the caller may read.$$;
+database, however they are cut and embedded. It is of the documents that the caller may read.
+Circle: client, Evaluation.
+SELECT rag.corpus_fingerprint('docs')$$;

@@ -107,7 +107,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_chunking(text, jsonb, boolean) IS
-$$Change how a collection's documents are cut into chunks, and queue them for it. Returns how many
+$$Change how documents are cut, and cut them again.
+
+Change how a collection's documents are cut into chunks, and queue them for it. Returns how many
 documents there are.
 
 Workers queue and cut them again in the background, after newly put ones. Documents stay searchable
@@ -117,4 +119,6 @@ are. 0: the collection is cut like this already. chunking: see rag.create_collec
 
 Gates of the collection (rag.set_gate) want a run on a copy that is cut like this (error RG007), not
 worse than the collection as it is (error RG010); forced => true goes on without them, and is
-recorded.$$;
+recorded.
+Circle: application, Collections.
+SELECT rag.set_chunking('docs', '{"max_tokens": 128}')$$;

@@ -130,7 +130,9 @@ then defaults to 64).
 index_options: {"kind": "hnsw", "m": 16, "ef_construction": 64, "k1": 1.2, "b": 0.75}. kind: hnsw
 (halfvec, to 4000 dimensions), binary (HNSW over one bit a dimension, ten times the candidates
 re-scored exactly: the default above 4000), exact (no index: every search compares every vector).
-Small collections are searched exactly whatever the kind: rag._exact_search_limit(integer).$$;
+Small collections are searched exactly whatever the kind: rag._exact_search_limit(integer).
+Circle: application 1, Collections.
+SELECT rag.create_collection('papers', 'minilm', 384)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_collections()
@@ -155,7 +157,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_collections() IS
-$$Every collection with its settings and its active embedding space, by name.$$;
+$$Every collection with its settings.
+
+Every collection with its settings and its active embedding space, by name.
+Circle: application, Collections.
+SELECT * FROM rag.list_collections()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_collection(name text)
@@ -181,7 +187,9 @@ $$;
 
 COMMENT ON FUNCTION rag.get_collection(text) IS
 $$One collection with its settings and its active embedding space. Error RG002 names those that
-exist when there is none of that name.$$;
+exist when there is none of that name.
+Circle: application, Collections.
+SELECT * FROM rag.get_collection('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._forget_collection(of_collection integer)
@@ -249,4 +257,6 @@ and no writer.
 
 Its tables with their texts and vectors are emptied and removed by rag.remove_dropped(), one in a
 transaction: by the next idle worker, at once by the Python client and "rag-pg drop", or by
-CALL rag.maintain().$$;
+CALL rag.maintain().
+Circle: application, Collections.
+SELECT rag.drop_collection('docs')$$;

@@ -29,7 +29,8 @@ $$;
 
 COMMENT ON FUNCTION rag._create_copy(text, text, text, integer, jsonb) IS
 $$Make an empty collection with the settings of another: language, distance, index options,
-ef_search, declared fields, rules of enrichment; but with this model and chunking.$$;
+ef_search, declared fields, rules of enrichment; but with this model and chunking.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._copy_documents(source text, copy_name text, after_uri text,
@@ -77,4 +78,5 @@ $$;
 COMMENT ON FUNCTION rag._copy_documents(text, text, text, integer) IS
 $$Put the next documents by uri of a collection into its copy, and queue the work that makes them
 searchable there. Ready-made chunks stay as they are. characters: of the content. No row: all are
-copied.$$;
+copied.
+Circle: client.$$;

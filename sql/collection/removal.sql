@@ -188,4 +188,6 @@ Call it again, in a transaction of its own, while it returns 1: two such locks i
 end searches on a standby, which replays them beside its readers. A table is emptied first and
 dropped by a later call. It waits at most 50 ms for each lock and leaves the rest for the next call,
 as does a role that may not drop them. Workers, CALL rag.maintain() and the Python client's
-drops call it until it returns 0.$$;
+drops call it until it returns 0.
+Circle: worker, Maintenance and versions.
+SELECT rag.remove_dropped()$$;

@@ -52,4 +52,6 @@ $$Counts and size of a collection, or of all.
 embedded: chunks with a vector in the active space, which is of model. pending: jobs that wait or
 run; running and delayed (not due yet) are of these; failed: jobs that are dead. bytes: on disk,
 with indexes. lag: seconds since the oldest put that is not searchable yet (0: all are, or have
-failed). rate, eta, reason: as of rag.job_stats.$$;
+failed). rate, eta, reason: as of rag.job_stats.
+Circle: application, Collections.
+SELECT * FROM rag.collection_stats('docs')$$;

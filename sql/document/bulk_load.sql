@@ -106,11 +106,15 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.load_staged(text) IS
-$$Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form
+$$Chunks from table staged_chunks, in bulk.
+
+Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form
 of put_chunks.
 
 Columns of staged_chunks: position bigint (order), uri, title, heading, content text, metadata
 jsonb, embedding halfvec. Into an empty collection, the vector index is built after the vectors are
 in. Rows with the same uri make one document; metadata that all of them share becomes the
 document's. Returns counts of documents and chunks, and the ids of the documents queued for
-embedding.$$;
+embedding.
+Circle: client, Chunks.
+SELECT * FROM rag.load_staged('docs')$$;

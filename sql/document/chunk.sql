@@ -283,4 +283,6 @@ $$Insert or replace a document whose chunks are ready-made: [{"content", "headin
 "embedding"}, …].
 
 Unchanged chunks keep their ids and vectors. Chunks are searchable by keyword at once; those without
-an embedding are queued for one. Returns the document's id.$$;
+an embedding are queued for one. Returns the document's id.
+Circle: application 7, Chunks.
+SELECT rag.put_chunks('docs', 'd4', '[{"content": "red fish"}]')$$;

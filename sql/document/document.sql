@@ -251,7 +251,9 @@ ones are ready. title: kept to 200 characters, as it is embedded with every chun
 media_type: text/plain, text/markdown, text/x-rst, application/json, or that of source code:
 text/javascript and text/x- with c, c++, csharp, go, java, kotlin, lua, php, python, ruby, rust,
 scala, sh, sql, swift, toml, tsx, typescript, yaml. language: where it is not the collection's;
-rag.auto: by rag.detect_language.$$;
+rag.auto: by rag.detect_language.
+Circle: application 2, Documents.
+SELECT rag.put_document('docs', 'faq', 'Fish swim.')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._record_metadata(record jsonb, own_keys text[])
@@ -304,9 +306,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
-$$put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
+$$Insert or update many.
+
+put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
 language), all or none. Other keys are metadata, too; what stands in metadata goes first. A notice
-names those that look like one of these keys. Returns the ids in order.$$;
+names those that look like one of these keys. Returns the ids in order.
+Circle: application, Documents.
+SELECT rag.put_documents('docs', '[{"uri": "a", "content": "b"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.delete_documents(collection text, uris text[])
@@ -354,8 +360,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.delete_documents(text, text[]) IS
-$$Delete documents by their uris, with their chunks, vectors and jobs, all or none. Returns how many
-there were; uris that no document has are passed over.$$;
+$$Delete many.
+
+Delete documents by their uris, with their chunks, vectors and jobs, all or none. Returns how many
+there were; uris that no document has are passed over.
+Circle: application, Documents.
+SELECT rag.delete_documents('docs', '{d1, d2}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
@@ -369,4 +379,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.delete_document(text, text) IS
-$$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.$$;
+$$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.
+Circle: application 10, Documents.
+SELECT rag.delete_document('docs', 'd1')$$;

@@ -512,4 +512,6 @@ text was read from (an application's table, a file) is not touched: erase it the
 comes back. PostgreSQL keeps removed rows on disk until VACUUM, and in the write-ahead log and in
 backups as long as those are kept. Writers of the collection wait meanwhile; it takes a second or
 two for each 16,000 chunks near a removed one. Only the owner of the tables may do this, in READ
-COMMITTED.$$;
+COMMITTED.
+Circle: application, History.
+SELECT removed FROM rag.erase('docs', 'unwanted')$$;

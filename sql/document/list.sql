@@ -68,7 +68,9 @@ another order: rag.select_documents.
 
 metadata_filter: keep documents whose metadata pass it (docs/guides/filters.md). uri_prefix: keep
 those whose uri begins with it, letter by letter, e.g. 'handbook/'. state: ready, pending (work is
-queued) or failed, with its error.$$;
+queued) or failed, with its error.
+Circle: application, Documents.
+SELECT uri, state FROM rag.list_documents('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_document(collection text, uri text)
@@ -83,4 +85,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.get_document(text, text) IS
-$$A document with its content, or no row when there is none with that uri.$$;
+$$One with its content.
+
+A document with its content, or no row when there is none with that uri.
+Circle: application, Documents.
+SELECT * FROM rag.get_document('docs', 'd1')$$;

@@ -48,10 +48,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.keep_original(text, text, text, bytea, text) IS
-$$Keep the file that a document was made from, at most 100,000,000 bytes.
+$$Keep the file that a document was made from.
+
+Keep the file that a document was made from, at most 100,000,000 bytes.
 
 False: it was kept already. It goes with the document, and when its text changes; who may not read
-the document cannot read it. rag.get_original gives it back.$$;
+the document cannot read it. rag.get_original gives it back.
+Circle: application, Documents.
+SELECT rag.keep_original('docs', 'd1', 'd1.txt', 'xy', 'text/plain')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_original(collection text, uri text)
@@ -76,7 +80,9 @@ $$;
 
 COMMENT ON FUNCTION rag.get_original(text, text) IS
 $$The file that a document was made from; no row where none is kept. sha256: of its bytes, in
-hexadecimal digits.$$;
+hexadecimal digits.
+Circle: application, Documents.
+SELECT file_name, size FROM rag.get_original('docs', 'd1')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._delete_originals(collection_key integer, document_keys uuid[])

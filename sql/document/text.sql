@@ -6,7 +6,9 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN sha256(convert_to(content, 'UTF8'));
 
 COMMENT ON FUNCTION rag.content_hash(text) IS
-$$SHA-256 of a text in UTF-8: 32 bytes. Equal hashes mean that nothing has to be done again.$$;
+$$SHA-256 of a text in UTF-8: 32 bytes. Equal hashes mean that nothing has to be done again.
+Circle: worker, Text.
+SELECT rag.content_hash('text')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.embedded_text(title text, heading text, content text)
@@ -21,7 +23,9 @@ COMMENT ON FUNCTION rag.embedded_text(text, text, text) IS
 $$The text of a chunk that is embedded and lexed: title, heading path and content, a line each.
 
 The title is left out where the heading path begins with it. Workers in any language must embed
-exactly this text.$$;
+exactly this text.
+Circle: worker, Text.
+SELECT rag.embedded_text('title', 'heading', 'content')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.document_id(collection_name text, document_uri text)
@@ -32,5 +36,9 @@ RETURN substr(encode(sha256(convert_to(
         32)::uuid;
 
 COMMENT ON FUNCTION rag.document_id(text, text) IS
-$$A document's id, derived from its collection's name and its uri, so that a repeated put is an
-update.$$;
+$$A document's id.
+
+A document's id, derived from its collection's name and its uri, so that a repeated put is an
+update.
+Circle: worker, Text.
+SELECT rag.document_id('docs', 'faq')$$;

@@ -32,8 +32,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.pending_documents(text, uuid[], integer[]) IS
-$$Which of these documents are not searchable, by keyword and by vector, in the given versions
-(NULL: their last): pending (work is queued) or failed, and the last error.$$;
+$$Which of these are not searchable.
+
+Which of these documents are not searchable, by keyword and by vector, in the given versions
+(NULL: their last): pending (work is queued) or failed, and the last error.
+Circle: client, Jobs.
+SELECT * FROM rag.pending_documents('docs', '{}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.wait_until_searchable(collection text, document_ids uuid[],
@@ -118,10 +122,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.wait_until_searchable(text, uuid[], double precision) IS
-$$Return when these documents are searchable, by keyword and by vector, in the version they have now
+$$Wait for what was put.
+
+Return when these documents are searchable, by keyword and by vector, in the version they have now
 or a later one.
 
 document_ids: what rag.put_document returned, after its transaction is committed. Polls, at first
 every 5 ms. Error RG007 after timeout_seconds (0: only look), naming what is still pending, or at
 once for a document that failed. Then search in a statement of its own: a search sees what was
-stored before its statement began.$$;
+stored before its statement began.
+Circle: application 3, Documents.
+SELECT rag.wait_until_searchable('docs', '{}')$$;

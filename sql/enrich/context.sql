@@ -48,14 +48,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_contexts(text, boolean, text) IS
-$$Let a language model write a context for every chunk, now and whenever a document changes, or
+$$Contexts of chunks by a model.
+
+Let a language model write a context for every chunk, now and whenever a document changes, or
 (wanted false) remove the contexts. This costs money: see rag.estimate_enrichment. Returns how many
 documents there are; 0: it is set like this already.
 
 A context says in a sentence or two where in its document the chunk stands. It is embedded and found
 by keyword with the chunk, and shown nowhere. Chunks are searchable without it meanwhile; one that
 gets or loses its context is a new row with a new id. model: NULL: the workers' helper model. The
-embedder must have room for it beside a whole chunk: see rag.set_chunking.$$;
+embedder must have room for it beside a whole chunk: see rag.set_chunking.
+Circle: application, Enrichment.
+SELECT rag.set_contexts('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.context_input(job_id bigint, lease uuid,
@@ -101,7 +105,11 @@ COMMENT ON FUNCTION rag.context_input(bigint, uuid, integer) IS
 $$What a worker needs for a context job: the document, and its first chunks whose context is missing
 or was written for another text or other settings. wanted: false: they shall have none. starts: in
 characters of the content, NULL for chunks brought ready-made. space_id: whose model embeds them. No
-row where nothing is to be done: finish the job.$$;
+row where nothing is to be done: finish the job.
+Circle: worker, Jobs.
+SELECT i.content, i.chunk_ids
+FROM rag.take_jobs(1, kinds => '{context}') AS j,
+     rag.context_input(j.job_id, j.lease) AS i$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_contexts(job_id bigint, lease uuid, source text,
@@ -197,4 +205,9 @@ the content).
 
 Returns stored (the job is done), more (other chunks of the document wait: release the job) or
 superseded (the text or the settings changed: nothing is stored, it is queued again). Error RG005
-when the lease is lost.$$;
+when the lease is lost.
+Circle: worker, Jobs.
+SELECT rag.store_contexts(j.job_id, j.lease, i.source, '{1}',
+    '{about fish}', i.space_id, '{"[1, 0, 0]"}')
+FROM rag.take_jobs(1, kinds => '{context}') AS j,
+     rag.context_input(j.job_id, j.lease) AS i$$;

@@ -29,4 +29,6 @@ COMMENT ON FUNCTION rag.estimate_enrichment(text) IS
 $$What a language model would have to read: extraction reads each document once (document_bytes);
 contexts read each chunk (chunk_bytes) behind its whole document, which is document_bytes once and
 repeated_bytes over again, where providers that cache prompts take less. About 3 to 4 bytes of
-English are a token; add 100 tokens of instruction and 100 of answer for each call.$$;
+English are a token; add 100 tokens of instruction and 100 of answer for each call.
+Circle: application, Enrichment.
+SELECT * FROM rag.estimate_enrichment('docs')$$;

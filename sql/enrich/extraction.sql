@@ -99,7 +99,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_extraction(text, jsonb, text) IS
-$$Let a language model read fields out of a collection's documents, and out of each that is put or
+$$Metadata read by a model.
+
+Let a language model read fields out of a collection's documents, and out of each that is put or
 changed later. This costs money: see rag.estimate_enrichment. Returns how many documents there are;
 0: it is set like this already.
 
@@ -107,7 +109,9 @@ fields: at most 50, e.g. {"author": {"type": "text", "description": "who wrote i
 {"type": "enum", "values": ["report", "letter"]}}; types: text, number, boolean, date (YYYY-MM-DD),
 list (of texts), enum. '{}' removes what was read. model: NULL: the workers' helper model. Metadata
 that the caller gave goes first, then what rules found. A failure stays with its document
-(rag.list_jobs).$$;
+(rag.list_jobs).
+Circle: application, Enrichment.
+SELECT rag.set_extraction('docs', '{"author": {"type": "text"}}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.extraction_input(job_id bigint, lease uuid)
@@ -135,7 +139,11 @@ $$;
 
 COMMENT ON FUNCTION rag.extraction_input(bigint, uuid) IS
 $$What a worker needs for an extract job: the document, the fields ({}: none any more) and the
-model. No row where nothing is to be done: finish the job.$$;
+model. No row where nothing is to be done: finish the job.
+Circle: worker, Jobs.
+SELECT i.content, i.fields
+FROM rag.take_jobs(1, kinds => '{extract}') AS j,
+     rag.extraction_input(j.job_id, j.lease) AS i$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_extraction(job_id bigint, lease uuid,
@@ -184,4 +192,8 @@ $$Finish an extract job: what the model found replaces what it found before.
 document_version, settings_version: as rag.extraction_input gave them; where either changed since,
 nothing is stored, the document is queued again and the result is superseded. extracted: {"author":
 "Ada", …}; what is not of its field's type, or of no field, is left out. Returns stored or
-superseded. Error RG005 when the lease is lost.$$;
+superseded. Error RG005 when the lease is lost.
+Circle: worker, Jobs.
+SELECT rag.store_extraction(j.job_id, j.lease, 1, 1,
+    '{"author": "Ada"}')
+FROM rag.take_jobs(1, kinds => '{extract}') AS j$$;

@@ -136,4 +136,7 @@ transaction.
 
 Call it with a statement_timeout: a pattern can take very long on a long text. Returns stored,
 superseded (the document, its chunks or the rules changed meanwhile: it is queued again) or gone.
-Error RG005 when the lease is lost.$$;
+Error RG005 when the lease is lost.
+Circle: worker, Jobs.
+SELECT rag.enrich_document(j.job_id, j.lease)
+FROM rag.take_jobs(1, kinds => '{enrich}') AS j$$;

@@ -47,7 +47,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_enrichment(text, jsonb) IS
-$$Set the rules by which a collection's documents and chunks get metadata from their text, and apply
+$$Metadata from the text, by rules.
+
+Set the rules by which a collection's documents and chunks get metadata from their text, and apply
 them to all documents in the background. Returns how many documents there are; 0: the rules are
 these already.
 
@@ -59,7 +61,10 @@ are the ends of a line. in: content (default), heading, title, uri. scope: docum
 chunks have it too) or chunk (only those that match; counts do not see it). value: what a match
 sets; without it the first group, or the whole match, as type text (default), number, boolean or
 date (YYYY-MM-DD); all: every distinct match, a list. The first rule of a field that fits is taken.
-Metadata that the caller gave, front matter with it, goes first. No text is embedded again.$$;
+Metadata that the caller gave, front matter with it, goes first. No text is embedded again.
+Circle: application, Enrichment.
+SELECT rag.set_enrichment('docs',
+    '[{"field": "n", "pattern": "n ([0-9]+)"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.get_enrichment(collection text)
@@ -89,7 +94,9 @@ COMMENT ON FUNCTION rag.get_enrichment(text) IS
 $$What a collection's documents are enriched with: kind enrich (rules), extract (fields by a model)
 and context (contexts by a model), each with its settings and their version.
 
-queueing: documents are still being queued for them. waiting, failed: jobs.$$;
+queueing: documents are still being queued for them. waiting, failed: jobs.
+Circle: application, Enrichment.
+SELECT * FROM rag.get_enrichment('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.preview_enrichment(collection text, rules jsonb DEFAULT NULL,
@@ -157,4 +164,7 @@ those that are set.
 
 documents, chunks: in how many it fits (chunks: of rules of scope chunk). overridden: in how many of
 the documents the caller's own metadata goes first. examples: the five values found most often.
-of_documents: how many were looked at. Use a statement_timeout with patterns you do not trust.$$;
+of_documents: how many were looked at. Use a statement_timeout with patterns you do not trust.
+Circle: application, Enrichment.
+SELECT * FROM rag.preview_enrichment('docs',
+    '[{"field": "n", "pattern": "[0-9]+"}]')$$;

@@ -177,7 +177,8 @@ $$;
 
 COMMENT ON FUNCTION rag._adjust_p_values(double precision[], text) IS
 $$p values corrected for how many there are, in the order given: holm, bonferroni or none. Source:
-Holm, Scandinavian Journal of Statistics 1979.$$;
+Holm, Scandinavian Journal of Statistics 1979.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_same_set(a bigint, b bigint)
@@ -327,7 +328,9 @@ that rag.query_metrics gives.
 
 missing_a, missing_b: why that run has not the metric: its error, not asked, or not measured; NULL
 where it has it. What is missing counts as 0; for seconds, tokens and cost the question is left
-out.$$;
+out.
+Circle: application, Evaluation.
+SELECT * FROM rag.compare_queries(1, 2, 'ndcg')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.compare_runs(
@@ -418,4 +421,6 @@ correction leaves, so that 0 is outside just when adjusted_p_value is below the 
 where so few questions show nothing. wins, ties, losses:
 questions on which b is better, equal, worse (for seconds, tokens and cost, more). detectable: the
 smallest difference that so many questions show with 80 % power at p < 0.05. metrics: names that
-rag.query_metrics gives. seed: the same one gives the same result.$$;
+rag.query_metrics gives. seed: the same one gives the same result.
+Circle: application, Evaluation.
+SELECT * FROM rag.compare_runs(1, 2)$$;

@@ -48,7 +48,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_gate(text, text, text, double precision, integer, jsonb) IS
-$$Demand of changes of a collection that a metric on a set does not fall by more than epsilon, over
+$$Refuse changes that make a collection worse.
+
+Demand of changes of a collection that a metric on a set does not fall by more than epsilon, over
 all questions or in a category. rag.activate_space, rag.set_chunking and rag.alter_collection (its
 ef_search) keep to it, and rag.check_gates tests a run. One of a set and metric; another call
 replaces it.
@@ -57,7 +59,9 @@ metric: one that searches have: a ranking metric of rag.query_metrics, or assert
 one of answers: answer_contained, answer_f1, citation_recall, citation_precision, abstention. The
 database makes no answers: a gate of these tests runs of kind ask (rag.check_gates), and refuses no
 change. rag.test_regression compares runs by any other. epsilon: 0 to 1. k: of how many hits.
-options: other arguments of rag.search that are measured with, as {"fusion": "rrf"}.$$;
+options: other arguments of rag.search that are measured with, as {"fusion": "rrf"}.
+Circle: application, Evaluation.
+SELECT rag.set_gate('docs', 'faq', 'ndcg', epsilon => 0.01)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_gate(collection text, set_name text,
@@ -77,7 +81,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_gate(text, text, text) IS
-$$Demand no longer what rag.set_gate did; false where there was no such gate.$$;
+$$Demand no longer what rag.set_gate did; false where there was no such gate.
+Circle: application, Evaluation.
+SELECT rag.drop_gate('docs', 'faq')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_gates(collection text DEFAULT NULL)
@@ -105,7 +111,9 @@ $$;
 
 COMMENT ON FUNCTION rag.list_gates(text) IS
 $$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set. kind:
-search, or ask: it tests runs of answers, and refuses no change.$$;
+search, or ask: it tests runs of answers, and refuses no change.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_gates()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_gate_checks(collection text DEFAULT NULL,
@@ -133,4 +141,6 @@ $$What gates decided, the latest first: which change or run, by whom, and whethe
 
 A change that is refused is rolled back with whatever it wrote: the client records it after that.
 SQL alone cannot, and leaves no row: the caller has error RG010, whose DETAIL is the row's content,
-and the server's log has it too.$$;
+and the server's log has it too.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_gate_checks('docs')$$;

@@ -49,7 +49,10 @@ $$Record what a judge says of a run's answers; return how many. Questions that t
 left out.
 
 judge: a name; human for labels of people. scores: [{"query_id": text, "score": 0 to 1, "reason":
-text, "error": text}, …]. Of a result from a document that was erased the score alone is kept.$$;
+text, "error": text}, …]. Of a result from a document that was erased the score alone is kept.
+Circle: application, Evaluation.
+SELECT rag.put_eval_scores(1, 'human', '1',
+       '[{"query_id": "q1", "score": 1}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._answers_to_judge(of_run bigint)
@@ -78,7 +81,8 @@ $$;
 
 COMMENT ON FUNCTION rag._answers_to_judge(bigint) IS
 $$What a judge of a run's results is shown: question, answer (NULL for a search), the texts of the
-hits that are still there, best first, and the right answers.$$;
+hits that are still there, best first, and the right answers.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.score_answers(run_id bigint, judge_function text)
@@ -139,13 +143,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.score_answers(bigint, text) IS
-$$Have a SQL function judge the results of a run, with the caller's rights: how many it scored, and
+$$Have a SQL function judge a run.
+
+Have a SQL function judge the results of a run, with the caller's rights: how many it scored, and
 where it failed.
 
 judge_function: its name, with its schema. It is given question text, answer text (NULL for a
 search), contexts text[] and the right answers text[], and returns a number from 0 to 1, or NULL. An
 error is recorded, and the others are judged all the same. A hash of its definition is its
-version.$$;
+version.
+Circle: application, Evaluation.
+SELECT rag.score_answers(1, 'pg_temp.judge')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.measure_judge(judge text, judge_version text,
@@ -218,13 +226,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.measure_judge(text, text, text) IS
-$$Compare a judge's scores with those of people on the results that both have, and keep the result:
+$$How well a judge agrees with people.
+
+Compare a judge's scores with those of people on the results that both have, and keep the result:
 from 20 labels on its metrics are not advisory; a warning tells how many are missing.
 
 Scores from 0.5 count as yes. accuracy with its 95 % interval (Wilson); kappa: agreement beyond
 chance, -1 to 1 (Cohen, Educational and Psychological Measurement 1960); NULL when that is not
 defined. reference_judge: human, labels, or human:name, whose scores are right; the last of each
-result counts.$$;
+result counts.
+Circle: application, Evaluation.
+SELECT * FROM rag.measure_judge('faithfulness', '1')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_verdict(wanted_hash bytea, wanted_version text)
@@ -239,7 +251,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._read_verdict(bytea, text) IS
-$$What a judging model said of the same prompt before; NULL: it was not asked.$$;
+$$What a judging model said of the same prompt before; NULL: it was not asked.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._keep_verdict(given_hash bytea, given_version text,
@@ -261,7 +274,8 @@ $$;
 
 COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb, double precision) IS
 $$Keep what a judging model said, so that it is not asked again; false where a document was erased
-since what it judged was read, age seconds ago.$$;
+since what it judged was read, age seconds ago.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._labelled_results(of_run bigint, of_person text)
@@ -299,7 +313,8 @@ $$;
 
 COMMENT ON FUNCTION rag._labelled_results(bigint, text) IS
 $$The results of a run with the label that a person gave each (NULL: none yet) and the scores of the
-other judges.$$;
+other judges.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._list_judges()
@@ -325,4 +340,5 @@ $$;
 
 COMMENT ON FUNCTION rag._list_judges() IS
 $$The judges that scored results, of each the version that scored last first, with their agreement
-with people where it was measured.$$;
+with people where it was measured.
+Circle: client.$$;

@@ -108,7 +108,9 @@ $$;
 
 COMMENT ON FUNCTION rag.eval_drift(text, text) IS
 $$The judgements of a set that no longer describe a collection: uri gone, quote gone, moved (it is
-found all the same), beyond the end. No row: all do. Cutting anew or another model change none.$$;
+found all the same), beyond the end. No row: all do. Cutting anew or another model change none.
+Circle: application, Evaluation.
+SELECT * FROM rag.eval_drift('faq', 'docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._judge_hits(of_collection integer, of_set integer,
@@ -232,4 +234,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._missing_documents(text, text[]) IS
-$$Those of the uris that no document of the collection has.$$;
+$$Those of the uris that no document of the collection has.
+Circle: client.$$;

@@ -162,5 +162,5 @@ RETURN (SELECT bool_or(strpos(' ' || array_to_string(rag._answer_words(answer), 
         FROM unnest(answers) AS c (correct));
 
 COMMENT ON FUNCTION rag._contains_answer(text, text[]) IS
-$$Whether an answer holds one of the right answers, word by word as in rag._best_token_f1; NULL without
-one.$$;
+$$Whether an answer holds one of the right answers, word by word as in rag._best_token_f1; NULL
+without one.$$;

@@ -71,7 +71,9 @@ together: Gao et al., ALCE, EMNLP 2023, with the check of statements and rag.che
 place of entailment),
 abstention (1 where it answered what is answerable, or refused what is not). assertion_pass_rate,
 seconds, tokens, cost in US dollars, judge:<name> (0 to 1, of its version that scored the run
-last). A question that failed has 0 of what it would have, but for seconds, tokens and cost.$$;
+last). A question that failed has 0 of what it would have, but for seconds, tokens and cost.
+Circle: application, Evaluation.
+SELECT * FROM rag.query_metrics(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag._auroc(scores double precision[], positive boolean[])
@@ -126,7 +128,9 @@ first.
 
 An answer is right when it holds a right one; where there are none to compare with, or nothing was
 written, when something relevant is among the first 10 hits. An unanswerable question is answered
-wrong. Source: El-Yaniv, Wiener, JMLR 2010.$$;
+wrong. Source: El-Yaniv, Wiener, JMLR 2010.
+Circle: application, Evaluation.
+SELECT * FROM rag.risk_coverage(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag._confident_results(of_run bigint)
@@ -224,14 +228,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.eval_metrics(bigint, integer) IS
-$$The metrics of a run over all its questions (category NULL) and by category.
+$$The metrics of a run, with intervals.
+
+The metrics of a run over all its questions (category NULL) and by category.
 
 Means of rag.query_metrics with their 95 % interval (normal) and how many questions have the metric;
 latency_p50 and latency_p95 in seconds, tokens and cost in total; auroc (confidence of answerable
 against unanswerable questions), aurc (mean risk over the curve of rag.risk_coverage, smaller is
 better); errors; not_asked: questions of the set without a result; and unresolved: judgements that
 no longer describe the corpus (rag.eval_drift).
-advisory: a judge whose agreement with people is not measured on 20 labels (rag.measure_judge).$$;
+advisory: a judge whose agreement with people is not measured on 20 labels (rag.measure_judge).
+Circle: application, Evaluation.
+SELECT * FROM rag.eval_metrics(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag._reported_results(of_run bigint, depth integer)
@@ -252,7 +260,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._reported_results(bigint, integer) IS
-$$Hits, nDCG, time and error of each question of a run.$$;
+$$Hits, nDCG, time and error of each question of a run.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._mean_metric(run_id bigint, metric text, k integer, category text)
@@ -277,8 +286,12 @@ RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'recall', k, category);
 
 COMMENT ON FUNCTION rag.recall(bigint, integer, text) IS
-$$The share of what is relevant that stands among the first k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+$$Mean recall of a run.
+
+The share of what is relevant that stands among the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.
+Circle: application, Evaluation.
+SELECT rag.recall(1, 10)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.precision_at(run_id bigint, k integer DEFAULT 10,
@@ -287,8 +300,12 @@ RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'precision', k, category);
 
 COMMENT ON FUNCTION rag.precision_at(bigint, integer, text) IS
-$$The share of the first k that is relevant,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+$$Mean precision of a run.
+
+The share of the first k that is relevant,
+averaged over the questions of a run, or of one category; see rag.query_metrics.
+Circle: application, Evaluation.
+SELECT rag.precision_at(1, 10)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.mrr(run_id bigint, k integer DEFAULT 10, category text DEFAULT NULL)
@@ -296,8 +313,12 @@ RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'mrr', k, category);
 
 COMMENT ON FUNCTION rag.mrr(bigint, integer, text) IS
-$$The mean of 1 / the first relevant rank, 0 beyond k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+$$Mean reciprocal rank of a run.
+
+The mean of 1 / the first relevant rank, 0 beyond k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.
+Circle: application, Evaluation.
+SELECT rag.mrr(1, 10)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.average_precision(run_id bigint, k integer DEFAULT 10,
@@ -306,8 +327,12 @@ RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'map', k, category);
 
 COMMENT ON FUNCTION rag.average_precision(bigint, integer, text) IS
-$$Mean average precision (MAP) of the first k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+$$Mean average precision of a run.
+
+Mean average precision (MAP) of the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.
+Circle: application, Evaluation.
+SELECT rag.average_precision(1, 10)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.ndcg(run_id bigint, k integer DEFAULT 10, category text DEFAULT NULL)
@@ -315,5 +340,9 @@ RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'ndcg', k, category);
 
 COMMENT ON FUNCTION rag.ndcg(bigint, integer, text) IS
-$$Normalised discounted cumulative gain of the first k,
-averaged over the questions of a run, or of one category; see rag.query_metrics.$$;
+$$Mean nDCG of a run.
+
+Normalised discounted cumulative gain of the first k,
+averaged over the questions of a run, or of one category; see rag.query_metrics.
+Circle: application, Evaluation.
+SELECT rag.ndcg(1, 10)$$;

@@ -63,7 +63,9 @@ $$;
 
 COMMENT ON FUNCTION rag.test_regression(bigint, bigint, text, double precision, integer,
     double precision) IS
-$$Whether a metric of the candidate is shown to be lower than that of the baseline by more than
+$$Whether a run is worse than another.
+
+Whether a metric of the candidate is shown to be lower than that of the baseline by more than
 epsilon: over all questions that the baseline has (category NULL), and in each category. What the
 candidate lost, since it failed, was not asked or has not the metric, counts as 0.
 
@@ -71,7 +73,9 @@ p_value: one-sided paired randomisation test, corrected (Holm) for the number of
 questions taking one half of the significance. passed: it is not below significance, so that equal
 settings fail in that share of cases at most, in any category. detectable: the loss that so many
 questions show with 80 % power; NULL where no loss could be shown, of so few questions, or where the
-two are equal. metric: larger is better; a name of rag.query_metrics.$$;
+two are equal. metric: larger is better; a name of rag.query_metrics.
+Circle: application, Evaluation.
+SELECT * FROM rag.test_regression(1, 2)$$;
 
 
 CREATE OR REPLACE FUNCTION rag._normal_quantile(probability double precision)
@@ -274,7 +278,8 @@ $$;
 
 COMMENT ON FUNCTION rag._record_refused_change(text, text, jsonb) IS
 $$Record a change that a gate refused, after the database has taken it back: a client's part. The
-questions that lost most are left out where one of them was removed meanwhile.$$;
+questions that lost most are left out where one of them was removed meanwhile.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_measured(unmeasured text[], tested text)
@@ -469,7 +474,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.check_gates(bigint, bigint) IS
-$$Test a run by the gates of its collection on its set (one of searches by those that searches have
+$$Test a run against the baseline.
+
+Test a run by the gates of its collection on its set (one of searches by those that searches have
 the metrics of), against a baseline (NULL: the one of rag.set_eval_baseline), and record the result.
 A row for all questions and for each category, see
 rag.test_regression; worst: the questions that lost most.
@@ -477,4 +484,6 @@ rag.test_regression; worst: the questions that lost most.
 A question that the run failed on counts as 0. Error RG007 where the two are of different documents
 or questions: the baseline has to be measured anew; where a question of the set was not asked, or
 the baseline failed on one; and where no question of both has the metric of a gate. Error RG002
-without a gate or a baseline.$$;
+without a gate or a baseline.
+Circle: application, Evaluation.
+SELECT * FROM rag.check_gates(4, 3)$$;

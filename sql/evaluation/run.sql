@@ -59,7 +59,9 @@ COMMENT ON FUNCTION rag.start_eval_run(text, text, text, jsonb, text) IS
 $$Begin a run of a set on a collection; return its number. What it finds is recorded by
 rag.put_eval_results, and rag.finish_eval_run ends it.
 
-kind: search or ask. settings: the options, for people and for comparing. run_name: a label.$$;
+kind: search or ask. settings: the options, for people and for comparing. run_name: a label.
+Circle: client, Evaluation.
+SELECT rag.start_eval_run('faq', 'docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_assertions(of_collection integer, query rag.eval_queries,
@@ -194,7 +196,9 @@ results: [{"query_id": text, "hits": [{"chunk_id": n, "score": n}, … best firs
 "score": n} of a ranking of documents], "confidence":
 number (larger is surer), "answered": boolean, "answer": text, "statements", "supported_statements",
 "citations", "supporting_citations": counts, "seconds": number, "prompt_tokens", "answer_tokens":
-counts, "cost": US dollars, "error": text}, …]; only query_id is needed.$$;
+counts, "cost": US dollars, "error": text}, …]; only query_id is needed.
+Circle: client, Evaluation.
+SELECT rag.put_eval_results(1, '[{"query_id": "q1"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._missing_queries(of_run rag.eval_runs)
@@ -272,7 +276,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.finish_eval_run(bigint, text[]) IS
-$$End a run. notes: what was degraded; how many questions of the set have no result is added.$$;
+$$End a run. notes: what was degraded; how many questions of the set have no result is added.
+Circle: client, Evaluation.
+SELECT rag.finish_eval_run(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.set_eval_baseline(run_id bigint, baseline boolean DEFAULT true)
@@ -299,9 +305,13 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.set_eval_baseline(bigint, boolean) IS
-$$Make a run the one that others of its set, collection and kind are compared with, in place of the
+$$Make a run the one to compare with.
+
+Make a run the one that others of its set, collection and kind are compared with, in place of the
 one before; with false there is none. Error RG007 names the questions of the set that the run has no
-result of, or failed on.$$;
+result of, or failed on.
+Circle: application, Evaluation.
+SELECT rag.set_eval_baseline(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_eval_run(run_id bigint)
@@ -319,7 +329,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_eval_run(bigint) IS
-$$Remove a run with what it found.$$;
+$$Remove a run with what it found.
+Circle: application, Evaluation.
+SELECT rag.drop_eval_run(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_eval_runs(set_name text DEFAULT NULL,
@@ -363,7 +375,9 @@ $$;
 COMMENT ON FUNCTION rag.list_eval_runs(text, integer, bigint) IS
 $$The latest runs, of one set or of all, or one of them by its number: settings, fingerprints, and
 how many questions are recorded. finished_at is NULL while a run goes on, and when it was
-interrupted.$$;
+interrupted.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_eval_runs('faq')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._ranked_documents(of_run bigint)
@@ -389,7 +403,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._ranked_documents(bigint) IS
-$$The documents that a run found for each question, where their first chunks stand.$$;
+$$The documents that a run found for each question, where their first chunks stand.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._sample_chunks(of_collection text, sample_size integer,
@@ -418,4 +433,5 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._sample_chunks(text, integer, integer, bigint) IS
-$$A seeded sample of the chunks of at least so many characters.$$;
+$$A seeded sample of the chunks of at least so many characters.
+Circle: client.$$;

@@ -33,11 +33,15 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_eval_embeddings(text, text, text[], {vector}.halfvec[]) IS
-$$Keep the vectors of a set's questions, so that rag.evaluate_search needs no model. Returns how
+$$Keep vectors of the questions.
+
+Keep the vectors of a set's questions, so that rag.evaluate_search needs no model. Returns how
 many.
 
 fingerprint: of the embedder, as rag.space_settings shows it. Ids that the set has not are left
-out.$$;
+out.
+Circle: client, Evaluation.
+SELECT rag.put_eval_embeddings('faq', 'f/1', '{q1}', '{"[1,0,0]"}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.evaluate_search(
@@ -134,4 +138,6 @@ rag.eval_metrics and rag.compare_runs.
 
 options: other arguments of rag.search, e.g. {"fusion": "rrf"}. Questions are searched for by the
 vectors that rag.put_eval_embeddings stored for the active space's model; a notice, and the run's
-notes, say how many had none.$$;
+notes, say how many had none.
+Circle: application, Evaluation.
+SELECT rag.evaluate_search('faq', 'docs')$$;

@@ -49,7 +49,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.put_eval_set(text, text) IS
-$$Make an evaluation set, or give one another description. Returns its id.$$;
+$$Make an evaluation set, or give one another description. Returns its id.
+Circle: application, Evaluation.
+SELECT rag.put_eval_set('faq', 'what users ask')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_judgements(relevant jsonb)
@@ -313,7 +315,9 @@ queries: [{"question": text, "id": text, "category": text, "relevant": …, "ans
 "unanswerable": boolean, "expected_terms": [text, …], "expected_metadata": filter, "min_score":
 number, "source": text}, …]; only question is needed. relevant: uris, grades by uri, or objects of
 uri, quote or start and stop, and grade. An id that is known replaces that question; without one it
-is made from the text. source: human, synthetic, feedback or log, where an entry has none.$$;
+is made from the text. source: human, synthetic, feedback or log, where an entry has none.
+Circle: application, Evaluation.
+SELECT * FROM rag.put_eval_queries('faq', '[{"question": "a"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_eval_sets()
@@ -346,7 +350,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_eval_sets() IS
-$$Every evaluation set: how many questions, judgements and runs it has.$$;
+$$Every evaluation set: how many questions, judgements and runs it has.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_eval_sets()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_eval_queries(set_name text)
@@ -376,7 +382,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_eval_queries(text) IS
-$$The questions of a set as rag.put_eval_queries takes them.$$;
+$$The questions of a set as rag.put_eval_queries takes them.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_eval_queries('faq')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.delete_eval_queries(set_name text, query_ids text[])
@@ -397,7 +405,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.delete_eval_queries(text, text[]) IS
-$$Remove questions from a set; return how many there were. What runs found for them stays.$$;
+$$Remove questions from a set; return how many there were. What runs found for them stays.
+Circle: application, Evaluation.
+SELECT rag.delete_eval_queries('faq', '{q1}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_eval_set(set_name text)
@@ -426,7 +436,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.drop_eval_set(text) IS
-$$Remove a set with its questions and its runs. Error RG007 while a gate is on it.$$;
+$$Remove a set with its questions and its runs. Error RG007 while a gate is on it.
+Circle: application, Evaluation.
+SELECT rag.drop_eval_set('faq')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._set_fingerprint(of_set integer)
@@ -516,4 +528,6 @@ were added.
 
 A liked answer brings its proven citations as judgements, by uri and quote, but for those that were
 disliked or do not support their statement; the others have none yet and await a person's. A
-question that the set has already stays as it is, with what people said of it.$$;
+question that the set has already stays as it is, with what people said of it.
+Circle: application, History.
+SELECT rag.add_logged_queries('asked', 'docs')$$;

@@ -129,10 +129,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.compare_spaces(text, jsonb, integer) IS
-$$What embedding spaces of a collection find for the same queries, by exact vector search: one row
+$$What the spaces find for the same queries.
+
+What embedding spaces of a collection find for the same queries, by exact vector search: one row
 for each query and space.
 
 queries: [{"query": text, "embeddings": {"<space_id>": vector, …}, "relevant": ["uri", …] or {"uri":
 grade, …}}, …]. chunk_ids: the first result_limit. Against the active space's: overlap, the share of
 chunks that both have, and rank_difference, by how many ranks those are apart on average. With
-judgements: recall and ndcg (see rag._ranking_metrics).$$;
+judgements: recall and ndcg (see rag._ranking_metrics).
+Circle: application, Embedding spaces.
+SELECT * FROM rag.compare_spaces('docs', '[]')$$;

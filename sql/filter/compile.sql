@@ -287,4 +287,5 @@ condition: trusted SQL in parentheses, every value in it quoted by the database;
 NULL, which is as false; NULL for the empty filter. indexed: an index serves it, so its matches can
 be listed without reading every chunk. undeclared: the fields with a range or a prefix that
 rag.index_field would speed up.
-The language: docs/guides/filters.md.$$;
+The language: docs/guides/filters.md.
+Circle: client.$$;

@@ -95,12 +95,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.queue_backlog(integer, text[]) IS
-$$Queue jobs for the next documents of a space that is being built or of a collection whose chunking
+$$Queue the next documents of a large change.
+
+Queue jobs for the next documents of a space that is being built or of a collection whose chunking
 was changed.
 
 Returns how many documents were passed, queued or not; 0 when nothing is left to queue now. An idle
 worker calls it before it sleeps, each time in a transaction of its own; two callers never queue the
-same documents. collections: only these (NULL: all).$$;
+same documents. collections: only these (NULL: all).
+Circle: worker, Jobs.
+SELECT rag.queue_backlog()$$;
 
 
 CREATE OR REPLACE FUNCTION rag._end_backlog(of_backlog rag.backlogs)

@@ -29,7 +29,11 @@ $$;
 COMMENT ON FUNCTION rag.job_input(bigint, uuid) IS
 $$What a worker needs for an ingest job: the document, its version, the collection's chunking, and
 the content hashes (of rag.embedded_text) whose vectors are there already: chunks with these need no
-embedding. space_id: the space whose model has to embed the others; hand it back to store_chunks.$$;
+embedding. space_id: the space whose model has to embed the others; hand it back to store_chunks.
+Circle: worker, Jobs.
+SELECT i.*
+FROM rag.take_jobs(1, kinds => '{ingest}') AS j,
+    rag.job_input(j.job_id, j.lease) AS i$$;
 
 
 CREATE OR REPLACE FUNCTION rag._notify_ready(of_collection integer, of_document uuid)
@@ -169,7 +173,10 @@ listed its hash. embedded_space: as read_job gave it (NULL: the active space), s
 with their model when another space was activated meanwhile; every other space queues what it lacks.
 vectors: the embeddings, instead of the key in chunks: one for each, NULL for one that has its
 vector already. A JSON array holds 256 MB, of which an embedding as text takes ten times what it
-takes here. Error RG005 when the lease is lost. Returns stored or superseded.$$;
+takes here. Error RG005 when the lease is lost. Returns stored or superseded.
+Circle: worker, Jobs.
+SELECT rag.store_chunks(j.job_id, j.lease, 1, '[]')
+FROM rag.take_jobs(1, kinds => '{ingest}') AS j$$;
 
 
 CREATE OR REPLACE FUNCTION rag.chunks_to_embed(job_id bigint, lease uuid,
@@ -202,7 +209,11 @@ $$;
 
 COMMENT ON FUNCTION rag.chunks_to_embed(bigint, uuid, integer) IS
 $$What a worker needs for an embed job: ids and texts of the document's chunks without a
-vector in the job's space, at most chunk_limit.$$;
+vector in the job's space, at most chunk_limit.
+Circle: worker, Jobs.
+SELECT c.*
+FROM rag.take_jobs(1, kinds => '{embed}') AS j,
+    rag.chunks_to_embed(j.job_id, j.lease) AS c$$;
 
 
 CREATE OR REPLACE FUNCTION rag.store_embeddings(job_id bigint, lease uuid, chunk_ids bigint[],
@@ -260,4 +271,7 @@ COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], {vector}.halfve
 $$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document
 lacks one.
 
-Returns how many still do. Error RG005 when the lease is lost, RG001 for wrong dimensions.$$;
+Returns how many still do. Error RG005 when the lease is lost, RG001 for wrong dimensions.
+Circle: worker, Jobs.
+SELECT rag.store_embeddings(j.job_id, j.lease, '{}', '{}')
+FROM rag.take_jobs(1, kinds => '{embed}') AS j$$;

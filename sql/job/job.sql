@@ -81,7 +81,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.finish_job(bigint, uuid) IS
-$$The job is done: it leaves the queue. Error RG005 when the lease is lost.$$;
+$$The job is done: it leaves the queue. Error RG005 when the lease is lost.
+Circle: worker, Jobs.
+SELECT rag.finish_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
 
 
 CREATE OR REPLACE FUNCTION rag._lock_job(of_job bigint, job_lease uuid)
@@ -171,7 +173,10 @@ attempt.
 retry_in: seconds until the next attempt; NULL: 2^attempts, at most an hour, with jitter. permanent:
 no other attempt can help. Returns waiting, dead, superseded (a newer job of the document waits) or
 lost (the lease was no longer held). What is not the document's fault costs no attempt:
-rag.release_job.$$;
+rag.release_job.
+Circle: worker, Jobs.
+SELECT rag.fail_job(j.job_id, j.lease, 'no model')
+FROM rag.take_jobs(1) AS j$$;
 
 
 CREATE OR REPLACE FUNCTION rag.release_job(job_id bigint, lease uuid,
@@ -202,7 +207,9 @@ $$Hand a job back: the attempt does not count. It waits again and is due in dela
 
 reason: why, for its history (a provider that refuses, a database that is full); NULL where nothing
 went wrong, as when a worker ends. Returns waiting, superseded (a newer job of the document waits)
-or lost (the lease was no longer held).$$;
+or lost (the lease was no longer held).
+Circle: worker, Jobs.
+SELECT rag.release_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
 
 
 CREATE OR REPLACE FUNCTION rag.retry_jobs(
@@ -265,4 +272,6 @@ $$Queue dead jobs again, with all their attempts before them. Returns how many.
 
 All, or those of a collection, whose last error is LIKE error_like, of a kind, of documents whose
 uri is LIKE uri_like, or with these job_ids. include_waiting: those that wait for their next
-attempt, too, which then is now.$$;
+attempt, too, which then is now.
+Circle: application, Jobs.
+SELECT rag.retry_jobs('docs')$$;

@@ -2,6 +2,7 @@
 
 -- A queue's statistics are always out of date, so enable_seqscan is off where jobs are sought by
 -- the indexes made for it.
+
 CREATE OR REPLACE FUNCTION rag._expire_leases()
 RETURNS void
 LANGUAGE plpgsql VOLATILE
@@ -180,7 +181,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.take_jobs(integer, double precision, text[], text, text[]) IS
-$$Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority first.
+$$Lease jobs that are due.
+
+Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority first.
 
 Two takers never share a job. Collections with jobs of the same priority share the batch evenly, so
 that a long queue of one does not hold up the others; within a collection the longest due comes
@@ -188,7 +191,9 @@ first. A job whose lease expired is simply taken again, after two losses by itse
 workers then takes nothing with it. One that was lost as often as its max_attempts is dead. Jobs
 whose provider is over its budget
 stay where they are. collections, kinds: only these (NULL: all). Commit, work with no transaction
-open, then store with the lease. space_id: of an embed job, the space whose model has to embed.$$;
+open, then store with the lease. space_id: of an embed job, the space whose model has to embed.
+Circle: worker, Jobs.
+SELECT * FROM rag.take_jobs(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag._leased_job(of_job bigint, job_lease uuid)
@@ -248,7 +253,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.extend_job(bigint, uuid, double precision) IS
-$$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.$$;
+$$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.
+Circle: worker, Jobs.
+SELECT rag.extend_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
 
 
 CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[],
@@ -276,4 +283,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.extend_jobs(bigint[], uuid[], double precision) IS
-$$extend_job for many, in parallel arrays. Returns the ids of those whose lease is lost.$$;
+$$extend_job for many, in parallel arrays. Returns the ids of those whose lease is lost.
+Circle: worker, Jobs.
+SELECT rag.extend_jobs('{}', '{}')$$;

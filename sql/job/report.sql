@@ -68,7 +68,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_jobs(text, text, integer) IS
-$$Jobs that are not done, next first. wanted_state: waiting, running or dead; NULL: all.$$;
+$$Jobs that are not done, next first. wanted_state: waiting, running or dead; NULL: all.
+Circle: application, Jobs.
+SELECT * FROM rag.list_jobs('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.job_stats(collection text DEFAULT NULL)
@@ -118,7 +120,9 @@ was due.
 
 delayed: those of the waiting that are not due yet. reason: why some are not taken (the budget of
 their provider), else NULL. rate: jobs a second that the running workers did of late. eta: seconds
-to the end at that rate, NULL when it is 0.$$;
+to the end at that rate, NULL when it is 0.
+Circle: application, Jobs.
+SELECT * FROM rag.job_stats()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.explain_job(job_id bigint)
@@ -206,7 +210,11 @@ who holds its lease.
 
 history: the failures, oldest first, as [{"at", "attempt", "error"}, …]. jobs_before: those of its
 collection that are taken before it. worker: who has it, or had it last. Error RG002 when there is
-no such job: done jobs are gone.$$;
+no such job: done jobs are gone.
+Circle: application, Jobs.
+SELECT e.*
+FROM rag.list_jobs('docs', result_limit => 1) AS j,
+    rag.explain_job(j.job_id) AS e$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_status(collection text)
@@ -240,4 +248,5 @@ $$;
 COMMENT ON FUNCTION rag._search_status(text) IS
 $$Whether a search sees everything: jobs that wait in a collection (at most 1000 are counted), the
 workers that are alive for it, and a note where jobs wait and nobody works, else NULL. It takes a
-fraction of a millisecond.$$;
+fraction of a millisecond.
+Circle: client.$$;

@@ -100,7 +100,9 @@ $$;
 
 COMMENT ON FUNCTION rag.aggregate_documents(
     text, jsonb, text[], jsonb, jsonb, text[], integer) IS
-$$Counts, sums, averages and extremes over the metadata of documents, one JSON object per group.
+$$Sums, averages, extremes by group.
+
+Counts, sums, averages and extremes over the metadata of documents, one JSON object per group.
 
 aggregates: by their names in the result, {"total": {"sum": "amount"}, "n": {"count": "*"}}. count
 (of "*" the documents, of a field those that have it), count_distinct, sum, avg, min, max of a
@@ -114,4 +116,7 @@ the group of each distinct element of an array, and in group null where it has n
 groups the result is one object.
 having_filter: a filter over the names of the aggregates, {"total": {"$gte": 100}}. order_by: names
 of groups or aggregates, "-total" descends; null comes last, equal ones go by the groups.
-result_limit: 1 to 1000. Up to 32 aggregates, 8 groups, 16 names in the order.$$;
+result_limit: 1 to 1000. Up to 32 aggregates, 8 groups, 16 names in the order.
+Circle: application, Counts and facets.
+SELECT rag.aggregate_documents('docs',
+    '{"most": {"max": "n"}}', '{tag}')$$;

@@ -125,4 +125,6 @@ which is a hash); NULL: all. sampled_documents says how many; NULL where all wer
 documents and distinct_values are estimates, examples, type, minimum and maximum are of what was
 read, and a field that few documents have may be missing. Source of the estimate of distinct values:
 Haas and Stokes, Estimating the number of classes in a finite population, 1998, as in ANALYZE.
-Objects are followed: {"author": {"name": "Ann"}} has the field author.name.$$;
+Objects are followed: {"author": {"name": "Ann"}} has the field author.name.
+Circle: application, Counts and facets.
+SELECT * FROM rag.describe_metadata('docs')$$;

@@ -70,7 +70,9 @@ declare it.
 
 In psql: SELECT rag.field_index_statement('docs', 'year', 'numeric') \gexec
 of_table: chunks (searches) or documents (counts, facets and selections; a smaller index, so it
-seldom matters). It cannot run inside a transaction, so no function can run it for you.$$;
+seldom matters). It cannot run inside a transaction, so no function can run it for you.
+Circle: application, Filters.
+SELECT rag.field_index_statement('docs', 'tag', 'text')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.index_field(collection text, field text, type text)
@@ -125,7 +127,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.index_field(text, text, text) IS
-$$Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its
+$$Declare a field, so that filters on it are quick.
+
+Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its
 values.
 
 field: a dotted path as in filters. type: text, numeric, timestamptz or boolean. Idempotent; error
@@ -134,7 +138,9 @@ of this type matches them. Chunks have one for searches, documents one for count
 selections.
 Writers of this collection wait while they are made, a few seconds per 100,000 chunks; to let them
 pass, run what rag.field_index_statement returns first. Only the owner of the tables may do this. A
-collection has at most 50: each is two indexes that every write fills, locks and pays for.$$;
+collection has at most 50: each is two indexes that every write fills, locks and pays for.
+Circle: application 8, Filters.
+SELECT rag.index_field('docs', 'tag', 'text')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.unindex_field(collection text, field text)
@@ -161,7 +167,9 @@ $$Take back the declaration of a metadata field and give up its indexes. False w
 declared.
 
 It waits for nobody. The indexes are dropped by rag.remove_dropped(): by the next idle worker, or at
-once by the Python client.$$;
+once by the Python client.
+Circle: application, Filters.
+SELECT rag.unindex_field('docs', 'n')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_fields(collection text)
@@ -178,4 +186,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_fields(text) IS
-$$The declared metadata fields of a collection with their types, by name.$$;
+$$The declared fields.
+
+The declared metadata fields of a collection with their types, by name.
+Circle: application, Filters.
+SELECT * FROM rag.list_fields('docs')$$;

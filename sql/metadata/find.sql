@@ -131,7 +131,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.find_values(text, text, text, integer) IS
-$$The values of a metadata field that a text may mean, the most alike first: a name that is
+$$Which values a misspelt name may mean.
+
+The values of a metadata field that a text may mean, the most alike first: a name that is
 misspelt, in part, or written in another way.
 
 field: a dotted path as in filters, or a column of the document ($title). value: as JSON, so that it
@@ -140,4 +142,6 @@ accents and punctuation; above 0.8 it begins like the query; above 0.7 it has al
 above 0.6 it contains the query; below, the share of trigrams that they have in common, half of the
 query's and half of both texts' (values with fewer than 0.4 of the query's trigrams are left out).
 documents: how many hold the value. query: 1 to 200 characters; the first 500 of a value are
-compared. result_limit: 1 to 1000. It needs no extension and no index: every value is read.$$;
+compared. result_limit: 1 to 1000. It needs no extension and no index: every value is read.
+Circle: application, Counts and facets.
+SELECT * FROM rag.find_values('docs', 'tag', 'A')$$;

@@ -40,7 +40,8 @@ $$;
 COMMENT ON FUNCTION rag._mistaken_keys(text[], text[]) IS
 $$Those of the keys that look like one of own_keys and are none, each with the one that it looks
 like: in another case or with other marks between words, one letter off, as its plural, or as its
-beginning (four letters at least).$$;
+beginning (four letters at least).
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._note_keys(records jsonb, own_keys text[], kind text)

@@ -21,10 +21,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.count_documents(text, jsonb) IS
-$$How many documents there are whose metadata pass the filter, searchable already or not.
+$$How many pass a filter.
+
+How many documents there are whose metadata pass the filter, searchable already or not.
 
 A filter sees a document's own metadata here. A field that only some of its chunks were given is
-found by searches alone.$$;
+found by searches alone.
+Circle: application, Counts and facets.
+SELECT rag.count_documents('docs', '{"n": {"$gte": 2}}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.facets(
@@ -63,14 +67,18 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.facets(text, text, jsonb, integer) IS
-$$The values of a metadata field and how many documents hold each, the most frequent first, equal
+$$The values of a field, counted.
+
+The values of a metadata field and how many documents hold each, the most frequent first, equal
 counts by value.
 
 field: a dotted path as in filters, or a column of the document ($language, $media_type …). value:
 as JSON, so that it can stand in a filter; value #>> '{}' is its plain text. Of an array each
 element counts, once per document. A document without the field is not counted (see {"field":
 {"$exists": false}}); one where it is null counts for the value null. result_limit: 1 to 1000
-values.$$;
+values.
+Circle: application, Counts and facets.
+SELECT * FROM rag.facets('docs', 'tag')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._document_order(collection_key integer, order_by text,
@@ -142,4 +150,6 @@ ISO dates by time, then other texts by code point (their first 500 characters), 
 that a field of one type is in that type's order. What has no place there (no such field, null,
 arrays, objects; of a declared field, values of other types) comes last, and equal ones go by uri,
 descending or not. result_limit: 1 to 1000. Next page: result_offset => how many there were so far.
-To walk through all documents: rag.list_documents.$$;
+To walk through all documents: rag.list_documents.
+Circle: application, Counts and facets.
+SELECT uri FROM rag.select_documents('docs', order_by => 'n')$$;

@@ -147,7 +147,9 @@ $$;
 
 COMMENT ON FUNCTION rag.replay_queries(text, jsonb, text, integer, integer, bigint[],
     {vector}.halfvec[]) IS
-$$Ask the latest sampled live queries (rag.log_query) again, with their own options and filter, and
+$$What sampled queries find with other options.
+
+Ask the latest sampled live queries (rag.log_query) again, with their own options and filter, and
 of a candidate: with other options of rag.search, e.g. {"vector_weight": 0.5}, another collection,
 or both. A row for each query tells how the first k hits differ; no judgement is needed, and none is
 made. Nothing is written.
@@ -160,4 +162,6 @@ legs: what the query is searched by on both sides: hybrid, keyword, or vector: o
 words were not kept nothing else is left. error: why a query could not be replayed. Queries of
 another model than that of the active space are left out.
 query_ids, embeddings: only these queries, with their vectors by the candidate's model, where that
-is another one: the database runs no model.$$;
+is another one: the database runs no model.
+Circle: application, Evaluation.
+SELECT * FROM rag.replay_queries('docs', '{"fusion": "rrf"}')$$;

@@ -120,7 +120,9 @@ $$;
 
 COMMENT ON FUNCTION rag.log_query(text, text, {vector}.halfvec, integer, jsonb, jsonb, integer,
     boolean, double precision) IS
-$$Offer a search to the sample of live queries, with the arguments that rag.search was given: a
+$$Offer a search to the sample of live queries.
+
+Offer a search to the sample of live queries, with the arguments that rag.search was given: a
 program that searches by SQL calls it after a search; the Python client does so by itself. Returns
 whether it was kept, which chance decides by the collection's share (rag.alter_collection,
 sample_queries).
@@ -133,7 +135,9 @@ found is never kept. Error RG004 for arguments that rag.search would refuse: cal
 transaction of its own, so that it undoes nothing else.
 options: other arguments of rag.search, e.g. {"fusion": "rrf"}. expected_space: the space whose
 model made the vector. sampled: true where the caller has drawn by the share already. seconds: how
-long ago the search was, for erasures.$$;
+long ago the search was, for erasures.
+Circle: client, Evaluation.
+SELECT rag.log_query('docs', 'fish', '[1, 0, 0]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._forget_query_texts(of_collection integer)

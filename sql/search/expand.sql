@@ -93,4 +93,6 @@ cut from), section (all chunks under its heading), or document. content is cut f
 offsets, so overlapping chunks leave no repetition; chunks without offsets (brought ready-made), or
 older than their document, are joined. chunk_keys: the chunks of the passage in order. rank: which
 of the given chunks is the first that it contains; the passages come in that order. Ids that do not
-exist are left out.$$;
+exist are left out.
+Circle: application, Search.
+SELECT content FROM rag.expand('docs', '{1, 2}')$$;

@@ -120,7 +120,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.explain_search(text, text, {vector}.halfvec, integer, jsonb, jsonb) IS
-$$How rag.search with the same arguments comes to its result, as one JSON object (read it with
+$$How a result came about.
+
+How rag.search with the same arguments comes to its result, as one JSON object (read it with
 jsonb_pretty).
 
 options: the other arguments of rag.search by their names, e.g. '{"fusion": "rrf",
@@ -129,7 +131,9 @@ notes: which leg was skipped, and why; what was searched for instead of mistyped
 compiled condition, whether an index serves it, about which share of the chunks passes, and fields
 to declare with rag.index_field. vector: the plan. keyword: the lexemes with df and idf, and those
 that stand for a mistyped word with their weight. fusion: the vector leg's share. hits: each with
-both legs' ranks and values and each lexeme's contribution.$$;
+both legs' ranks and values and each lexeme's contribution.
+Circle: application, Search.
+SELECT jsonb_pretty(rag.explain_search('docs', 'fish'))$$;
 
 
 CREATE OR REPLACE FUNCTION rag.why_not(
@@ -267,7 +271,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.why_not(text, bigint, text, {vector}.halfvec, integer, jsonb, jsonb) IS
-$$Why rag.search with the same arguments does not return a chunk (or that it does): a row for each
+$$Why a chunk is not found.
+
+Why rag.search with the same arguments does not return a chunk (or that it does): a row for each
 step, in order: stored, filter, vector, keyword, result. The vector rank is exact: every vector is
 compared.
-options: as of rag.explain_search, but for result_offset.$$;
+options: as of rag.explain_search, but for result_offset.
+Circle: application, Search.
+SELECT * FROM rag.why_not('docs', 1, 'fish')$$;

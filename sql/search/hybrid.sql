@@ -30,7 +30,8 @@ BEGIN
             SELECT array_agg(b.chunk_id ORDER BY b.score DESC, b.chunk_id),
                 array_agg(b.score ORDER BY b.score DESC, b.chunk_id)
             INTO _ids, _scores
-            FROM unnest(_ids, rag._boost(request.collection_key, _ids, _scores, request.boosts)) AS b
+            FROM unnest(_ids,
+                rag._boost(request.collection_key, _ids, _scores, request.boosts)) AS b
                 (chunk_id, score);
             SELECT array_agg(ROW(f.chunk_id, s.score, f.vector_rank, f.vector_distance,
                 f.keyword_rank, f.keyword_score)::rag.candidate)

@@ -60,4 +60,6 @@ COMMENT ON FUNCTION rag.more_like(text, bigint, integer, jsonb, boolean) IS
 $$The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
 
 same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it
-has no vector yet.$$;
+has no vector yet.
+Circle: application, Search.
+SELECT uri FROM rag.more_like('docs', 1)$$;

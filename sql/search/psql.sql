@@ -76,11 +76,15 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag.embed_query(text, text, {vector}.halfvec, double precision) IS
-$$Have a worker embed a question with the collection's model, and wait for it. For psql and other
+$$Have a worker embed a question.
+
+Have a worker embed a question with the collection's model, and wait for it. For psql and other
 programs without a model.
 
 It commits: outside a transaction block only. timeout: seconds until error RG009, which says how to
-start a worker.$$;
+start a worker.
+Circle: application, Requests.
+CALL rag.embed_query('docs', 'fish')$$;
 
 
 CREATE OR REPLACE PROCEDURE rag.search_text(
@@ -115,7 +119,9 @@ rights.
 
 options: as of rag.explain_search. results is an array of its rows as objects, best first; rag.hits
 makes rows of it again. It commits: outside a transaction block only. timeout: as for
-rag.embed_query.$$;
+rag.embed_query.
+Circle: application 4, Requests.
+CALL rag.search_text('docs', 'fish')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_json(
@@ -156,7 +162,9 @@ $$;
 
 COMMENT ON FUNCTION rag.hits(jsonb) IS
 $$The rows of what rag.search_text gave, best first. In psql: CALL rag.search_text(…) \gset, then
-SELECT score, uri, heading FROM rag.hits(:'results').$$;
+SELECT score, uri, heading FROM rag.hits(:'results').
+Circle: application, Requests.
+SELECT uri FROM rag.hits('[{"chunk_id": 1, "uri": "a"}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_ask_options(options jsonb)
@@ -204,7 +212,9 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, jsonb, double precision) IS
-$$Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;
+$$Have a worker answer a question.
+
+Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;
 extractive without one).
 
 answer: {"text", "found", "citations": [{"number", "start", "stop", "chunk_id", "chunk_start",
@@ -219,4 +229,6 @@ max_tokens, max_cost, min_support (0 to 1: refuse what the calibration does not 
 that often), timeout (of the answer, in seconds; default: 95 % of that below), and those of
 rag.explain_search; null is the default. Which models answer is the worker's setting. The worker
 searches with its own rights. It commits: outside a transaction block only. timeout: as for
-rag.embed_query.$$;
+rag.embed_query.
+Circle: application 6, Requests.
+CALL rag.ask('docs', 'Do fish swim?')$$;

@@ -120,7 +120,9 @@ up; ip: the negative inner product); score is its negative. A vector of length 0
 comes last, with distance NULL and score -2. A vector of wrong dimensions is error RG004.
 ef_search, exact_below, scan_limit: as in rag._rank_vector, which chooses between the HNSW index and
 an exact search.
-result_offset: as in rag.search.$$;
+result_offset: as in rag.search.
+Circle: application, Search.
+SELECT uri FROM rag.search_vector('docs', '[1, 0, 0]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.search_keyword(
@@ -163,12 +165,16 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer, boolean) IS
-$$The chunks that best match the words of a text, by exact BM25, best first.
+$$By words (BM25).
+
+The chunks that best match the words of a text, by exact BM25, best first.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it
 (docs/guides/filters.md). match: any (of the words), all, phrase, or web (a search box's syntax: "a
 phrase", or, -not). The ranking is the same BM25 in each. score is keyword_score: 0 and up.
-result_offset, typo_tolerance: as in rag.search; a phrase is never searched for in other words.$$;
+result_offset, typo_tolerance: as in rag.search; a phrase is never searched for in other words.
+Circle: application, Search.
+SELECT uri, score FROM rag.search_keyword('docs', 'blue fish')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._search_hits(request rag.search_arguments)
@@ -270,4 +276,6 @@ four letters or more; numbers, identifiers, words in capitals and what stands in
 not. rag.explain_search tells which of those the hits have, and so does, within the transaction,
 current_setting('rag.notes').
 expected_space: the space whose model made query_embedding; error RG008 when another is active by
-now.$$;
+now.
+Circle: application 5, Search.
+SELECT uri, score FROM rag.search('docs', 'fish', '[1, 0, 0]')$$;

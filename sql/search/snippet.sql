@@ -234,7 +234,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.snippet(text, bigint, text, integer, text, text, text) IS
-$$The passage of a chunk that best matches a query, with the words that match between marks; NULL
+$$The passage that matches, marked.
+
+The passage of a chunk that best matches a query, with the words that match between marks; NULL
 when there is no such chunk.
 
 Words match as in rag.search_keyword: by the chunk's own language, identifiers whole, pairs of
@@ -244,4 +246,6 @@ chunk that matches in its title or heading alone, or by its vector, gives its be
 marks. The marks stand between stored text: for HTML pass marks that no text holds, escape, then
 replace them. Of a longer chunk the first 20,000 characters are looked at.
 E.g. SELECT h.uri, rag.snippet('docs', h.chunk_id, 'reset password') FROM rag.search('docs', 'reset
-password') AS h$$;
+password') AS h
+Circle: application, Search.
+SELECT rag.snippet('docs', 1, 'fish')$$;

@@ -77,4 +77,6 @@ or American spelling only is met so; other spellings (typo_tolerance of rag.sear
 collection of several languages a word has
 the terms that the collection knows, or all that the languages make of it. At most 256 terms.
 E.g. SELECT term, df, found_in FROM rag.match_terms('docs', 'reset password', ARRAY['Press Reset.',
-'Lunch.'])$$;
+'Lunch.'])
+Circle: client, Search.
+SELECT * FROM rag.match_terms('docs', 'fish', '{Fish swim}')$$;

@@ -150,7 +150,9 @@ $$;
 COMMENT ON FUNCTION rag.search_variants(
     text, text[], {vector}.halfvec[], integer, jsonb, jsonb, integer
 ) IS
-$$A search over 1 to 16 variants of one question, such as its parts or other wordings: rag.search
+$$Several wordings of a question.
+
+A search over 1 to 16 variants of one question, such as its parts or other wordings: rag.search
 ranks each, and the rankings are fused, in one statement.
 
 query_texts, query_embeddings: in parallel, one of each per variant; NULL skips a leg of that
@@ -160,4 +162,6 @@ variant that found it: put the question as it was asked first.
 options: what else rag.search takes, by name, e.g. {"fusion": "rrf", "boosts": […]}. Boosts act
 within each ranking; duplicates, per_document, diversity and result_offset on the fused list, which
 ends with the variants' candidates. expected_space: as in rag.search.
-Source: Cormack, Clarke, Buettcher, SIGIR 2009.$$;
+Source: Cormack, Clarke, Buettcher, SIGIR 2009.
+Circle: application, Search.
+SELECT uri FROM rag.search_variants('docs', '{fish, red bird}')$$;

@@ -96,7 +96,10 @@ empty has no document. key: columns that identify a row, NOT NULL and unique; de
 key. title: columns of the title. metadata: columns that become metadata of the same name. language:
 a column with a text search configuration. condition: only rows that satisfy it, written as after
 WHERE: trusted text, run as whoever writes the table and as the worker. uri: a template with the key
-columns, default <schema.table>/{key}.$$;
+columns, default <schema.table>/{key}.
+Circle: application 9, Sources.
+SELECT rag.attach_source('app.articles', 'docs', '{body}',
+        title => '{id}', uri => 'article/{id}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._drop_source_triggers(of_source integer)
@@ -176,7 +179,9 @@ $$Stop following a table: its triggers go, the table itself is not touched.
 
 collection: which, where the table is a source of several. delete_documents: a worker deletes what
 the source has put, in batches; otherwise the documents stay as they are. source_table NULL: the
-sources of the collection whose tables were dropped.$$;
+sources of the collection whose tables were dropped.
+Circle: application, Sources.
+SELECT rag.detach_source('app.articles')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._forget_sources(of_collection integer)
@@ -249,4 +254,6 @@ they are counted), following (in step but for changes_waiting), broken (nothing 
 last_error is mended; changes are kept), removing.
 
 failed_rows: rows that could not become documents since the source was attached; last_error names
-the last of them.$$;
+the last of them.
+Circle: application, Sources.
+SELECT * FROM rag.list_sources()$$;

@@ -211,7 +211,9 @@ $$;
 
 COMMENT ON FUNCTION rag.break_source(integer, text) IS
 $$Mark a source broken with the reason: it is left alone until rag.due_sources is told to retry,
-which maintenance does.$$;
+which maintenance does.
+Circle: worker, Maintenance and versions.
+SELECT rag.break_source(1, 'why')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.follow_source(of_source integer, batch integer DEFAULT 500)
@@ -255,7 +257,9 @@ $$One batch of one source; nothing when another session is at it. Returns how mu
 
 A source that cannot be followed (a column is gone, no right to read the table, row-level security
 would hide rows, a deadlock) is marked broken with the reason and keeps its changes; no error of it
-reaches the caller, except a cancelled statement.$$;
+reaches the caller, except a cancelled statement.
+Circle: worker, Maintenance and versions.
+SELECT rag.follow_source(1)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.due_sources(collections text[] DEFAULT NULL,
@@ -280,4 +284,6 @@ $$;
 
 COMMENT ON FUNCTION rag.due_sources(text[], boolean) IS
 $$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones,
-too.$$;
+too.
+Circle: worker, Maintenance and versions.
+SELECT * FROM rag.due_sources()$$;

@@ -47,6 +47,8 @@ $$Error RG001, with the reason, when a source is broken.$$;
 
 
 -- A procedure that commits can have no SET clause.
+
+
 CREATE OR REPLACE PROCEDURE rag.sync_source(source_table regclass, collection text DEFAULT NULL,
                                             batch integer DEFAULT 500)
 LANGUAGE plpgsql
@@ -66,9 +68,13 @@ END
 $$;
 
 COMMENT ON PROCEDURE rag.sync_source(regclass, text, integer) IS
-$$Bring a collection in step with its table now, without waiting for a worker: a first reading, or
+$$Bring the collection in step now.
+
+Bring a collection in step with its table now, without waiting for a worker: a first reading, or
 the changes since.
 
 Commits after every batch, so not inside a transaction block; there, rag.follow_source
 does one batch. What is put is queued as by rag.put_document. An interrupted call, or a worker, goes
-on where it was. Error RG001, with the reason, when the source is broken. batch: rows at a time.$$;
+on where it was. Error RG001, with the reason, when the source is broken. batch: rows at a time.
+Circle: application, Sources.
+CALL rag.sync_source('app.articles')$$;

@@ -15,7 +15,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._active_space(integer) IS
-$$The embedding space that searches of a collection use; all NULL when there is none.$$;
+$$The embedding space that searches of a collection use; all NULL when there is none.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._require_active_space(of_collection integer)
@@ -82,7 +83,9 @@ $$;
 
 COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
 $$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another
-one made its vectors.$$;
+one made its vectors.
+Circle: worker, Maintenance and versions.
+SELECT rag.set_fingerprint('docs', 'weights/1')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._assert_active_space(collection text, space_id integer)
@@ -132,7 +135,9 @@ $$;
 
 COMMENT ON FUNCTION rag.space_settings(text, integer) IS
 $$What makes the vectors of a collection's space (NULL: the active one): read by workers before they
-embed.$$;
+embed.
+Circle: worker, Jobs.
+SELECT * FROM rag.space_settings('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.activate_space(space_id integer, forced boolean DEFAULT false)
@@ -205,7 +210,9 @@ space and the active one; error RG010 says where it is worse, and nothing is cha
 goes on without them, and is recorded; a space that was active before is not measured. An index
 that no worker has made yet is made here,
 which blocks writers of the collection meanwhile. Queries have to be embedded by the space's model:
-see rag._assert_active_space.$$;
+see rag._assert_active_space.
+Circle: application, Embedding spaces.
+SELECT rag.activate_space(2, forced => true)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.rollback_space(collection text, forced boolean DEFAULT false)
@@ -235,4 +242,6 @@ $$;
 COMMENT ON FUNCTION rag.rollback_space(text, boolean) IS
 $$Search with the space that was active before. Returns its id. Instant, since a retired space is
 kept up to date until it is dropped; error RG007 while it waits for vectors of recent documents,
-unless forced (see rag.activate_space).$$;
+unless forced (see rag.activate_space).
+Circle: application, Embedding spaces.
+SELECT rag.rollback_space('docs')$$;

@@ -141,13 +141,17 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.measure_spaces(text[]) IS
-$$Measure how the cosines are spread in the spaces of these collections (NULL: of all) whose chunks
+$$How their cosines are spread, where that is due.
+
+Measure how the cosines are spread in the spaces of these collections (NULL: of all) whose chunks
 have doubled since; returns how many were measured. Workers, bulk loads and building an index do the
 same.
 
 A hybrid search weighs the cosines of a space by their spread, so that a model that squeezes them
 counts as much as one that does not: see docs/internals/fusion.md. Spaces of model minilm are not
-measured.$$;
+measured.
+Circle: worker, Embedding spaces.
+SELECT rag.measure_spaces(ARRAY['docs'])$$;
 
 
 CREATE OR REPLACE FUNCTION rag._similarity_scale(space rag.spaces,

@@ -215,7 +215,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.create_space(text, text, integer, text, jsonb) IS
-$$Begin to build a second model's vectors of a collection, in the background. Returns the space's
+$$Begin with another model's vectors.
+
+Begin to build a second model's vectors of a collection, in the background. Returns the space's
 id.
 
 Searches go on with the active space. Workers queue and embed the documents, after the work of the
@@ -223,7 +225,9 @@ active space; documents that are put or changed meanwhile get vectors in both. r
 the progress, rag.compare_spaces compares, rag.activate_space switches. The index is made when the
 vectors are in.
 A space that is being built with equal settings is returned as it is. index_options: kind, m,
-ef_construction, as in rag.create_collection.$$;
+ef_construction, as in rag.create_collection.
+Circle: application, Embedding spaces.
+SELECT rag.create_space('docs', 'other-model', 3)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_spaces(collection text DEFAULT NULL)
@@ -281,7 +285,9 @@ embedded: chunks with a vector, of chunks, and as a share. waiting, failed: embe
 similarity_mean, similarity_spread: of the cosines between its own vectors, see rag.measure_spaces;
 NULL: not measured.
 bytes: with the index. index_state: ready, building, missing, invalid or none, see
-rag._index_state.$$;
+rag._index_state.
+Circle: application, Embedding spaces.
+SELECT * FROM rag.list_spaces('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.drop_space(space_id integer)
@@ -309,4 +315,6 @@ $$;
 
 COMMENT ON FUNCTION rag.drop_space(integer) IS
 $$Remove an embedding space that is not active, with its jobs. Its vectors are removed by
-rag.remove_dropped(): by the next idle worker, or at once by the Python client.$$;
+rag.remove_dropped(): by the next idle worker, or at once by the Python client.
+Circle: application, Embedding spaces.
+SELECT rag.drop_space(2)$$;

@@ -113,7 +113,8 @@ $$;
 
 COMMENT ON PROCEDURE rag._build_index(rag.spaces) IS
 $$Make the HNSW index of an embedding space; none for kind exact. With rag._index_memory, and by one
-process where parallel ones find no shared memory (a notice says so).$$;
+process where parallel ones find no shared memory (a notice says so).
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._index_state(of_space rag.spaces)
@@ -160,7 +161,9 @@ $$;
 COMMENT ON FUNCTION rag.drop_vector_index(text) IS
 $$Take a collection's vector index away before a bulk load; false when there is none. Until
 rag.build_vector_index every vector search compares every vector: exact, and slow. Only the owner of
-the tables may.$$;
+the tables may.
+Circle: application, Collections.
+SELECT rag.drop_vector_index('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.build_vector_index(collection text)
@@ -187,7 +190,9 @@ Several times faster than filling it vector by vector, the more so with
 max_parallel_maintenance_workers and with SET maintenance_work_mem large enough for the whole index
 (about 1.5 kB a chunk at 384 dimensions) where that is more than rag._index_memory takes by itself.
 Writers of this collection's vectors
-wait meanwhile; searches do not. Another session sees how far it is in pg_stat_progress_create_index.$$;
+wait meanwhile; searches do not. pg_stat_progress_create_index tells how far it is.
+Circle: application, Collections.
+SELECT rag.build_vector_index('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.pending_indexes(collections text[] DEFAULT NULL)
@@ -217,7 +222,11 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
-$$Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is
+$$Indexes to build beside writers.
+
+Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is
 not, with the statement that makes it beside readers and writers, outside a transaction (in psql:
 \gexec). Only those that the current role may index. An interrupted one is dropped first; ask again
-then. memory: the maintenance_work_mem it should have.$$;
+then. memory: the maintenance_work_mem it should have.
+Circle: worker, Maintenance and versions.
+SELECT * FROM rag.pending_indexes()$$;

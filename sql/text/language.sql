@@ -237,4 +237,6 @@ $$The text search configuration for a text; NULL where its language has none, or
 
 Collections whose language is rag.auto use it for documents that come without a language. It reads
 function words of about fifty languages, and scripts: a few sentences are enough, a title is seldom.
-E.g. SELECT rag.detect_language('Der Urlaub wird bei der Leitung beantragt.')$$;
+E.g. SELECT rag.detect_language('Der Urlaub wird bei der Leitung beantragt.')
+Circle: application, Search.
+SELECT rag.detect_language('Wo ist der Schlüssel der Tür?')$$;

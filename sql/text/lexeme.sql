@@ -177,7 +177,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._find_language(text) IS
-$$The text search configuration of that name, or error RG001.$$;
+$$The text search configuration of that name, or error RG001.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._language_name(language regconfig)
@@ -206,7 +207,8 @@ $$;
 
 COMMENT ON FUNCTION rag._language_name(regconfig) IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog,
-whatever the search_path. Error RG001 for a number that is none's.$$;
+whatever the search_path. Error RG001 for a number that is none's.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._has_language(language text)

@@ -62,14 +62,19 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.record_usage(text, text, jsonb, integer) IS
-$$Add what models were asked for an answer to the day's figures (UTC) of the calling role.
+$$Count what an answer cost.
+
+Add what models were asked for an answer to the day's figures (UTC) of the calling role.
 
 calls: an object for each kind of call and model: {"kind": answer, helper, rewrite, verify, rerank,
 …, "model", "calls", "prompt_tokens", "answer_tokens", "cost" (US dollars), "unpriced_calls",
 "cached_hits", "failures"}; a missing number is 0. The answers are counted with the first. strategy:
 of the answer; search, enrichment or evaluation for calls beside answers, with answer_count 0. No
 text is kept. Call it in a transaction of its own: a day's row is locked until that ends. It waits
-for such a lock for a second at most (55P03).$$;
+for such a lock for a second at most (55P03).
+Circle: worker, Workers and budgets.
+SELECT rag.record_usage('docs', 'single',
+  '[{"kind": "answer", "model": "m", "calls": 1}]')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.usage_report(since date DEFAULT NULL, until date DEFAULT NULL,
@@ -119,10 +124,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.usage_report(date, date, text[]) IS
-$$What models were asked and what it cost, in US dollars by the list prices.
+$$What models were asked, and what it cost.
+
+What models were asked and what it cost, in US dollars by the list prices.
 
 since, until: days (UTC), both included; default: the last 30. by: what has a row each: day, role,
 collection, strategy, kind, model; {}: one row for all. The others are NULL. Calls whose model's
 price is not known are unpriced_calls and cost nothing here. cost_per_answer: NULL where no answer
 is counted, as by kinds other than the first. A role sees its own figures, the owner of the schema
-all.$$;
+all.
+Circle: application, Workers and budgets.
+SELECT * FROM rag.usage_report(by => '{day,strategy}')$$;

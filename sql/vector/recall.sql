@@ -228,7 +228,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.measure_recall(text, integer, integer, double precision, double precision)
-IS $$Run sampled vector searches as they are run live and once more exactly, with the same filters,
+IS $$How much of the nearest the vector index finds.
+
+Run sampled vector searches as they are run live and once more exactly, with the same filters,
 and keep what share of the nearest k was found: a row of rag.recall_measures, with a 95 % interval.
 
 Queries are those of rag.log_query (source live); where fewer than 20 of the active space are kept,
@@ -240,7 +242,9 @@ searched exactly. Where the recall is below target (NULL: that of the collection
 doubled values of ef_search are tried on the same queries: advised_ef_search is the first that
 reaches it, or the last that was tried, with its recall; rag.alter_collection sets it. seconds:
 after so many no further query or value is begun. An exact search reads every vector. The last 100
-measures of a collection stay.$$;
+measures of a collection stay.
+Circle: application, Evaluation.
+SELECT * FROM rag.measure_recall('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_recall(collection text DEFAULT NULL,
@@ -275,7 +279,9 @@ $$;
 
 COMMENT ON FUNCTION rag.list_recall(text, integer) IS
 $$What rag.measure_recall has measured, the latest first. is_current: of the space that is active,
-with the ef_search that is set now.$$;
+with the ef_search that is set now.
+Circle: application, Evaluation.
+SELECT * FROM rag.list_recall('docs')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._recall_is_due(of_collection integer)

@@ -145,4 +145,6 @@ $$How two versions of a document differ, line by line: = stands in both, - in th
 in the new one alone; no row where they are equal.
 
 context_lines: equal lines shown beside each change; NULL: all. Error RG002 for a version that is
-not kept.$$;
+not kept.
+Circle: application, History.
+SELECT change, line FROM rag.diff_versions('docs', 'd1', 1, 1)$$;

@@ -56,7 +56,9 @@ $$The versions of a document that are there, the newest first. state: current, r
 
 Earlier ones are kept where the collection keeps versions, see rag.alter_collection. valid_from is
 NULL where nobody knows it. A change of the title, the media type or the language is a new version;
-one of the metadata alone is none.$$;
+one of the metadata alone is none.
+Circle: application, History.
+SELECT * FROM rag.list_versions('docs', 'a')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.document_at(collection text, uri text, moment timestamptz)
@@ -80,7 +82,9 @@ $$;
 
 COMMENT ON FUNCTION rag.document_at(text, text, timestamptz) IS
 $$What a document said at a moment: the version that was current then, valid_until NULL where it
-still is. No row where there was none, or where it is not kept any more.$$;
+still is. No row where there was none, or where it is not kept any more.
+Circle: application, History.
+SELECT content FROM rag.document_at('docs', 'a', now())$$;
 
 
 CREATE OR REPLACE FUNCTION rag._version_text(collection text, uri text, version integer)

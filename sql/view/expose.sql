@@ -82,7 +82,8 @@ $$;
 
 COMMENT ON FUNCTION rag._view_warnings(oid) IS
 $$What one should know before a view is exposed: policies that do not hold, functions that are
-volatile or SECURITY DEFINER.$$;
+volatile or SECURITY DEFINER.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.expose_view(
@@ -204,7 +205,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.expose_view(text, text, text, text[], jsonb, integer, interval) IS
-$$Let questions be put to a view, materialized view or table of the application's own
+$$Let questions be put to a view of your own tables.
+
+Let questions be put to a view, materialized view or table of the application's own
 (rag.query_view); what had that name before is replaced. Returns the name.
 
 view: with its schema. description: what one row is, for those who ask and for models; NULL or
@@ -217,7 +220,9 @@ view itself (else 42501). It grants nothing: each caller needs SELECT on the vie
 schema. A WARNING tells of policies that do not hold for callers, and of functions that are volatile
 or SECURITY DEFINER.
 Types: PostgreSQL's own, enums, domains and arrays of them; others are cast in the view (error
-RG001).$$;
+RG001).
+Circle: application, Views.
+SELECT rag.expose_view('app.titles', 'An article')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.hide_view(name text)
@@ -232,4 +237,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.hide_view(text) IS
-$$Let no more questions be put to a view. False when there was none of that name.$$;
+$$Let no more questions be put to a view. False when there was none of that name.
+Circle: application, Views.
+SELECT rag.hide_view('titles')$$;

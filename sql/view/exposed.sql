@@ -15,7 +15,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._view_relation(text, text) IS
-$$The view, materialized view or table of that name; NULL where there is none.$$;
+$$The view, materialized view or table of that name; NULL where there is none.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._view_fingerprint(relation oid, exposed jsonb)
@@ -190,10 +191,14 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_views() IS
-$$The exposed views that the caller may read, by name, with the columns that it may read:
+$$The exposed views and their columns.
+
+The exposed views that the caller may read, by name, with the columns that it may read:
 [{"name", "type", "description", "labels" of an enum}].
 
 rights: by whose the tables below are read: the caller's, or those of the view's owner (views
 without security_invoker, materialized views). problem: how the view differs from what was exposed,
 which rag.query_view refuses; NULL when it does not. Views that are gone are shown to those who may
-expose views. timeout: the client sets it for each query; in SQL set statement_timeout yourself.$$;
+expose views. timeout: the client sets it for each query; in SQL set statement_timeout yourself.
+Circle: application, Views.
+SELECT name, description FROM rag.list_views()$$;

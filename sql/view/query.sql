@@ -146,7 +146,8 @@ $$;
 
 COMMENT ON FUNCTION rag._view_timeout(text) IS
 $$The statement_timeout for a query of a view, in milliseconds: the view's, or the session's where
-that is shorter. A client sets it in the same transaction, before the query.$$;
+that is shorter. A client sets it in the same transaction, before the query.
+Circle: client.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.query_view(
@@ -213,7 +214,9 @@ $$;
 
 COMMENT ON FUNCTION rag.query_view(
     text, text[], jsonb, jsonb, text[], jsonb, text[], integer) IS
-$$Rows of an exposed view, or aggregates over them, each a JSON object, with the rights of the
+$$Rows of a view, or aggregates over them.
+
+Rows of an exposed view, or aggregates over them, each a JSON object, with the rights of the
 caller: its grants on columns and the row-level security of tables hold.
 
 name: as in rag.list_views. columns: those to return, NULL all that are exposed to the caller; no
@@ -227,4 +230,6 @@ Nothing can be written meanwhile, not even by a function in the view's definitio
 are returned in UTC. The view's timeout is set by the client: a function cannot limit the statement
 that it runs in.
 Errors: RG002 no such view, or none that the caller may read; RG006 the view is not what was
-exposed; RG004 what is wrong with an argument; 42501 the caller may not read what the view reads.$$;
+exposed; RG004 what is wrong with an argument; 42501 the caller may not read what the view reads.
+Circle: application, Views.
+SELECT rag.query_view(name, result_limit => 1) FROM rag.list_views()$$;

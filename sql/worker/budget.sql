@@ -129,7 +129,9 @@ requests_per_minute, tokens_per_minute: NULL for no limit. spend_cap: units per 
 (UTC) or total; past it its jobs wait, and rag.explain_job and rag.job_stats say so. token_price:
 units per million tokens, so that a unit is what you pay in; 1 counts millions of tokens. Tokens are
 counted before each call, as the embedder estimates them; a cap may be exceeded by the calls that
-are under way when it is reached. reset_spent: begin at 0.$$;
+are under way when it is reached. reset_spent: begin at 0.
+Circle: application, Workers and budgets.
+SELECT rag.set_budget('gemini', requests_per_minute => 60)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.take_budget(provider text, requests integer DEFAULT 1,
@@ -175,7 +177,9 @@ $$Ask before calling a provider: 0 means go, and the call is counted; otherwise 
 and ask again.
 
 Infinity: until somebody raises the spend cap. A provider without a budget is always free. Call it
-in a transaction of its own: the budget's row is locked until that ends.$$;
+in a transaction of its own: the budget's row is locked until that ends.
+Circle: worker, Workers and budgets.
+SELECT rag.take_budget('gemini', 1, 2000)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.block_provider(provider text, seconds double precision,
@@ -205,8 +209,12 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.block_provider(text, double precision, text) IS
-$$Keep every worker from asking a provider for so many seconds, as after its 429. A longer block
-stays.$$;
+$$Leave a provider alone, as after a 429.
+
+Keep every worker from asking a provider for so many seconds, as after its 429. A longer block
+stays.
+Circle: worker, Workers and budgets.
+SELECT rag.block_provider('gemini', 30)$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_budgets()
@@ -232,7 +240,9 @@ $$;
 
 COMMENT ON FUNCTION rag.list_budgets() IS
 $$Every provider with a budget: its limits, what is used of them, and for how long and why it is
-left alone.$$;
+left alone.
+Circle: application, Workers and budgets.
+SELECT * FROM rag.list_budgets()$$;
 
 
 CREATE OR REPLACE FUNCTION rag.throttled_spaces()
@@ -252,5 +262,9 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.throttled_spaces() IS
-$$The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
-taken. A document is ingested for the active one.$$;
+$$Spaces whose provider may not be asked now.
+
+The embedding spaces whose provider may not be asked now, with the reason: their jobs are not
+taken. A document is ingested for the active one.
+Circle: worker, Workers and budgets.
+SELECT * FROM rag.throttled_spaces()$$;

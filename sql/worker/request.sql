@@ -67,7 +67,9 @@ longer than its time.
 kinds: only these, NULL: any; so that questions which are embedded in a moment do not stand behind
 answers. kind embed_query: answer {"embedding": [...]} for arguments.question. kind ask: answer the
 question from the documents, with arguments.limit, arguments.filter and arguments.options; see
-rag.ask.$$;
+rag.ask.
+Circle: worker, Requests.
+SELECT * FROM rag.take_request('worker-1')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.answer_request(request_id bigint, result jsonb,
@@ -86,7 +88,9 @@ $$;
 
 COMMENT ON FUNCTION rag.answer_request(bigint, jsonb, text) IS
 $$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody
-waits any more.$$;
+waits any more.
+Circle: worker, Requests.
+SELECT rag.answer_request(1, '{}')$$;
 
 
 CREATE OR REPLACE FUNCTION rag._read_answer(of_request bigint)

@@ -46,7 +46,9 @@ $$A worker's heartbeat: it runs, holds so many jobs, and works so many a second:
 per second}.
 
 Returns rag.api_version(): a worker whose own is higher, or lower than rag.min_api_version(), stops.
-Call it every 20 seconds or so.$$;
+Call it every 20 seconds or so.
+Circle: worker, Workers and budgets.
+SELECT rag.heartbeat('worker-1', '1.0')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.forget_worker(worker_name text)
@@ -59,7 +61,9 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.$$;
+COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.
+Circle: worker, Workers and budgets.
+SELECT rag.forget_worker('worker-1')$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_workers()
@@ -81,4 +85,6 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.list_workers() IS
-$$Workers whose heartbeat came within the last minute.$$;
+$$Workers whose heartbeat came within the last minute.
+Circle: application, Workers and budgets.
+SELECT * FROM rag.list_workers()$$;

@@ -113,13 +113,30 @@ def test_files_stand_in_a_folder_and_have_plain_names(files: list[tuple[str, str
     assert [name for name, _ in files if re.search(r"/\d", name)] == []
 
 
-def test_the_public_functions_are_those_without_an_underscore(
+def test_every_public_function_is_in_one_circle(
     files: list[tuple[str, str]], generator: Any
 ) -> None:
+    """And what rag_pg calls by an internal name is in that of clients."""
+    described = re.compile(
+        r"^COMMENT ON (?:FUNCTION|PROCEDURE) rag\.(\w+)[^$]*IS\s*\$\$(.*?)\$\$;", re.M | re.S
+    )
+    comments = [found for _, text in files for found in described.findall(text)]
+    circles = {name: re.findall(r"^Circle: (.*)$", comment, re.M) for name, comment in comments}
     created = [name for _, text in files for name in CREATE.findall(text)]
-    documented = [name for _, names in generator.PUBLIC.values() for name in names]
-    assert sorted(documented) == sorted(name for name in created if not name.startswith("_"))
-    assert len(created) == len(set(created))
+    assert len(created) == len(set(created)) and circles.keys() == set(created)
+    kinds, topics = "|".join(generator.CIRCLES), "|".join(generator.TOPICS)
+    public = {name for name in created if not name.startswith("_")}
+    for name in public:
+        (circle,) = circles[name]
+        assert re.fullmatch(rf"({kinds})(?: \d+)?, ({topics})\.", circle), name
+    called = {
+        name
+        for path in (share("sql").parent / "rag_pg").rglob("*.py")
+        if "schema" not in path.parts
+        for name in re.findall(r"(?:\brag\.|\")(_[a-z]\w*)", path.read_text())
+    }
+    assert {n for n in circles if circles[n] == ["client."]} == (called & circles.keys()) - public
+    assert {n for n in circles if circles[n]} - public == (called & circles.keys()) - public
 
 
 def test_the_map_of_the_files_is_up_to_date(generator: Any) -> None:

@@ -6,7 +6,6 @@ runs. So what a transaction holds in pg_locks is what its statements planned.
 """
 
 import contextlib
-import importlib.util
 import re
 import threading
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import psycopg
 import pytest
 from paths import ROOT
 from patience import wait_until
+from sql_calls import public_names
 
 Connection = psycopg.Connection[Any]
 OTHERS = 99
@@ -541,16 +541,8 @@ def run(connection: Connection, many: Many, call: str) -> None:
         )
 
 
-def public_functions() -> set[str]:
-    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "generate_sql_api.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {name for _, names in module.PUBLIC.values() for name in names}
-
-
 def test_every_public_function_has_a_call_here() -> None:
-    assert public_functions() - CALLS.keys() - ALL_COLLECTIONS.keys() == set()
+    assert public_names() - CALLS.keys() - ALL_COLLECTIONS.keys() == set()
     assert not CALLS.keys() & ALL_COLLECTIONS.keys()
 
 

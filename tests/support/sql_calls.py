@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from typing import Any
 
 import psycopg
-from paths import ROOT
+
+from rag_pg.db.schema.packaged import packaged_routines
 
 VECTOR = "'[1, 0, 0]'"
 # A batch of every source that has something to do.
@@ -350,12 +350,8 @@ CALLS: dict[str, tuple[str, str]] = {
 
 
 def public_names() -> set[str]:
-    """The functions that docs/reference/sql-api.md shows as public."""
-    spec = importlib.util.spec_from_file_location("api", ROOT / "docs" / "generate_sql_api.py")
-    assert spec is not None and spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return {name for _, names in module.PUBLIC.values() for name in names}
+    """The functions whose names do not begin with an underscore."""
+    return {name for name in packaged_routines() if not name.startswith("_")}
 
 
 def fill(connection: psycopg.Connection[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -27,15 +28,30 @@ def help_rows(connection: psycopg.Connection[Any], about: str | None = None) -> 
 
 
 def test_help_lists_every_public_function_once(connection: psycopg.Connection[Any]) -> None:
-    listed = [function for _, function, _, _ in help_rows(connection)]
+    listed = [function for _, function, *_ in help_rows(connection)]
     assert sorted(listed) == sorted(f"rag.{name}" for name in public_names())
+
+
+def test_help_begins_with_the_twelve_functions_one_needs(
+    connection: psycopg.Connection[Any],
+) -> None:
+    rows = help_rows(connection)
+    assert [name for _, name, *_ in rows[:12]] == [
+        "rag.create_collection", "rag.put_document", "rag.wait_until_searchable",
+        "rag.search_text", "rag.search", "rag.ask", "rag.put_chunks", "rag.index_field",
+        "rag.attach_source", "rag.delete_document", "rag.status", "rag.doctor",
+    ]  # fmt: skip
+    circles = [circle for *_, circle in rows[12:]]
+    assert [circle for circle, _ in itertools.groupby(circles)] == [
+        "application", "worker", "client",
+    ]  # fmt: skip
+    assert {circle for *_, circle in help_rows(connection, "worker")} == {"worker"}
 
 
 def test_help_is_asked_by_topic_or_by_name(connection: psycopg.Connection[Any]) -> None:
     assert {topic for topic, *_ in help_rows(connection, "jobs")} == {"Jobs"}
-    assert {function for _, function, _, _ in help_rows(connection, "search_")} == {
-        "rag.search_keyword", "rag.search_vector", "rag.search_variants",
-        "rag._search_status", "rag.search_text",
+    assert {function for _, function, *_ in help_rows(connection, "search_")} == {
+        "rag.search_keyword", "rag.search_vector", "rag.search_variants", "rag.search_text",
     }  # fmt: skip
     assert help_rows(connection, "rag.ask")[0][1] == "rag.ask"
     assert {topic for topic, *_ in help_rows(connection, "CALIBRATION")} == {"Calibration"}
@@ -47,7 +63,7 @@ def test_help_is_asked_by_topic_or_by_name(connection: psycopg.Connection[Any]) 
     [
         ("citation", "check_citation"),
         ("check a quotation", "check_citation"),
-        ("filters", "compile_filter"),
+        ("filters", "index_field"),
         ("how many pass a filter", "count_documents"),
         ("metadata", "describe_metadata"),
         ("how do I delete a document?", "delete_document"),
@@ -59,7 +75,7 @@ def test_help_is_asked_in_words(
     connection: psycopg.Connection[Any], words: str, function: str
 ) -> None:
     """In any form of a word, and any of several."""
-    found = [name for _, name, _, _ in help_rows(connection, words)]
+    found = [name for _, name, *_ in help_rows(connection, words)]
     assert f"rag.{function}" in found[:5], found
     assert len(found) == len(set(found)) < len(public_names())
 
@@ -71,9 +87,9 @@ def test_every_function_is_found_by_its_name_and_its_purpose_in_words(
 ) -> None:
     """In `make test` every fourth."""
     missed = []
-    for topic, name, purpose, _ in help_rows(connection)[:: tries(1, 4)]:
+    for topic, name, purpose, *_ in help_rows(connection)[:: tries(1, 4)]:
         words = f"{name.removeprefix('rag.').replace('_', ' ')} {purpose}"
-        if name not in [found for _, found, _, _ in help_rows(connection, words)][:5]:
+        if name not in [found for _, found, *_ in help_rows(connection, words)][:5]:
             missed.append((topic, name))
     assert missed == []
 
@@ -96,8 +112,8 @@ def test_help_speaks_of_rights(connection: psycopg.Connection[Any], words: str) 
 
 
 def test_help_fits_the_screen_when_rows_are_expanded(connection: psycopg.Connection[Any]) -> None:
-    for _, function, purpose, example in help_rows(connection):
-        assert len(purpose) <= 60 and purpose[0].isupper(), function
+    for _, function, purpose, example, _ in help_rows(connection):
+        assert len(purpose) <= 69 and purpose[0].isupper(), function
         assert max(len(line) for line in example.split("\n")) <= 69, function
 
 
@@ -110,7 +126,7 @@ def test_every_example_calls_its_function_and_runs(
         connection.execute("SET search_path TO public, pg_catalog")
         rows = help_rows(connection)
         failed = []
-        for _, function, _, example in sorted(rows, key=lambda row: row[3].startswith("CALL")):
+        for _, function, _, example, _ in sorted(rows, key=lambda row: row[3].startswith("CALL")):
             name = function.removeprefix("rag.")
             assert f"{function}(" in example
             try:
