@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_access() IS
+COMMENT ON FUNCTION rag._check_access IS
 $$rag.doctor: who else may create in schema rag, and sessions that keep the keywords of a collection
 from being merged.
 

@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_vectors() IS
+COMMENT ON FUNCTION rag._check_vectors IS
 $$rag.doctor: pgvector's version, vector indexes that are missing or invalid.$$;
 
 
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_chunks() IS
+COMMENT ON FUNCTION rag._check_chunks IS
 $$rag.doctor: chunks without vectors that no job embeds, chunks without documents, vectors without
 chunks. Reads all of them.$$;
 
@@ -153,7 +153,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._undeclared_fields(integer) IS
+COMMENT ON FUNCTION rag._undeclared_fields IS
 $$The fields whose ranges somebody may ask for and that are not declared, from a look at 300 chunks
 spread evenly.
 
@@ -189,7 +189,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_fields() IS
+COMMENT ON FUNCTION rag._check_fields IS
 $$rag.doctor: metadata fields of larger collections that rag.index_field would serve, if filters ask
 for ranges of them.
 
@@ -229,7 +229,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_languages() IS
+COMMENT ON FUNCTION rag._check_languages IS
 $$rag.doctor: text search configurations that were dropped or renamed while documents use them.
 
 Their chunks are found by the words that the other configurations of the collection make of a

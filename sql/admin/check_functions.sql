@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_functions() IS
+COMMENT ON FUNCTION rag._check_functions IS
 $$rag.doctor: functions of schema rag that are missing, there more than once, or not of rag_pg.
 
 No name of the release has two functions. Their bodies are compared by "rag-pg db check".$$;

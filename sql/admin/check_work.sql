@@ -36,7 +36,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_jobs() IS $$rag.doctor: dead jobs, and jobs that nobody takes.$$;
+COMMENT ON FUNCTION rag._check_jobs IS
+$$rag.doctor: dead jobs, and jobs that nobody takes.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_sources()
@@ -74,7 +75,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_sources() IS
+COMMENT ON FUNCTION rag._check_sources IS
 $$rag.doctor: sources that are broken, rows that could not be put, tables and partitions whose
 triggers are missing.$$;
 
@@ -97,7 +98,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_maintenance() IS $$rag.doctor: steps of maintenance that fail.$$;
+COMMENT ON FUNCTION rag._check_maintenance IS
+$$rag.doctor: steps of maintenance that fail.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_budgets()
@@ -125,6 +127,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_budgets() IS
+COMMENT ON FUNCTION rag._check_budgets IS
 $$rag.doctor: providers whose spend cap is reached. The remedy doubles it and keeps the other
 limits.$$;

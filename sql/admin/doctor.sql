@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.doctor() IS
+COMMENT ON FUNCTION rag.doctor IS
 $$Health as rows: each check with its status (ok, warn or fail), what was found, and what to do
 about it.
 

@@ -21,7 +21,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._public_functions() IS
+COMMENT ON FUNCTION rag._public_functions IS
 $$The public functions as their comments describe them, in the order of rag.help.
 
 A comment ends with a line "Circle: application, Search." and an example that runs. circle: who
@@ -71,7 +71,7 @@ BEGIN
 END
 $help$;
 
-COMMENT ON FUNCTION rag.help(text) IS
+COMMENT ON FUNCTION rag.help IS
 $$The public functions, each with what it does and an example.
 The functions to begin with come first, then all by circle: those of applications, those that a
 worker in another language calls (worker), those of a client that logs and evaluates by itself as

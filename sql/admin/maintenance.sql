@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.maintenance_steps() IS
+COMMENT ON FUNCTION rag.maintenance_steps IS
 $$What there is to do for rag.maintain_step, in order: leftovers (requests and changes that nobody
 reads, usage of more than 400 days ago), spaces (rag.measure_spaces), cache (entries that have
 expired), source (one batch of subject, a source, broken ones included), keywords (merge and compact
@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._maintain_keywords(integer) IS
+COMMENT ON FUNCTION rag._maintain_keywords IS
 $$Merge a collection's fresh keywords, if there are enough, and compact its blocks of which more
 than a fifth is deleted. Returns the changes merged and the blocks compacted.$$;
 
@@ -92,7 +92,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.note_maintenance(text, integer, text) IS
+COMMENT ON FUNCTION rag.note_maintenance IS
 $$Remember that a step of maintenance failed, for rag.doctor; NULL: that it did not. A source is
 then broken.
 Circle: worker, Maintenance and versions.
@@ -157,7 +157,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.maintain_step(text, integer) IS
+COMMENT ON FUNCTION rag.maintain_step IS
 $$One of rag.maintenance_steps(). An error of it is remembered for rag.doctor and does not reach the
 caller, except a cancelled statement. Returns the changes merged and the blocks compacted.
 Circle: worker, Maintenance and versions.
@@ -189,7 +189,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.maintain() IS
+COMMENT ON PROCEDURE rag.maintain IS
 $$What an idle worker does now and then, and pg_cron or you may: remove requests that nobody read,
 follow sources (broken ones again), merge fresh keywords, compact keyword blocks of which more than
 a fifth is deleted, remove what was dropped.

@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._collection_status() IS
+COMMENT ON FUNCTION rag._collection_status IS
 $$rag.status: a line for each collection. It counts every document, chunk and vector.$$;
 
 
@@ -43,7 +43,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._queue_status() IS $$rag.status: the jobs of all collections together.$$;
+COMMENT ON FUNCTION rag._queue_status IS
+$$rag.status: the jobs of all collections together.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._worker_status()
@@ -65,7 +66,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._worker_status() IS
+COMMENT ON FUNCTION rag._worker_status IS
 $$rag.status: a line for each worker that runs, or one that says that none does.$$;
 
 
@@ -93,7 +94,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._finding_status() IS
+COMMENT ON FUNCTION rag._finding_status IS
 $$rag.status: what those checks of rag.doctor find that read no chunks.$$;
 
 
@@ -135,7 +136,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.status(text[]) IS
+COMMENT ON FUNCTION rag.status IS
 $$The installation on one screen: its release, every collection, the queue, the workers that run,
 and what is wrong with it.
 

@@ -19,7 +19,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_writable(text, text, text) IS
+COMMENT ON FUNCTION rag._require_writable IS
 $$Error RG011 on a standby and in a transaction that is read only.
 
 called, because: what cannot be done, and why it writes although it looks like a read. otherwise:

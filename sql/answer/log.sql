@@ -21,7 +21,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._was_erased(rag.collections, text[], double precision) IS
+COMMENT ON FUNCTION rag._was_erased IS
 $$Whether one of these documents (NULL: any of the collection) was erased since an answer was begun.
 seconds: how long the answer took; one minute more is for clocks and what came between. Until the
 transaction ends no erasure of the collection can remove what was there before.$$;
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.log_answer(text, uuid, text, jsonb) IS
+COMMENT ON FUNCTION rag.log_answer IS
 $$Keep an answer, where the collection says so.
 
 Keep an answer with its question and its citations, where the collection keeps answers (see
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_answer(uuid) IS
+COMMENT ON FUNCTION rag._require_answer IS
 $$The row of a logged answer, or error RG002.$$;
 
 
@@ -148,7 +148,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.feedback(uuid, integer, text, integer) IS
+COMMENT ON FUNCTION rag.feedback IS
 $$Note what somebody says of a logged answer: rating 1 (thumb up) or -1 (thumb down), of the whole
 answer or of one of its citations by its number. Returns the number of the note.
 Circle: application, History.
@@ -187,7 +187,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_answers(text, timestamptz, boolean, integer) IS
+COMMENT ON FUNCTION rag.list_answers IS
 $$Logged answers and what was said of them.
 
 Logged answers of a collection, the latest first, with what was said of them. only_open: those
@@ -219,7 +219,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.replay_answer(uuid) IS
+COMMENT ON FUNCTION rag.replay_answer IS
 $$Its citations against its sources as they were and are.
 
 Each citation of a logged answer against what its source said when it was asked, and says now.

@@ -7,7 +7,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(round(100 * part / nullif(whole, 0))::text, '0') || ' %';
 
-COMMENT ON FUNCTION rag._percent(numeric, numeric) IS
+COMMENT ON FUNCTION rag._percent IS
 $$A share for people: 12 %.$$;
 
 
@@ -67,7 +67,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_language(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_language IS
 $$rag.advise: the text search configuration, by the languages of the texts.$$;
 
 
@@ -130,7 +130,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_model(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_model IS
 $$rag.advise: the embedder, by the languages of the texts and by whether vectors tell documents
 apart.$$;
 
@@ -193,7 +193,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_chunking(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_chunking IS
 $$rag.advise: how texts are cut, by what their lines are, their media types and their chunks'
 lengths.$$;
 
@@ -236,7 +236,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_weights(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_weights IS
 $$rag.advise: how the two legs are fused, by identifiers, the spread of the cosines, and the lengths
 of the vectors.$$;
 
@@ -301,7 +301,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_index(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_index IS
 $$rag.advise: the kind of vector index, its memory, and dead rows in it.$$;
 
 
@@ -342,7 +342,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advise_fields(rag.collections, rag.spaces, jsonb) IS
+COMMENT ON FUNCTION rag._advise_fields IS
 $$rag.advise: metadata fields that rag.index_field would serve. Which filters are used is known to
 the application alone.$$;
 
@@ -398,7 +398,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.advise(text) IS
+COMMENT ON FUNCTION rag.advise IS
 $$Which settings suit a collection, from statistics of it alone: a row for each topic. It changes
 nothing, and sees what the caller may see.
 

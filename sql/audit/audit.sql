@@ -26,8 +26,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._run_checks(text[], integer, bigint[], text[], text[], text[],
-    integer, text, text) IS
+COMMENT ON FUNCTION rag._run_checks IS
 $$The rows of some checks, each the call of a function of rag; one that fails is a row, and the
 others go on.$$;
 
@@ -60,7 +59,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_sample(integer, integer) IS
+COMMENT ON FUNCTION rag._audit_sample IS
 $$All chunks that the caller may read, or, of more than sample_size, so many of them, evenly spaced
 by their ids.$$;
 
@@ -79,7 +78,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_sample_size(integer, integer) IS
+COMMENT ON FUNCTION rag._check_sample_size IS
 $$Error RG004 where the arguments of an audit are out of range.$$;
 
 
@@ -137,7 +136,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.audit(text, text, integer, integer) IS
+COMMENT ON FUNCTION rag.audit IS
 $$What stands in the way of good answers in a collection: checks with status (ok, warn, fail, skip),
 what was found, a remedy, and the figures. It writes nothing and sees what the caller may see.
 
@@ -224,7 +223,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.audit_table(text, text, text, integer, integer) IS
+COMMENT ON FUNCTION rag.audit_table IS
 $$The same of another program's table of chunks.
 
 The checks of rag.audit that need texts alone, of another program's table of chunks before it is

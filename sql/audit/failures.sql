@@ -8,7 +8,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN word ~ '^[A-Za-z0-9_./:=+][A-Za-z0-9_./:=+-]*$' THEN word
             ELSE '''' || replace(word, '''', '''\''''') || '''' END;
 
-COMMENT ON FUNCTION rag._shell_word(text) IS
+COMMENT ON FUNCTION rag._shell_word IS
 $$A name as an argument in a shell's command.$$;
 
 
@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._latest_run(integer, text, text) IS
+COMMENT ON FUNCTION rag._latest_run IS
 $$The latest finished run of a set on a collection, of kind search or ask; NULL where there is
 none. Runs of the chunking and the model that it has now, not those of copies that a gate or a sweep
 made.$$;
@@ -56,7 +56,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._judged_results(bigint) IS
+COMMENT ON FUNCTION rag._judged_results IS
 $$The answerable questions of a run: how many hits each had and how many of them are relevant, where
 the first of these stands (from 1), whether what is judged is still in the corpus, and whether the
 answer is right (NULL: nothing to compare with).$$;
@@ -174,7 +174,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_failures(text, text) IS
+COMMENT ON FUNCTION rag._audit_failures IS
 $$rag.audit: four ways in which answers fail, in the order in which they are to be mended, by the
 latest finished run of a set: of answers where there is one, else of searches.
 

@@ -30,7 +30,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._text_languages(text[], text[]) IS
+COMMENT ON FUNCTION rag._text_languages IS
 $$Of which language texts are that is not their own: a row for each text of 20 words or more, by its
 number from 1; NULL where it is its own, or not known.
 
@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_languages(text[], text[], text[]) IS
+COMMENT ON FUNCTION rag._audit_languages IS
 $$rag.audit: texts whose function words, or whose script, are those of another language than that by
 which they are lexed.
 

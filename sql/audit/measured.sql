@@ -14,7 +14,7 @@ RETURN CASE topic
     ELSE (run.settings - '{fusion,vector_weight,keyword_weight,chunking,model,cache}'::text[])::text
 END;
 
-COMMENT ON FUNCTION rag._run_setting(rag.eval_runs, text) IS
+COMMENT ON FUNCTION rag._run_setting IS
 $$What a run was made with: its model, its chunking, its weights ("auto 0.5 0.5": fusion, vector,
 keyword), or, for any other topic, all further settings. Those of a sweep's run name its chunking
 and model again, which do not count there; nor does the cache, which changes nothing that is
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._measured_settings(text, text) IS
+COMMENT ON FUNCTION rag._measured_settings IS
 $$What the runs of a set on these documents show for a topic (model, chunking or weights): the best
 setting, NULL where none is shown to be better than the present one, and the runs that show it, NULL
 where there are no two runs that differ in it alone.
@@ -138,5 +138,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._change_command(rag.collections, text, text) IS
+COMMENT ON FUNCTION rag._change_command IS
 $$The command that makes the setting that runs show to be best; NULL where that is NULL.$$;

@@ -67,7 +67,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_similar(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._audit_similar IS
 $$rag.audit: chunks that have a near copy whose words differ, by vectors.
 
 100 of the chunks (10 where a large collection has no index) are searched for in the whole

@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_rows(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._audit_rows IS
 $$rag.audit: chunks and vectors that belong to nothing, chunks without vectors, chunks and vectors
 that are not of the documents as they are, and documents without chunks. It looks at 20,000
 documents and vectors.$$;
@@ -130,7 +130,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_metadata(integer) IS
+COMMENT ON FUNCTION rag._audit_metadata IS
 $$rag.audit: fields whose values are of several types, declared fields that nothing has, and fields
 of large collections that filters may ask ranges of.$$;
 
@@ -177,7 +177,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_keywords(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._audit_keywords IS
 $$rag.audit: whether keywords find chunks at all: 20 chunks are searched for by words of theirs.$$;
 
 
@@ -259,7 +259,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_vectors(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._audit_vectors IS
 $$rag.audit: whether vectors tell texts apart: by 300 of them.
 
 A model that does not know a script gives all its texts nearly the same vector. lead: how often a

@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._table_layouts() IS
+COMMENT ON FUNCTION rag._table_layouts IS
 $$The layouts of tables that `rag-pg adopt` takes over: the columns by which each is known, those of
 texts, vectors and metadata, and the metadata that tell a row's document.$$;
 
@@ -72,7 +72,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_layout(regclass) IS
+COMMENT ON FUNCTION rag._audit_layout IS
 $$rag.audit_table: which of the layouts that `rag-pg adopt` knows a table has.$$;
 
 
@@ -133,6 +133,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_table_rows(regclass, integer) IS
+COMMENT ON FUNCTION rag._audit_table_rows IS
 $$rag.audit_table: vectors that are missing, of several sizes or without direction, and rows whose
 metadata do not tell their document, among the first sample_size rows.$$;

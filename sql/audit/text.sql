@@ -12,7 +12,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._least_tokens(text) IS
+COMMENT ON FUNCTION rag._least_tokens IS
 $$How many tokens a text has at least, for any model: a word is one or more, and so are two
 characters of a script without spaces.$$;
 
@@ -24,7 +24,7 @@ RETURN (SELECT string_agg(left(n.name, 80), ', ' ORDER BY n.position)
         FROM unnest(names[:3]) WITH ORDINALITY AS n (name, position))
     || CASE WHEN cardinality(names) > 3 THEN ', ...' ELSE '' END;
 
-COMMENT ON FUNCTION rag._some_names(text[]) IS
+COMMENT ON FUNCTION rag._some_names IS
 $$The first three names, for a line that people read.$$;
 
 
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_sizes(text[], text[], integer) IS
+COMMENT ON FUNCTION rag._audit_sizes IS
 $$rag.audit: how long chunks are, too short ones, and those that a model cuts off.
 
 Words are counted, which no tokenizer makes fewer tokens of: what is told is certain, and a chunk
@@ -103,7 +103,7 @@ RETURN (
     ) AS m
     HAVING count(*) = 8);
 
-COMMENT ON FUNCTION rag._shingle_minima(text) IS
+COMMENT ON FUNCTION rag._shingle_minima IS
 $$Eight numbers of a text, as many of which two texts share as the shingles of four words that they
 have in common; NULL for texts of a few words. Source: Broder, On the resemblance and containment of
 documents, 1997, with one hash function in eight classes.$$;
@@ -164,7 +164,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_copies(text[], text[]) IS
+COMMENT ON FUNCTION rag._audit_copies IS
 $$rag.audit: texts that are there more than once, but for white space, and texts that nearly are.
 Near copies are looked for among 2,000 of the different texts.$$;
 
@@ -197,7 +197,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._hidden_text(text) IS
+COMMENT ON FUNCTION rag._hidden_text IS
 $$What a text holds that its readers do not see, a model does: kinds, by name. Joiners within words
 of Persian or Indic scripts and in emoji, and marks of direction beside letters of scripts that are
 written from the right, are usual, and so is HTML in code.$$;
@@ -228,6 +228,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._audit_hidden_text(text[], text[]) IS
+COMMENT ON FUNCTION rag._audit_hidden_text IS
 $$rag.audit: characters of no width, marks that turn the direction of text, Unicode tags, and HTML
 that is white or not shown.$$;

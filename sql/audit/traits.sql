@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._text_traits(integer) IS
+COMMENT ON FUNCTION rag._text_traits IS
 $$Statistics of a collection's texts, from the first 8,000 characters of 300 documents (those with
 the least document_id, which is a hash), as the caller may read them.
 
@@ -127,7 +127,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._chunk_traits(integer) IS
+COMMENT ON FUNCTION rag._chunk_traits IS
 $$Statistics of a collection's chunks, vectors and index, from 300 chunks.
 
 chunks: all that the caller may read. words_median, words_p95: of a chunk. vectors: of those looked

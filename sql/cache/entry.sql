@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_cache(text, bytea[], text) IS
+COMMENT ON FUNCTION rag._read_cache IS
 $$What is cached under keys, NULL where nothing is, of the collection as this statement sees it.
 
 kind: embedding, completion, search or answer. version: to be handed to rag._write_cache with what
@@ -72,7 +72,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_similar(text, bytea, {vector}.halfvec, double precision, integer) IS
+COMMENT ON FUNCTION rag._read_similar IS
 $$Cached questions that are at least so similar to another one, nearest first: cosine similarity,
 -1 to 1. All of the same scope are compared. scope: what stands for everything else that an answer
 depends on.
@@ -137,8 +137,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._write_cache(text, bytea[], bytea[], interval, bigint, text, bigint, bigint,
-    double precision, text, bytea, {vector}.halfvec, double precision) IS
+COMMENT ON FUNCTION rag._write_cache IS
 $$Keep what was computed, for the caller's role alone. False, and nothing is kept, where the
 collection is no longer of the version that rag._read_cache gave before, or a document of it is
 being erased; for a completion also where one was erased since what it was made of was read, age
@@ -180,6 +179,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._trim_cache(bigint) IS
+COMMENT ON FUNCTION rag._trim_cache IS
 $$Remove entries that have expired or whose collection is gone, and those used longest ago where the
 entries of a role have more bytes. Of those that the caller sees. Waits for nobody.$$;

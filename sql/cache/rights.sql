@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._cache_refusal() IS
+COMMENT ON FUNCTION rag._cache_refusal IS
 $$Why the caller's role can be given nothing from the cache, as its rights are now; NULL: it can.
 
 A policy may read anything, so no key could say all that it depends on: roles under one use no
@@ -63,6 +63,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._cache_version(text) IS
+COMMENT ON FUNCTION rag._cache_version IS
 $$The version of a collection, and of the settings of this session that a search depends on.
 of_collection NULL (what depends on none): 0.$$;

@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._count_cache_uses(jsonb, bytea[]) IS
+COMMENT ON FUNCTION rag._count_cache_uses IS
 $$Add up uses that a client has counted: [{"kind", "collection_key", "hits", "misses",
 "saved_tokens", "saved_cost"}], and note that the entries of these keys were used. Each call adds
 rows of its own, so clients do not wait for each other.
@@ -54,7 +54,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fold_cache_uses() IS
+COMMENT ON FUNCTION rag._fold_cache_uses IS
 $$Put one row of each kind and collection in the place of what clients have counted.$$;
 
 
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.cache_stats() IS
+COMMENT ON FUNCTION rag.cache_stats IS
 $$What it holds and has saved.
 
 What the cache holds and has saved, a row for each kind and collection; collection NULL: what
@@ -121,7 +121,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.clear_cache(text) IS
+COMMENT ON FUNCTION rag.clear_cache IS
 $$Empty the cache of a collection; NULL: all of it, query vectors and calls of models too. Returns
 how many entries there were. Those of the caller's role; the owner of the tables clears all.
 Circle: application, Cache.

@@ -50,7 +50,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_calibration(text, jsonb) IS
+COMMENT ON FUNCTION rag.put_calibration IS
 $$Store when answers are right, as rag-pg calibrate does.
 
 Store when a collection's answers are right, in place of what was stored; it holds for the space
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_calibration(integer, jsonb, boolean) IS
+COMMENT ON FUNCTION rag._read_calibration IS
 $$A row of rag.calibrations of what rag.put_calibration is given. Error RG001 for one that lacks
 values or has impossible ones.$$;
 
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.get_calibration(text) IS
+COMMENT ON FUNCTION rag.get_calibration IS
 $$What is stored of when a collection's answers are right: a row, and a second one where it was also
 measured with the judgement of judge_model; no row: it was never calibrated.
 
@@ -209,7 +209,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._calibration_fault(rag.calibrations) IS
+COMMENT ON FUNCTION rag._calibration_fault IS
 $$Why a calibration is not applied: it was measured on too few questions, or its space or model is
 another; NULL: it is applied.$$;
 
@@ -240,7 +240,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.calibration_curve(text, double precision, boolean) IS
+COMMENT ON FUNCTION rag.calibration_curve IS
 $$How many questions are answered, how many of them right.
 
 How many questions are answered with a support of each threshold or more, and how many of these
@@ -269,7 +269,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._relevant_chunks(text, text, text, bigint[]) IS
+COMMENT ON FUNCTION rag._relevant_chunks IS
 $$Those of the chunks that are relevant to a question of a set by rag._judge_hits: they share
 a passage with it, or belong to its document where no passage is judged.
 Circle: client.$$;
@@ -291,7 +291,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_calibration(text) IS
+COMMENT ON FUNCTION rag.drop_calibration IS
 $$Forget when a collection's answers are right; whether that was stored.
 Circle: application, Calibration.
 SELECT rag.drop_calibration('docs')$$;
@@ -315,5 +315,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_calibrations() IS
+COMMENT ON FUNCTION rag._check_calibrations IS
 $$Calibrations that are not applied, as they are of too few questions or of another space.$$;

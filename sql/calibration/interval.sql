@@ -18,7 +18,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._log_gamma(double precision) IS
+COMMENT ON FUNCTION rag._log_gamma IS
 $$The logarithm of the gamma function of x > 0, to about 10 digits.
 
 Source: Stirling's series, DLMF 5.11.1.$$;
@@ -68,7 +68,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._beta_share(double precision, double precision, double precision) IS
+COMMENT ON FUNCTION rag._beta_share IS
 $$The regularized incomplete beta function I_x(a, b), a and b above 0.
 
 Source: its continued fraction, DLMF 8.17.22, by Lentz's method.$$;
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._beta_quantile(double precision, double precision, double precision) IS
+COMMENT ON FUNCTION rag._beta_quantile IS
 $$The x at which rag._beta_share(x, a, b) is share, by bisection, to 10^-12.$$;
 
 
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.clopper_pearson(bigint, bigint, double precision) IS
+COMMENT ON FUNCTION rag.clopper_pearson IS
 $$The exact interval of a share.
 
 The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where

@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._page_at(jsonb, text, integer) IS
+COMMENT ON FUNCTION rag._page_at IS
 $$The page, slide or sheet on which a place of a chunk stands, from 1; NULL where the loader knew of
 none. chunk_metadata: page and last_page, slide and last_slide, or sheet and last_sheet, as kept at
 ingest; a chunk on several has the headings that loaders write between them.$$;
@@ -170,7 +170,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_citations(text, jsonb) IS
+COMMENT ON FUNCTION rag._check_citations IS
 $$rag.check_citation of every citation of an answer, a row each in their order: [{"chunk_ids": [1],
 "uri": "…", "quote": "…", "others": [2]}, …].
 

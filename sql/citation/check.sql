@@ -18,7 +18,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._may_hold(text, text) IS
+COMMENT ON FUNCTION rag._may_hold IS
 $$Whether it is worth while to look for a quotation in a text: it has its longest word.$$;
 
 
@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_citation(text, bigint, text, integer, bigint[]) IS
+COMMENT ON FUNCTION rag.check_citation IS
 $$Whether a chunk says what is quoted from it, and where.
 
 status: exact; normalised (the same but for white space, dashes, quotation marks, words divided at

@@ -5,7 +5,7 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u002D\u058A\u05BE\u1400\u1806\u2010-\u2015\u2043\u2212\u2E17\u2E1A\u2E3A\u2E3B\u2E40'
     '\u2E5D\u301C\u3030\u30A0\uFE31\uFE32\uFE58\uFE63\uFF0D\U00010EAD]';
 
-COMMENT ON FUNCTION rag._dash() IS
+COMMENT ON FUNCTION rag._dash IS
 $$A regular expression for one hyphen, dash or minus.$$;
 
 
@@ -15,7 +15,7 @@ RETURN '\x01-\x20\x7F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u18
     '\u2000-\u200F\u2028-\u202F\u205F-\u206F\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8'
     '\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF';
 
-COMMENT ON FUNCTION rag._unseen() IS
+COMMENT ON FUNCTION rag._unseen IS
 $$The inside of a bracket expression for white space and characters that are not seen.$$;
 
 
@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._quote_core(text) IS
+COMMENT ON FUNCTION rag._quote_core IS
 $$A quotation without what stands around it, and says nothing: quotation marks, brackets, ellipses
 (..., …, […]), the mark of a list, a heading, a table or a block quote before it, punctuation and
 brackets behind it. A sign or a currency before a number stays, and so does an item's number.$$;
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_unit(text) IS
+COMMENT ON FUNCTION rag._is_unit IS
 $$Whether the word behind a number may be its unit (5 mg, 5 million, 5 days): any word but the stop
 words of PostgreSQL's dictionaries (in 2020 the, 5 of), without those that are units as well.$$;
 
@@ -94,7 +94,7 @@ RETURN shape ~ E'[^ BUN(),]\x03[^ BUN(),]'
         '|0 *\x03 *[%$+^/~]|0 *\x03 *\\* *0|[0%] *\x03 *- *[0$(]|(^|[0 ]),\x030'
         '|\\(\x03[$]?[0.,]+\\)|[-+~*/^$] *\x03[$ (]*[.,]?0';
 
-COMMENT ON FUNCTION rag._is_inside(text) IS
+COMMENT ON FUNCTION rag._is_inside IS
 $$Whether the character 3 stands inside a token of a text, given in the classes of rag._quote_shape:
 between characters without white space, but for marks that stand before or behind a word; beside
 what is struck out; in a divided word; between figures, or a number and its sign, per cent, currency
@@ -125,7 +125,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._begins_inside(text, text) IS
+COMMENT ON FUNCTION rag._begins_inside IS
 $$Whether a quotation begins inside a token of its source. before, quoted: the forms of what stands
 before it and of its beginning.$$;
 
@@ -164,7 +164,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ends_inside(text, text) IS
+COMMENT ON FUNCTION rag._ends_inside IS
 $$Whether a quotation ends inside a token of its source. quoted, after: the forms of its end and of
 what stands behind it.$$;
 
@@ -250,7 +250,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_cut(text, integer, integer) IS
+COMMENT ON FUNCTION rag._is_cut IS
 $$Whether the run of a text (without the character 3) from start to stop begins or ends inside a
 token.
 
@@ -304,6 +304,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_same_form(text, text) IS
+COMMENT ON FUNCTION rag._is_same_form IS
 $$Whether two forms of rag._quote_form are equal, but for white space beside marks between words,
 and words that one of them divides at the end of a line: the other has a hyphen there, or none.$$;

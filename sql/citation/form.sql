@@ -9,7 +9,7 @@ RETURN '[0-9A-Za-z\u00AA\u00B2\u00B3\u00B5\u00B9\u00BA\u00BC-\u00BE\u00C0-\u00D6
     '\u2DFF\u3099\u309A\uA490-\uABFF\uFB00-\uFDFF\uFE70-\uFEFC\uFF10-\uFF19\uFF21-\uFF3A\uFF41-'
     '\uFF5A]';
 
-COMMENT ON FUNCTION rag._word_character() IS
+COMMENT ON FUNCTION rag._word_character IS
 $$A regular expression for one character of a word or a number, in scripts that put spaces between
 words; the same in every locale.$$;
 
@@ -32,7 +32,7 @@ RETURN CASE WHEN octet_length(original) = length(original)
         NFKD)), 'ς ', 'σ')
     END;
 
-COMMENT ON FUNCTION rag._quote_skeleton(text) IS
+COMMENT ON FUNCTION rag._quote_skeleton IS
 $$A text without what printing and copying change: white space, dashes, hyphens, apostrophes, soft
 hyphens, invisible characters and marks of emphasis are left out; double quotation marks are
 straight, letters small, ligatures and other compatible characters apart (NFKD).
@@ -131,7 +131,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._quote_form(text) IS
+COMMENT ON FUNCTION rag._quote_form IS
 $$The form in which a quotation has to equal what its source says: small letters, one space for any
 white space and none beside marks of punctuation, one kind of dash, apostrophe and quotation
 mark, no marks of emphasis, no invisible character; the character 1 around raised digits and

@@ -30,7 +30,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._skeleton_blocks(text) IS
+COMMENT ON FUNCTION rag._skeleton_blocks IS
 $$A text in blocks of about 1,000 bytes: the skeleton of each, in order, and the offset, from 0, of
 the character that each begins with; the last one is the length of the text.$$;
 
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._skeleton_offset(text, text[], integer[], integer) IS
+COMMENT ON FUNCTION rag._skeleton_offset IS
 $$The offset, from 0, of the character of a text that stands at an offset of its skeleton.
 skeletons, starts: rag._skeleton_blocks of the text.$$;
 
@@ -103,7 +103,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._same_start(text, text) IS
+COMMENT ON FUNCTION rag._same_start IS
 $$How many characters two texts have in common from their beginning.$$;
 
 
@@ -158,7 +158,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._longest_run(text, text) IS
+COMMENT ON FUNCTION rag._longest_run IS
 $$The longest contiguous part of a quotation's skeleton that stands in a text's: its offset there,
 from 0, and its length; 0 for none.
 
@@ -263,7 +263,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._locate_quote(text, text) IS
+COMMENT ON FUNCTION rag._locate_quote IS
 $$Where a quotation stands in a text: exact, normalised (rag._quote_form of both is the same),
 partial (at least 85 % of it in one run, or all of it with another space, hyphen or sign, cut out of
 a word or a number, or under 12 characters), or fabricated.
@@ -283,6 +283,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._holds_quote(text, text) IS
+COMMENT ON FUNCTION rag._holds_quote IS
 $$Whether a quote is proven by a text; NULL where there is no text.
 Circle: client.$$;

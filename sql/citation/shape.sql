@@ -26,7 +26,7 @@ RETURN '[\u0660-\u0669\u06F0-\u06F9\u07C0-\u07C9\u0966-\u096F\u09E6-\u09EF\u09F4
     '\U0001E2F0-\U0001E2F9\U0001E8C7-\U0001E8CF\U0001E950-\U0001E959\U0001EC71-\U0001ECAB'
     '\U0001ECAD-\U0001ECAF\U0001ECB1-\U0001ED2D\U0001ED2F-\U0001ED3D\U0001F10B\U0001F10C]';
 
-COMMENT ON FUNCTION rag._figure() IS
+COMMENT ON FUNCTION rag._figure IS
 $$A regular expression for one figure beyond ASCII: category N of Unicode 14 but for those of
 Chinese.$$;
 
@@ -75,7 +75,7 @@ RETURN '[\u0300-\u036F\u0483-\u0489\u0591-\u05BD\u05BF\u05C1\u05C2\u05C4\u05C5\u
     '\U0001E130-\U0001E136\U0001E2AE\U0001E2EC-\U0001E2EF\U0001E8D0-\U0001E8D6'
     '\U0001E944-\U0001E94A\U000E0100-\U000E01EF]';
 
-COMMENT ON FUNCTION rag._combining() IS
+COMMENT ON FUNCTION rag._combining IS
 $$A regular expression for one combining mark: category M of Unicode 14.$$;
 
 
@@ -85,7 +85,7 @@ RETURN '[\u0E01-\u0E3A\u0E40-\u0E4E\u0E80-\u0ECF\u0EDC-\u0EFF\u1000-\u103F\u1050
     '\u109A-\u109D\u1780-\u17D3\u17D7\u17DC\u17DD\u3005\u3040-\u309F\u3400-\u4DBF\u4E00-\u9FFF'
     '\uA9E0-\uA9EF\uA9FA-\uA9FF\uAA60-\uAA76\uAA7A-\uAA7F\uF900-\uFAFF\U00020000-\U000323AF]';
 
-COMMENT ON FUNCTION rag._unspaced_letter() IS
+COMMENT ON FUNCTION rag._unspaced_letter IS
 $$A regular expression for one letter of Thai, Lao, Burmese, Khmer or Chinese, or of
 Hiragana: each is a token.$$;
 
@@ -118,7 +118,7 @@ RETURN '[\u00A1\u00A7\u00AB\u00B6\u00BB-\u00BF\u055D\u0589\u05C0\u05C3\u05C6\u06
     '\U00016B37-\U00016B3B\U00016B44\U00016E97-\U00016E9A\U00016FE2\U0001BC9F'
     '\U0001DA87-\U0001DA8B\U0001E95E\U0001E95F]';
 
-COMMENT ON FUNCTION rag._breaker() IS
+COMMENT ON FUNCTION rag._breaker IS
 $$A regular expression for a mark that stands between words, beyond ASCII: category P of Unicode 14
 but for dashes, apostrophes, and what also stands inside of words and numbers.$$;
 
@@ -156,7 +156,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._quote_shape(text) IS
+COMMENT ON FUNCTION rag._quote_shape IS
 $$The form of a quotation (rag._quote_form) with a mark for the class of each character: 0 a number,
 ^ the edge of what is raised, B what stands between words (all punctuation but dashes and what also
 stands inside of words and numbers), + a sign of mathematics, $ a currency, % per cent, degrees and

@@ -74,8 +74,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.alter_collection(text, text, interval, interval, double precision, boolean,
-    interval, integer, double precision, integer, boolean, boolean) IS
+COMMENT ON FUNCTION rag.alter_collection IS
 $$Change settings of a collection; NULL leaves one as it is.
 
 description: what the documents are and what they answer, for people and for programs that choose

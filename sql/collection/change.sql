@@ -30,7 +30,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fold_changes(integer) IS
+COMMENT ON FUNCTION rag._fold_changes IS
 $$Put one row in the place of a collection's changes: the version stays as it is, for whoever sees
 the rows before or the row after. Waits for nobody.$$;
 
@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._note_change(integer) IS
+COMMENT ON FUNCTION rag._note_change IS
 $$Give a collection another version when this transaction commits, and for this transaction at once.
 Called by whoever writes documents, chunks or vectors; one call in 64 also folds.$$;
 
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._language_version(text) IS
+COMMENT ON FUNCTION rag._language_version IS
 $$A hash of which dictionaries a text search configuration asks for which kinds of words. What
 stands in a dictionary's file is not a part of it.$$;
 
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._collection_version(rag.collections) IS
+COMMENT ON FUNCTION rag._collection_version IS
 $$rag.collection_version of a collection's row: its changes, and what its settings, its active
 space, its declared fields and its text search configurations say, whoever wrote them.$$;
 
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.collection_version(text) IS
+COMMENT ON FUNCTION rag.collection_version IS
 $$A number that changes with what is in it.
 
 A number for the state that the calling statement sees a collection in: documents, chunks,
@@ -144,7 +144,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.corpus_fingerprint(text) IS
+COMMENT ON FUNCTION rag.corpus_fingerprint IS
 $$A hash of a collection's documents, by uri and content: equal corpora have equal ones in any
 database, however they are cut and embedded. It is of the documents that the caller may read.
 Circle: client, Evaluation.

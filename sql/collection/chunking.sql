@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_chunking(jsonb) IS
+COMMENT ON FUNCTION rag._check_chunking IS
 $$Error RG001 naming the setting that a worker could not cut documents by: rag.create_collection
 lists them.$$;
 
@@ -106,7 +106,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_chunking(text, jsonb, boolean) IS
+COMMENT ON FUNCTION rag.set_chunking IS
 $$Change how documents are cut, and cut them again.
 
 Change how a collection's documents are cut into chunks, and queue them for it. Returns how many

@@ -22,7 +22,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_collection(text) IS
+COMMENT ON FUNCTION rag._require_collection IS
 $$The collection of that name, or error RG002 naming those that exist.$$;
 
 
@@ -116,7 +116,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.create_collection(text, text, integer, text, regconfig, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag.create_collection IS
 $$Make a collection, its partitions and its first embedding space. Returns the collection's id.
 
 Idempotent with equal settings; error RG003 names the difference otherwise.
@@ -156,7 +156,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_collections() IS
+COMMENT ON FUNCTION rag.list_collections IS
 $$Every collection with its settings.
 
 Every collection with its settings and its active embedding space, by name.
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.get_collection(text) IS
+COMMENT ON FUNCTION rag.get_collection IS
 $$One collection with its settings and its active embedding space. Error RG002 names those that
 exist when there is none of that name.
 Circle: application, Collections.
@@ -211,7 +211,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_collection(integer) IS
+COMMENT ON FUNCTION rag._forget_collection IS
 $$Delete the rows of a dropped collection outside its partitions: once when it is dropped, and again
 when its partitions are gone, for what a writer beside the drop has left.$$;
 
@@ -230,7 +230,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_jobs(integer, integer) IS
+COMMENT ON FUNCTION rag._forget_jobs IS
 $$Delete the jobs of a dropped collection or space, but for those that another session holds at the
 moment. The last thing of a transaction: whoever puts such a job again waits for its end.$$;
 
@@ -251,7 +251,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_collection(text) IS
+COMMENT ON FUNCTION rag.drop_collection IS
 $$Remove a collection: nobody finds it from then on, its name is free, and it waits for no reader
 and no writer.
 

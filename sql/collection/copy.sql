@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._create_copy(text, text, text, integer, jsonb) IS
+COMMENT ON FUNCTION rag._create_copy IS
 $$Make an empty collection with the settings of another: language, distance, index options,
 ef_search, declared fields, rules of enrichment; but with this model and chunking.
 Circle: client.$$;
@@ -75,7 +75,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._copy_documents(text, text, text, integer) IS
+COMMENT ON FUNCTION rag._copy_documents IS
 $$Put the next documents by uri of a collection into its copy, and queue the work that makes them
 searchable there. Ready-made chunks stay as they are. characters: of the content. No row: all are
 copied.

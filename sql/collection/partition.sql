@@ -6,7 +6,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY['documents', 'chunks', 'keyword_changes', 'keyword_slots', 'keyword_postings',
     'keyword_removed'];
 
-COMMENT ON FUNCTION rag._collection_tables() IS
+COMMENT ON FUNCTION rag._collection_tables IS
 $$The partitioned tables of which every collection has a partition of its own, named
 <table>_<collection_id>.$$;
 
@@ -38,6 +38,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag._attach_partition(text, integer) IS
+COMMENT ON PROCEDURE rag._attach_partition IS
 $$Make the partition parent_key and attach it. ATTACH passes beside open readers and writers, which
 CREATE TABLE … PARTITION OF does not; the CHECK makes the scan for its proof unnecessary.$$;

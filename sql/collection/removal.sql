@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_owner(text) IS
+COMMENT ON FUNCTION rag._require_owner IS
 $$Error 42501 for who does not own rag.collections.$$;
 
 
@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_owner() IS
+COMMENT ON FUNCTION rag._is_owner IS
 $$Whether the current role owns the tables of schema rag.$$;
 
 
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._discard_index(text) IS
+COMMENT ON FUNCTION rag._discard_index IS
 $$Give an index of schema rag up, if it is there: its name is free, and rag.remove_dropped drops it
 later. To rename it waits for no reader and no writer, to drop it would wait for all.$$;
 
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._dropped_parts() IS
+COMMENT ON FUNCTION rag._dropped_parts IS
 $$What rag.remove_dropped has to remove: partitions of dropped collections and spaces with their
 parents, and discarded indexes.$$;
 
@@ -102,7 +102,7 @@ EXCEPTION WHEN lock_not_available OR deadlock_detected OR insufficient_privilege
 END
 $$;
 
-COMMENT ON FUNCTION rag._remove_part(text, boolean) IS
+COMMENT ON FUNCTION rag._remove_part IS
 $$Empty a partition, drop an empty one, or drop an index; false where that cannot be had now.$$;
 
 
@@ -144,7 +144,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_dropped() IS
+COMMENT ON FUNCTION rag._forget_dropped IS
 $$Delete the rows of dropped spaces and collections whose partitions are gone. Returns how many
 collections.$$;
 
@@ -180,7 +180,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.remove_dropped() IS
+COMMENT ON FUNCTION rag.remove_dropped IS
 $$Remove one table or index of what was dropped: collections, spaces, declared fields. Returns 1, or
 0 when nothing is left that could be removed now.
 

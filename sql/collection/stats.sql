@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.collection_stats(text) IS
+COMMENT ON FUNCTION rag.collection_stats IS
 $$Counts and size of a collection, or of all.
 
 embedded: chunks with a vector in the active space, which is of model. pending: jobs that wait or

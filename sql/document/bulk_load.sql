@@ -8,7 +8,7 @@ RETURN (SELECT coalesce(jsonb_object_agg(k.key, k.value), '{}')
             jsonb_each(c.metadata) AS e
               GROUP BY e.key, e.value HAVING count(*) = cardinality(of_chunks)) AS k);
 
-COMMENT ON FUNCTION rag._shared_metadata(jsonb[]) IS
+COMMENT ON FUNCTION rag._shared_metadata IS
 $$What all the chunks' metadata have in common, which is their document's.$$;
 
 
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.load_staged(text) IS
+COMMENT ON FUNCTION rag.load_staged IS
 $$Chunks from table staged_chunks, in bulk.
 
 Take over the chunks that the caller copied into its temporary table staged_chunks: the bulk form

@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._remove_chunks(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._remove_chunks IS
 $$Delete chunks, their vectors and their keywords.$$;
 
 
@@ -206,8 +206,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._replace_chunks(integer, uuid[], integer[], integer[], integer[], text[],
-    text[], jsonb[], {vector}.halfvec[], integer, boolean) IS
+COMMENT ON FUNCTION rag._replace_chunks IS
 $$Make the given chunks the chunks of their documents, in one transaction. Arrays run in parallel,
 one element a chunk.
 
@@ -278,7 +277,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_chunks(text, text, jsonb, text, jsonb, regconfig) IS
+COMMENT ON FUNCTION rag.put_chunks IS
 $$Insert or replace a document whose chunks are ready-made: [{"content", "heading", "metadata",
 "embedding"}, …].
 

@@ -6,7 +6,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(jsonb_object_agg(f.key, f.value), '{}') FROM jsonb_each(of_chunk) AS f
         WHERE of_document -> f.key IS DISTINCT FROM f.value);
 
-COMMENT ON FUNCTION rag._added_metadata(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._added_metadata IS
 $$What a chunk's metadata has beside its document's: that which the chunker found.$$;
 
 
@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_metadata(jsonb, text) IS
+COMMENT ON FUNCTION rag._check_metadata IS
 $$Error RG001 unless a document's or a chunk's metadata is a JSON object of at most 256 kB.$$;
 
 
@@ -92,8 +92,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._change_document(rag.collections, uuid, text, text, jsonb, text, text,
-    bytea, boolean) IS
+COMMENT ON FUNCTION rag._change_document IS
 $$Update a document's row where anything differs; NULLs where there is no such row. Arguments and
 results are those of rag._save_document, of which it is the part for documents that exist.$$;
 
@@ -111,7 +110,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sees_twice(integer, uuid) IS
+COMMENT ON FUNCTION rag._sees_twice IS
 $$Whether the snapshot of a transaction that put a document anew still sees the one that another
 deleted meanwhile.$$;
 
@@ -201,8 +200,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._save_document(rag.collections, text, text, text, jsonb, text, text,
-    boolean) IS
+COMMENT ON FUNCTION rag._save_document IS
 $$Insert or update a document row and say whether its text (or title, type, language) changed, and
 whether anything was saved, which the caller notes (rag._note_change).
 
@@ -242,7 +240,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_document(text, text, text, text, jsonb, text, regconfig) IS
+COMMENT ON FUNCTION rag.put_document IS
 $$Insert a document, or update the one with that uri. Returns its id.
 
 Changed text queues one job and wakes a worker, in the caller's transaction; unchanged text adds no
@@ -265,7 +263,7 @@ RETURN CASE
     THEN (record - own_keys) || coalesce(nullif(record -> 'metadata', 'null'), '{}')
     ELSE coalesce(nullif(record -> 'metadata', 'null'), '{}') END;
 
-COMMENT ON FUNCTION rag._record_metadata(jsonb, text[]) IS
+COMMENT ON FUNCTION rag._record_metadata IS
 $$The metadata of a record: its key metadata, and beside that all keys that are not its own, so that
 none is lost.$$;
 
@@ -305,7 +303,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_documents(text, jsonb) IS
+COMMENT ON FUNCTION rag.put_documents IS
 $$Insert or update many.
 
 put_document for every object of a JSON array (keys uri, content, title, metadata, media_type,
@@ -359,7 +357,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.delete_documents(text, text[]) IS
+COMMENT ON FUNCTION rag.delete_documents IS
 $$Delete many.
 
 Delete documents by their uris, with their chunks, vectors and jobs, all or none. Returns how many
@@ -378,7 +376,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.delete_document(text, text) IS
+COMMENT ON FUNCTION rag.delete_document IS
 $$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.
 Circle: application 10, Documents.
 SELECT rag.delete_document('docs', 'd1')$$;

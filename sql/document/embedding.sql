@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._store_vectors(rag.spaces, bigint[], {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag._store_vectors IS
 $$Store one vector per chunk id, replacing what is there; NULL vectors are passed over. Wrong
 dimensions: error RG001.$$;
 
@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._queue_missing_vectors(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._queue_missing_vectors IS
 $$Queue an embed job for each of these documents and each space of the collection in which a chunk
 has no vector.
 
@@ -93,6 +93,6 @@ EXCEPTION WHEN data_exception THEN
 END
 $$;
 
-COMMENT ON FUNCTION rag._parse_embeddings(jsonb) IS
+COMMENT ON FUNCTION rag._parse_embeddings IS
 $$The vectors of chunks given as JSON, in their order, NULL where one has none; error RG001 for
 what is no vector.$$;

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION rag._erasure_lock(of_collection integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag erasure', of_collection);
 
-COMMENT ON FUNCTION rag._erasure_lock(integer) IS
+COMMENT ON FUNCTION rag._erasure_lock IS
 $$The key of the advisory lock of a collection's erasures; who keeps what was made of its documents
 shares it. 0: of the erasures of all collections, for what is of none.$$;
 
@@ -33,7 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erased_since_snapshot() IS
+COMMENT ON FUNCTION rag._erased_since_snapshot IS
 $$Whether an erasure, of any collection, was begun that the snapshot of this transaction of level
 REPEATABLE READ or SERIALIZABLE does not see: what it read before may be what was erased.$$;
 
@@ -52,7 +52,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._await_erasures(integer) IS
+COMMENT ON FUNCTION rag._await_erasures IS
 $$Wait for an erasure of a collection (0: of any) that is under way, and hold off others until the
 transaction ends: called by who keeps what was made of documents, so that what was erased is seen as
 gone. Error 40001 where the transaction's snapshot is too old to see it.$$;
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._settle_erasures() IS
+COMMENT ON FUNCTION rag._settle_erasures IS
 $$Note on receipts of erasures that they are committed by now. Until then others read what they
 removed, however long their transactions were open; what was begun before is not kept.$$;
 
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._any_erased(double precision) IS
+COMMENT ON FUNCTION rag._any_erased IS
 $$Whether an erasure of any collection was committed in the last so many seconds and a minute, or is
 under way; one of which nobody knows when is taken for one. Where not, no erasure begins before the
 transaction ends.$$;
@@ -122,7 +122,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._has_document(text, text) IS
+COMMENT ON FUNCTION rag._has_document IS
 $$Whether there is a collection of that name, with a document of that uri.$$;
 
 
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erase_keywords(integer) IS
+COMMENT ON FUNCTION rag._erase_keywords IS
 $$Rewrite every block of the keyword index that holds a word of a chunk that is gone. The caller
 holds the lock of rag._keyword_lock. Returns how many.$$;
 
@@ -200,7 +200,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erase_answers(integer, text[]) IS
+COMMENT ON FUNCTION rag._erase_answers IS
 $$Remove what was answered from documents: logged answers that found one of them, or of which it is
 not known what they found, with their feedback, the whole cache of the collection, cached replies of
 models, calls of workers, the sample of its live queries, and the words of errors: of jobs
@@ -305,7 +305,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erase_evaluation(text, text[]) IS
+COMMENT ON FUNCTION rag._erase_evaluation IS
 $$Take documents out of evaluation: judgements that name them, questions that were made from them or
 logged, also where a gate named them, the right answers, expected terms and expected metadata of
 people's questions that are judged by them (eval_answers counts these; the question stays), their
@@ -340,7 +340,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erase_source_keys(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._erase_source_keys IS
 $$Remove the keys of the rows that documents were made of: a key says what its uri says.$$;
 
 
@@ -392,7 +392,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._erase_statistics(integer) IS
+COMMENT ON FUNCTION rag._erase_statistics IS
 $$Renew the planner's statistics of the tables that a collection's rows stood in, and of their
 indexes: they hold values of columns and of indexed fields. Before PostgreSQL 18 those of a table
 that is empty now stay until it has rows again.$$;
@@ -499,7 +499,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.erase(text, text, jsonb) IS
+COMMENT ON FUNCTION rag.erase IS
 $$Remove documents from everything that rag keeps: text, chunks, vectors of all spaces, words of the
 keyword index, kept files, earlier versions, jobs, caches, logged answers that found them, sampled
 queries of the collection, evaluation, and the statistics of these tables; from temporary copies of

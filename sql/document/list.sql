@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_query(text, text, boolean) IS
+COMMENT ON FUNCTION rag._document_query IS
 $$The query of the rag.document_info of a collection's documents, for EXECUTE.
 
 Its parameters: 1 the collection's id, 2 its active space, 3 limit, 4 offset. condition and ordering
@@ -62,7 +62,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_documents(text, jsonb, integer, text, text, text) IS
+COMMENT ON FUNCTION rag.list_documents IS
 $$Documents by uri, without their content. Next page: after_uri => the last uri of this one. In
 another order: rag.select_documents.
 
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.get_document(text, text) IS
+COMMENT ON FUNCTION rag.get_document IS
 $$One with its content.
 
 A document with its content, or no row when there is none with that uri.

@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.keep_original(text, text, text, bytea, text) IS
+COMMENT ON FUNCTION rag.keep_original IS
 $$Keep the file that a document was made from.
 
 Keep the file that a document was made from, at most 100,000,000 bytes.
@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.get_original(text, text) IS
+COMMENT ON FUNCTION rag.get_original IS
 $$The file that a document was made from; no row where none is kept. sha256: of its bytes, in
 hexadecimal digits.
 Circle: application, Documents.
@@ -97,5 +97,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._delete_originals(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._delete_originals IS
 $$Delete the files of documents, before the documents: their rights are those of the files.$$;

@@ -5,7 +5,7 @@ RETURNS bytea
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN sha256(convert_to(content, 'UTF8'));
 
-COMMENT ON FUNCTION rag.content_hash(text) IS
+COMMENT ON FUNCTION rag.content_hash IS
 $$SHA-256 of a text in UTF-8: 32 bytes. Equal hashes mean that nothing has to be done again.
 Circle: worker, Text.
 SELECT rag.content_hash('text')$$;
@@ -19,7 +19,7 @@ RETURN CASE WHEN title = '' OR heading = title OR starts_with(heading, title || 
     || CASE WHEN heading = '' THEN '' ELSE heading || E'\n' END
     || content;
 
-COMMENT ON FUNCTION rag.embedded_text(text, text, text) IS
+COMMENT ON FUNCTION rag.embedded_text IS
 $$The text of a chunk that is embedded and lexed: title, heading path and content, a line each.
 
 The title is left out where the heading path begins with it. Workers in any language must embed
@@ -35,7 +35,7 @@ RETURN substr(encode(sha256(convert_to(
     length(collection_name) || ':' || collection_name || document_uri, 'UTF8')), 'hex'), 1,
         32)::uuid;
 
-COMMENT ON FUNCTION rag.document_id(text, text) IS
+COMMENT ON FUNCTION rag.document_id IS
 $$A document's id.
 
 A document's id, derived from its collection's name and its uri, so that a repeated put is an

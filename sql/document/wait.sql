@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.pending_documents(text, uuid[], integer[]) IS
+COMMENT ON FUNCTION rag.pending_documents IS
 $$Which of these are not searchable.
 
 Which of these documents are not searchable, by keyword and by vector, in the given versions
@@ -121,7 +121,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.wait_until_searchable(text, uuid[], double precision) IS
+COMMENT ON FUNCTION rag.wait_until_searchable IS
 $$Wait for what was put.
 
 Return when these documents are searchable, by keyword and by vector, in the version they have now

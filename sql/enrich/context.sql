@@ -8,7 +8,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN context IS NULL THEN content ELSE context || E'\n' || content END;
 
-COMMENT ON FUNCTION rag._in_context(text, text) IS
+COMMENT ON FUNCTION rag._in_context IS
 $$A chunk's text behind its context: what rag.embedded_text is given as the content.$$;
 
 
@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._context_source(rag.documents) IS
+COMMENT ON FUNCTION rag._context_source IS
 $$What a context of the document's chunks is written for: its text and the version of the settings;
 NULL where its chunks shall have none.$$;
 
@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_contexts(text, boolean, text) IS
+COMMENT ON FUNCTION rag.set_contexts IS
 $$Contexts of chunks by a model.
 
 Let a language model write a context for every chunk, now and whenever a document changes, or
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.context_input(bigint, uuid, integer) IS
+COMMENT ON FUNCTION rag.context_input IS
 $$What a worker needs for a context job: the document, and its first chunks whose context is missing
 or was written for another text or other settings. wanted: false: they shall have none. starts: in
 characters of the content, NULL for chunks brought ready-made. space_id: whose model embeds them. No
@@ -196,8 +196,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_contexts(bigint, uuid, text, bigint[], text[], integer,
-    {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag.store_contexts IS
 $$Store contexts of a context job, in one transaction: each chunk is replaced by one with its
 context and its vector. contexts: NULL: none; at most 2000 characters. source, embedded_space: as
 rag.context_input gave them. vectors: of rag.embedded_text(title, heading, context, a line end and

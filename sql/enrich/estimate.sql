@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.estimate_enrichment(text) IS
+COMMENT ON FUNCTION rag.estimate_enrichment IS
 $$What a language model would have to read: extraction reads each document once (document_bytes);
 contexts read each chunk (chunk_bytes) behind its whole document, which is document_bytes once and
 repeated_bytes over again, where providers that cache prompts take less. About 3 to 4 bytes of

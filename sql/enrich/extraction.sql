@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_extraction(jsonb) IS
+COMMENT ON FUNCTION rag._check_extraction IS
 $$Error RG001 naming what is wrong with the fields of rag.set_extraction.$$;
 
 
@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._extracted_value(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._extracted_value IS
 $$What a model gave for a field, where it is of the field's type; else NULL. Texts are cut to 1000
 characters, lists to 100.$$;
 
@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_extraction(text, jsonb, text) IS
+COMMENT ON FUNCTION rag.set_extraction IS
 $$Metadata read by a model.
 
 Let a language model read fields out of a collection's documents, and out of each that is put or
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.extraction_input(bigint, uuid) IS
+COMMENT ON FUNCTION rag.extraction_input IS
 $$What a worker needs for an extract job: the document, the fields ({}: none any more) and the
 model. No row where nothing is to be done: finish the job.
 Circle: worker, Jobs.
@@ -186,7 +186,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_extraction(bigint, uuid, integer, integer, jsonb, text) IS
+COMMENT ON FUNCTION rag.store_extraction IS
 $$Finish an extract job: what the model found replaces what it found before.
 
 document_version, settings_version: as rag.extraction_input gave them; where either changed since,

@@ -6,7 +6,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(enriched #> '{extract,fields}', '{}') || coalesce(enriched #> '{enrich,fields}',
     '{}') || given;
 
-COMMENT ON FUNCTION rag._effective_metadata(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._effective_metadata IS
 $$A document's metadata: what the caller gave, then what rules found, then what a model found.$$;
 
 
@@ -15,7 +15,7 @@ RETURNS text[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ARRAY(SELECT k.key FROM jsonb_object_keys(coalesce(of_object, '{}')) AS k (key));
 
-COMMENT ON FUNCTION rag._keys(jsonb) IS
+COMMENT ON FUNCTION rag._keys IS
 $$The keys of a JSON object; none of NULL.$$;
 
 
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._store_fields(rag.documents, text, jsonb) IS
+COMMENT ON FUNCTION rag._store_fields IS
 $$Replace what rules (kind enrich) or a model (kind extract) found for a locked document:
 {"version", "fields", …}. Values of an earlier version go. Returns the document's metadata.$$;
 
@@ -84,6 +84,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._store_chunk_fields(rag.documents, jsonb, bigint[], jsonb[]) IS
+COMMENT ON FUNCTION rag._store_chunk_fields IS
 $$Replace what rules found for the chunks of a locked document. of_document: its metadata by now.
 What the caller gave the document, or the chunk brought along, goes first.$$;

@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._queue_enrichment(integer, uuid[], boolean) IS
+COMMENT ON FUNCTION rag._queue_enrichment IS
 $$Queue what the collection wants done with documents whose text was stored, or (only_rules) whose
 metadata were changed. It reads the settings at this moment: call it when the documents are
 locked.$$;
@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._enrichment(integer, text) IS
+COMMENT ON FUNCTION rag._enrichment IS
 $$A collection's settings of a kind; all NULL where it never had any.$$;
 
 
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._lock_document(integer, uuid) IS
+COMMENT ON FUNCTION rag._lock_document IS
 $$A document, locked; all NULL when it is gone. Lock the document before its job.$$;
 
 
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._requeue_superseded(rag.jobs) IS
+COMMENT ON FUNCTION rag._requeue_superseded IS
 $$A leased and locked job whose document or settings changed meanwhile begins again.$$;
 
 
@@ -130,7 +130,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.enrich_document(bigint, uuid) IS
+COMMENT ON FUNCTION rag.enrich_document IS
 $$Work an enrich job: run the collection's rules over its document and store what they find, in one
 transaction.
 

@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_rule(jsonb, bigint) IS
+COMMENT ON FUNCTION rag._check_rule IS
 $$Error RG001 naming what is wrong with a rule of rag.set_enrichment.$$;
 
 
@@ -92,7 +92,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_enriched_field(jsonb, text) IS
+COMMENT ON FUNCTION rag._check_enriched_field IS
 $$Error RG001 unless that is the name of a metadata field that a rule or a model may fill.$$;
 
 
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_rules(jsonb) IS
+COMMENT ON FUNCTION rag._check_rules IS
 $$Error RG001 naming the first rule that is wrong, and what is wrong with it.$$;
 
 
@@ -136,7 +136,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._typed_value(text, text) IS
+COMMENT ON FUNCTION rag._typed_value IS
 $$What a rule found, as JSON of its type: text (1000 characters), number (1234.5), boolean (true,
 yes, on, 1 …), date (YYYY-MM-DD); NULL where it is none.$$;
 
@@ -176,7 +176,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._match_rule(jsonb, text) IS
+COMMENT ON FUNCTION rag._match_rule IS
 $$What a rule makes of a text: its value, or the first group of its first match (the whole match
 where it has no group), or of all matches the distinct ones, at most 100. NULL where nothing fits.
 
@@ -205,7 +205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._match_rules(jsonb, text, jsonb) IS
+COMMENT ON FUNCTION rag._match_rules IS
 $$The fields that the rules of a scope (document, chunk) find; of several for one field the first
 that fits. sources: {"content", "heading", "title", "uri"}.$$;
 
@@ -228,5 +228,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_sources(rag.documents) IS
+COMMENT ON FUNCTION rag._document_sources IS
 $$What rules of scope document look at. heading: the heading paths of its chunks, a line each.$$;

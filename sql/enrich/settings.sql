@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._set_enrichment(integer, text, jsonb) IS
+COMMENT ON FUNCTION rag._set_enrichment IS
 $$Store settings of a kind as their next version, and queue all documents for it. Returns how many
 there are; 0 where the settings are these already.$$;
 
@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_enrichment(text, jsonb) IS
+COMMENT ON FUNCTION rag.set_enrichment IS
 $$Metadata from the text, by rules.
 
 Set the rules by which a collection's documents and chunks get metadata from their text, and apply
@@ -90,7 +90,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.get_enrichment(text) IS
+COMMENT ON FUNCTION rag.get_enrichment IS
 $$What a collection's documents are enriched with: kind enrich (rules), extract (fields by a model)
 and context (contexts by a model), each with its settings and their version.
 
@@ -158,7 +158,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.preview_enrichment(text, jsonb, integer) IS
+COMMENT ON FUNCTION rag.preview_enrichment IS
 $$What each rule would find in at most document_limit documents; nothing is stored. rules: NULL for
 those that are set.
 

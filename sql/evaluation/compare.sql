@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._permutation_test(double precision[], integer, bigint) IS
+COMMENT ON FUNCTION rag._permutation_test IS
 $$The two-sided p value of paired differences under random signs (Fisher's randomisation test).
 
 Exact where all signs are no more than the permutations, else of so many seeded ones, the observed
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._subset_means(double precision[], integer, bigint) IS
+COMMENT ON FUNCTION rag._subset_means IS
 $$The means of random subsets of paired differences, sorted: of all subsets where they are no more
 than the permutations, else of so many seeded ones. Of differences of 0 every subset has a half.
 
@@ -124,7 +124,7 @@ RETURN CASE WHEN cardinality(means) = 0 THEN 1 ELSE (
         count(*) FILTER (WHERE x.mean >= 0))) / (1 + count(*)))
     FROM unnest(means) AS x (mean)) END;
 
-COMMENT ON FUNCTION rag._randomisation_p(double precision[]) IS
+COMMENT ON FUNCTION rag._randomisation_p IS
 $$The two-sided p value of paired differences under random signs (Fisher's randomisation test), by
 rag._subset_means of them: the signs of the others are kept, and no difference turned is what was
 observed. Source: Smucker, Allan, Carterette, CIKM 2007.$$;
@@ -142,7 +142,7 @@ RETURN (
                (ceil(significance * (cardinality(means) + 1) / 2 - 1e-9) - 1)::integer AS k
     ) AS c);
 
-COMMENT ON FUNCTION rag._randomisation_interval(double precision[], double precision) IS
+COMMENT ON FUNCTION rag._randomisation_interval IS
 $$The differences that rag._randomisation_p does not exclude at a significance (0 to 1): it has 0 in
 it unless the p value is below the significance. NULL where so few questions exclude nothing.$$;
 
@@ -175,7 +175,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._adjust_p_values(double precision[], text) IS
+COMMENT ON FUNCTION rag._adjust_p_values IS
 $$p values corrected for how many there are, in the order given: holm, bonferroni or none. Source:
 Holm, Scandinavian Journal of Statistics 1979.
 Circle: client.$$;
@@ -197,7 +197,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_same_set(bigint, bigint) IS
+COMMENT ON FUNCTION rag._require_same_set IS
 $$Error RG004 when two runs are of different sets.$$;
 
 
@@ -207,7 +207,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN metric IN ('answer_contained', 'answer_f1', 'citation_recall', 'citation_precision',
     'abstention');
 
-COMMENT ON FUNCTION rag._is_answer_metric(text) IS
+COMMENT ON FUNCTION rag._is_answer_metric IS
 $$Whether a metric is one that runs of answers alone have, and that is larger when better.$$;
 
 
@@ -216,7 +216,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN metric IN ('seconds', 'tokens', 'cost');
 
-COMMENT ON FUNCTION rag._is_cost_metric(text) IS
+COMMENT ON FUNCTION rag._is_cost_metric IS
 $$Whether a metric of a question is smaller when better: what a failure costs is no 0.$$;
 
 
@@ -229,7 +229,7 @@ RETURN CASE WHEN rag._is_cost_metric(metric) THEN false
     WHEN rag._is_answer_metric(metric) THEN of_run.kind = 'ask'
     ELSE true END;
 
-COMMENT ON FUNCTION rag._counts_as_lost(rag.eval_runs, text, boolean) IS
+COMMENT ON FUNCTION rag._counts_as_lost IS
 $$Whether a metric that another run has of a question counts as 0 for a run that has not.
 missing_result: that run has no result of the question, or an error.$$;
 
@@ -247,7 +247,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._is_beyond(rag.eval_runs, text) IS
+COMMENT ON FUNCTION rag._is_beyond IS
 $$Whether a run is an imported ranking of documents, and passages are judged for a question: it has
 no result of it, and loses nothing by that.$$;
 
@@ -292,7 +292,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._paired_metrics(bigint, bigint, text[], integer) IS
+COMMENT ON FUNCTION rag._paired_metrics IS
 $$Metrics of two runs question by question. What one of them lost, since it failed, was not asked or
 has nothing to measure, counts as 0 (NULL for seconds, tokens, cost, and judges that failed).
 
@@ -322,7 +322,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_queries(bigint, bigint, text, integer) IS
+COMMENT ON FUNCTION rag.compare_queries IS
 $$A metric of two runs for each question, what lost most first. difference is b - a. metric: a name
 that rag.query_metrics gives.
 
@@ -408,8 +408,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_runs(bigint, bigint, text[], integer, integer, bigint, text,
-    double precision) IS
+COMMENT ON FUNCTION rag.compare_runs IS
 $$Two runs of one set compared question by question: over all (category NULL), and by category. What
 one of them lost (a question that failed, was not asked, or has not the metric) counts as 0, and for
 seconds, tokens and cost is left out; missing_a, missing_b: how many.

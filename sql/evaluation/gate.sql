@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_gate(text, text, text, double precision, integer, jsonb) IS
+COMMENT ON FUNCTION rag.set_gate IS
 $$Refuse changes that make a collection worse.
 
 Demand of changes of a collection that a metric on a set does not fall by more than epsilon, over
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_gate(text, text, text) IS
+COMMENT ON FUNCTION rag.drop_gate IS
 $$Demand no longer what rag.set_gate did; false where there was no such gate.
 Circle: application, Evaluation.
 SELECT rag.drop_gate('docs', 'faq')$$;
@@ -109,7 +109,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_gates(text) IS
+COMMENT ON FUNCTION rag.list_gates IS
 $$The gates of a collection, or of all, as rag.set_gate made them. queries: of the set. kind:
 search, or ask: it tests runs of answers, and refuses no change.
 Circle: application, Evaluation.
@@ -135,7 +135,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_gate_checks(text, integer) IS
+COMMENT ON FUNCTION rag.list_gate_checks IS
 $$What gates decided, the latest first: which change or run, by whom, and whether it passed, failed
 (a run, by rag.check_gates), was refused, or forced.
 

@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_eval_scores(bigint, text, text, jsonb) IS
+COMMENT ON FUNCTION rag.put_eval_scores IS
 $$Record what a judge says of a run's answers; return how many. Questions that the run has not are
 left out.
 
@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._answers_to_judge(bigint) IS
+COMMENT ON FUNCTION rag._answers_to_judge IS
 $$What a judge of a run's results is shown: question, answer (NULL for a search), the texts of the
 hits that are still there, best first, and the right answers.
 Circle: client.$$;
@@ -142,7 +142,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.score_answers(bigint, text) IS
+COMMENT ON FUNCTION rag.score_answers IS
 $$Have a SQL function judge a run.
 
 Have a SQL function judge the results of a run, with the caller's rights: how many it scored, and
@@ -225,7 +225,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.measure_judge(text, text, text) IS
+COMMENT ON FUNCTION rag.measure_judge IS
 $$How well a judge agrees with people.
 
 Compare a judge's scores with those of people on the results that both have, and keep the result:
@@ -250,7 +250,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_verdict(bytea, text) IS
+COMMENT ON FUNCTION rag._read_verdict IS
 $$What a judging model said of the same prompt before; NULL: it was not asked.
 Circle: client.$$;
 
@@ -272,7 +272,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._keep_verdict(bytea, text, jsonb, double precision) IS
+COMMENT ON FUNCTION rag._keep_verdict IS
 $$Keep what a judging model said, so that it is not asked again; false where a document was erased
 since what it judged was read, age seconds ago.
 Circle: client.$$;
@@ -311,7 +311,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._labelled_results(bigint, text) IS
+COMMENT ON FUNCTION rag._labelled_results IS
 $$The results of a run with the label that a person gave each (NULL: none yet) and the scores of the
 other judges.
 Circle: client.$$;
@@ -338,7 +338,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._list_judges() IS
+COMMENT ON FUNCTION rag._list_judges IS
 $$The judges that scored results, of each the version that scored last first, with their agreement
 with people where it was measured.
 Circle: client.$$;

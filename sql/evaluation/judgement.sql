@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._find_quote(text, text, integer) IS
+COMMENT ON FUNCTION rag._find_quote IS
 $$Where a quote stands in a text, in characters from 0: nearest to near, else first; NULL where it
 does not. White space of any kind and length is equal.$$;
 
@@ -75,7 +75,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._resolve_judgements(integer, integer, text[]) IS
+COMMENT ON FUNCTION rag._resolve_judgements IS
 $$Where the judgements of a set stand in a collection. state: current, moved (the quote stands
 elsewhere than its offsets say), quote gone, uri gone, or beyond the end (the document is shorter
 than the offsets). Offsets are NULL where the whole document is judged.$$;
@@ -106,7 +106,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.eval_drift(text, text) IS
+COMMENT ON FUNCTION rag.eval_drift IS
 $$The judgements of a set that no longer describe a collection: uri gone, quote gone, moved (it is
 found all the same), beyond the end. No row: all do. Cutting anew or another model change none.
 Circle: application, Evaluation.
@@ -205,7 +205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._judge_hits(integer, integer, text[], jsonb[]) IS
+COMMENT ON FUNCTION rag._judge_hits IS
 $$Hits of questions judged: a row for each question, with what rag.eval_results keeps.
 
 hits: for each question an array of objects with chunk_id (or uri, of a ranking of documents, which
@@ -233,6 +233,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._missing_documents(text, text[]) IS
+COMMENT ON FUNCTION rag._missing_documents IS
 $$Those of the uris that no document of the collection has.
 Circle: client.$$;

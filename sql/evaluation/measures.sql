@@ -7,7 +7,7 @@ RETURN (SELECT coalesce(sum(j.grade * ln(2.0::double precision)
             / ln(j.rank + 1.0::double precision) ORDER BY j.rank, j.grade), 0)
         FROM unnest(grades, ranks) AS j (grade, rank) WHERE j.rank <= depth AND j.grade > 0);
 
-COMMENT ON FUNCTION rag._dcg(double precision[], integer[], integer) IS
+COMMENT ON FUNCTION rag._dcg IS
 $$Discounted cumulative gain: the sum of grade / log2(rank + 1) over what was found within depth.
 
 grades, ranks: in parallel, one of each judgement; rank NULL: not found. A grade below 0 gains
@@ -25,7 +25,7 @@ RETURN (
               ARRAY(SELECT g.n::integer FROM generate_series(1, cardinality(grades)) AS g (n)),
               depth), 0) AS share) AS s);
 
-COMMENT ON FUNCTION rag._ndcg(double precision[], integer[], integer) IS
+COMMENT ON FUNCTION rag._ndcg IS
 $$DCG as a share of the best that these grades allow; NULL when nothing is relevant.
 
 At most 1: a chunk that holds two judged passages gains both at one rank.$$;
@@ -36,7 +36,7 @@ RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT count(*) FROM unnest(grades) AS g (grade) WHERE g.grade > 0);
 
-COMMENT ON FUNCTION rag._relevant_count(double precision[]) IS
+COMMENT ON FUNCTION rag._relevant_count IS
 $$How many grades are above 0.$$;
 
 
@@ -46,7 +46,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT count(*) FILTER (WHERE j.rank <= depth)::double precision / nullif(count(*), 0)
         FROM unnest(grades, ranks) AS j (grade, rank) WHERE j.grade > 0);
 
-COMMENT ON FUNCTION rag._recall(double precision[], integer[], integer) IS
+COMMENT ON FUNCTION rag._recall IS
 $$The share of what is relevant that was found within depth; NULL when nothing is relevant.$$;
 
 
@@ -58,7 +58,7 @@ RETURN CASE WHEN rag._relevant_count(grades) > 0 THEN coalesce(
     (SELECT 1.0::double precision / min(j.rank) FROM unnest(grades, ranks) AS j (grade, rank)
      WHERE j.grade > 0 AND j.rank <= depth), 0) END;
 
-COMMENT ON FUNCTION rag._reciprocal_rank(double precision[], integer[], integer) IS
+COMMENT ON FUNCTION rag._reciprocal_rank IS
 $$1 / the first relevant rank within depth, 0 without one; NULL when nothing is relevant.$$;
 
 
@@ -67,7 +67,7 @@ RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rag._relevant_count(ranked_grades[1:depth])::double precision / depth;
 
-COMMENT ON FUNCTION rag._precision(double precision[], integer) IS
+COMMENT ON FUNCTION rag._precision IS
 $$The share of the first ranks that is relevant; ranks that are missing count as not relevant.
 
 ranked_grades: the grade of each rank, 0 where nothing relevant stands.$$;
@@ -81,8 +81,7 @@ RETURN (SELECT coalesce(sum(CASE WHEN j.rank <= depth
             THEN rag._precision(ranked_grades, j.rank) END), 0) / nullif(count(*), 0)
         FROM unnest(grades, ranks) AS j (grade, rank) WHERE j.grade > 0);
 
-COMMENT ON FUNCTION rag._average_precision(
-    double precision[], integer[], double precision[], integer) IS
+COMMENT ON FUNCTION rag._average_precision IS
 $$The precision at each judgement's rank within depth, averaged over all that is relevant; NULL when
 nothing is relevant. Its mean over questions is MAP.$$;
 
@@ -93,7 +92,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(avg(rag._precision(ranked_grades, r.rank::integer)), 0)
         FROM unnest(ranked_grades[1:depth]) WITH ORDINALITY AS r (grade, rank) WHERE r.grade > 0);
 
-COMMENT ON FUNCTION rag._context_precision(double precision[], integer) IS
+COMMENT ON FUNCTION rag._context_precision IS
 $$The precision at each relevant rank within depth, averaged over those ranks; 0 without one. 1 when
 all that is relevant stands before all that is not. Source: Ragas, context precision.$$;
 
@@ -114,7 +113,7 @@ RETURN ARRAY(
         E'\\s+') AS w (word)
     WHERE w.word NOT IN ('', 'a', 'an', 'the'));
 
-COMMENT ON FUNCTION rag._answer_words(text) IS
+COMMENT ON FUNCTION rag._answer_words IS
 $$The words of an answer without punctuation, case and English articles.
 
 Source: the evaluation script of SQuAD (Rajpurkar et al., EMNLP 2016); letters of scripts without
@@ -138,7 +137,7 @@ RETURN (
                     ON b.word = a.word) AS shared
     ) AS w);
 
-COMMENT ON FUNCTION rag._token_f1(text, text) IS
+COMMENT ON FUNCTION rag._token_f1 IS
 $$Harmonic mean of precision and recall of an answer's words, 0 to 1.
 Source: the evaluation script of SQuAD.$$;
 
@@ -148,7 +147,7 @@ RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT max(rag._token_f1(answer, c.correct)) FROM unnest(answers) AS c (correct));
 
-COMMENT ON FUNCTION rag._best_token_f1(text, text[]) IS
+COMMENT ON FUNCTION rag._best_token_f1 IS
 $$The best token F1 of an answer with one of the right answers, 0 to 1; NULL without one.
 
 Words are compared without punctuation, case and English articles, as in SQuAD.$$;
@@ -161,6 +160,6 @@ RETURN (SELECT bool_or(strpos(' ' || array_to_string(rag._answer_words(answer), 
                               ' ' || array_to_string(rag._answer_words(c.correct), ' ') || ' ') > 0)
         FROM unnest(answers) AS c (correct));
 
-COMMENT ON FUNCTION rag._contains_answer(text, text[]) IS
+COMMENT ON FUNCTION rag._contains_answer IS
 $$Whether an answer holds one of the right answers, word by word as in rag._best_token_f1; NULL
 without one.$$;

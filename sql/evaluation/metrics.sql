@@ -59,7 +59,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.query_metrics(bigint, integer) IS
+COMMENT ON FUNCTION rag.query_metrics IS
 $$Every metric of each question of a run, where it applies.
 
 Ranking, of questions with something relevant: recall, precision, hit_rate, mrr, map and ndcg of the
@@ -91,7 +91,7 @@ RETURN (
         FROM unnest(scores, positive) AS x (score, positive) WHERE x.score IS NOT NULL
     ) AS r);
 
-COMMENT ON FUNCTION rag._auroc(double precision[], boolean[]) IS
+COMMENT ON FUNCTION rag._auroc IS
 $$The probability that a positive has a higher score than a negative, ties counting half; NULL
 without both. Source: Mann, Whitney, 1947; Hanley, McNeil, Radiology 1982.$$;
 
@@ -121,7 +121,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.risk_coverage(bigint) IS
+COMMENT ON FUNCTION rag.risk_coverage IS
 $$What abstaining below each confidence would give: coverage, the share of questions that is
 answered, and risk, the share of those whose answer is wrong. A row for each confidence, surest
 first.
@@ -149,7 +149,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._confident_results(bigint) IS
+COMMENT ON FUNCTION rag._confident_results IS
 $$The results of a run that have a confidence, and whether each is right; see rag.risk_coverage.$$;
 
 
@@ -227,7 +227,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.eval_metrics(bigint, integer) IS
+COMMENT ON FUNCTION rag.eval_metrics IS
 $$The metrics of a run, with intervals.
 
 The metrics of a run over all its questions (category NULL) and by category.
@@ -259,7 +259,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._reported_results(bigint, integer) IS
+COMMENT ON FUNCTION rag._reported_results IS
 $$Hits, nDCG, time and error of each question of a run.
 Circle: client.$$;
 
@@ -276,7 +276,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._mean_metric(bigint, text, integer, text) IS
+COMMENT ON FUNCTION rag._mean_metric IS
 $$The mean of a metric over the questions of a run that have it.$$;
 
 
@@ -285,7 +285,7 @@ CREATE OR REPLACE FUNCTION rag.recall(run_id bigint, k integer DEFAULT 10,
 RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'recall', k, category);
 
-COMMENT ON FUNCTION rag.recall(bigint, integer, text) IS
+COMMENT ON FUNCTION rag.recall IS
 $$Mean recall of a run.
 
 The share of what is relevant that stands among the first k,
@@ -299,7 +299,7 @@ CREATE OR REPLACE FUNCTION rag.precision_at(run_id bigint, k integer DEFAULT 10,
 RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'precision', k, category);
 
-COMMENT ON FUNCTION rag.precision_at(bigint, integer, text) IS
+COMMENT ON FUNCTION rag.precision_at IS
 $$Mean precision of a run.
 
 The share of the first k that is relevant,
@@ -312,7 +312,7 @@ CREATE OR REPLACE FUNCTION rag.mrr(run_id bigint, k integer DEFAULT 10, category
 RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'mrr', k, category);
 
-COMMENT ON FUNCTION rag.mrr(bigint, integer, text) IS
+COMMENT ON FUNCTION rag.mrr IS
 $$Mean reciprocal rank of a run.
 
 The mean of 1 / the first relevant rank, 0 beyond k,
@@ -326,7 +326,7 @@ CREATE OR REPLACE FUNCTION rag.average_precision(run_id bigint, k integer DEFAUL
 RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'map', k, category);
 
-COMMENT ON FUNCTION rag.average_precision(bigint, integer, text) IS
+COMMENT ON FUNCTION rag.average_precision IS
 $$Mean average precision of a run.
 
 Mean average precision (MAP) of the first k,
@@ -339,7 +339,7 @@ CREATE OR REPLACE FUNCTION rag.ndcg(run_id bigint, k integer DEFAULT 10, categor
 RETURNS double precision LANGUAGE sql STABLE
 RETURN rag._mean_metric(run_id, 'ndcg', k, category);
 
-COMMENT ON FUNCTION rag.ndcg(bigint, integer, text) IS
+COMMENT ON FUNCTION rag.ndcg IS
 $$Mean nDCG of a run.
 
 Normalised discounted cumulative gain of the first k,

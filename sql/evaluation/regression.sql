@@ -61,8 +61,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.test_regression(bigint, bigint, text, double precision, integer,
-    double precision) IS
+COMMENT ON FUNCTION rag.test_regression IS
 $$Whether a run is worse than another.
 
 Whether a metric of the candidate is shown to be lower than that of the baseline by more than
@@ -85,7 +84,7 @@ RETURN (SELECT t.t - (2.515517 + 0.802853 * t.t + 0.010328 * t.t * t.t)
             / (1 + 1.432788 * t.t + 0.189269 * t.t * t.t + 0.001308 * t.t * t.t * t.t)
         FROM (SELECT sqrt(-2 * ln(1 - probability)) AS t) AS t);
 
-COMMENT ON FUNCTION rag._normal_quantile(double precision) IS
+COMMENT ON FUNCTION rag._normal_quantile IS
 $$The standard normal quantile of a probability from 0.5 to 1, within 0.0005. Source: Abramowitz,
 Stegun, Handbook of Mathematical Functions, 26.2.23.$$;
 
@@ -140,8 +139,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._describe_regression(text, text, integer, double precision, bigint, bigint)
-IS
+COMMENT ON FUNCTION rag._describe_regression IS
 $$rag.test_regression for a gate: whether it fails, the figures with the questions that lost most,
 and a sentence of both.$$;
 
@@ -189,7 +187,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._measure_gate(integer, rag.gates) IS
+COMMENT ON FUNCTION rag._measure_gate IS
 $$The run of a gate's set on a collection as it is now: the latest that would find the same again
 (rag._equal_runs) of the same model, chunking and settings, else a new one. Error RG007 where
 questions have no vector of the active space's model.$$;
@@ -214,7 +212,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._measure_gates(integer) IS
+COMMENT ON FUNCTION rag._measure_gates IS
 $$rag._measure_gate of every gate of a collection that searches are measured by, by set and
 metric.$$;
 
@@ -234,7 +232,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._record_gate_check(integer, text, text, jsonb) IS
+COMMENT ON FUNCTION rag._record_gate_check IS
 $$Record what the gates of a collection decided on a change; nothing where it has none.$$;
 
 
@@ -276,7 +274,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._record_refused_change(text, text, jsonb) IS
+COMMENT ON FUNCTION rag._record_refused_change IS
 $$Record a change that a gate refused, after the database has taken it back: a client's part. The
 questions that lost most are left out where one of them was removed meanwhile.
 Circle: client.$$;
@@ -298,7 +296,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_measured(text[], text) IS
+COMMENT ON FUNCTION rag._require_measured IS
 $$Error RG007 naming the metrics of gates that no question of both runs has; without any, nothing.
 tested: the change or the run that is not measured.$$;
 
@@ -345,7 +343,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._enforce_gates(integer, text, bigint[], bigint[]) IS
+COMMENT ON FUNCTION rag._enforce_gates IS
 $$Error RG010 where a gate of a collection fails, with the figures and the questions that lost most
 (DETAIL: {"change": text, "checks": [...]}, of which a client makes a row of rag.gate_checks), and
 RG007 where no question has the metric of one; else it is recorded. The runs are in the order of
@@ -391,7 +389,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._enforce_chunking_gates(integer, jsonb) IS
+COMMENT ON FUNCTION rag._enforce_chunking_gates IS
 $$Whether a collection may be cut in another way, by runs on a copy that was cut so: error RG007
 where there is none of the same documents, questions and model, RG010 where a gate fails.$$;
 
@@ -473,7 +471,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.check_gates(bigint, bigint) IS
+COMMENT ON FUNCTION rag.check_gates IS
 $$Test a run against the baseline.
 
 Test a run by the gates of its collection on its set (one of searches by those that searches have

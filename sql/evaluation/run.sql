@@ -17,7 +17,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_eval_run(bigint) IS
+COMMENT ON FUNCTION rag._require_eval_run IS
 $$The run of that number, or error RG002.$$;
 
 
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.start_eval_run(text, text, text, jsonb, text) IS
+COMMENT ON FUNCTION rag.start_eval_run IS
 $$Begin a run of a set on a collection; return its number. What it finds is recorded by
 rag.put_eval_results, and rag.finish_eval_run ends it.
 
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_assertions(integer, rag.eval_queries, jsonb) IS
+COMMENT ON FUNCTION rag._check_assertions IS
 $$The expectations of a question with whether a result meets them: terms (all stand in the answer,
 or without one in the hits), metadata (of a hit passes the filter), min_score (the best hit reaches
 it).$$;
@@ -187,7 +187,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_eval_results(bigint, jsonb) IS
+COMMENT ON FUNCTION rag.put_eval_results IS
 $$Record what a run found, judged by the documents as they are now; return how many questions. A
 question that was recorded before is replaced. An answer from a chunk that is gone meanwhile is
 measured, and its text not kept. In a run of answers a question with an error has a wrong one.
@@ -217,7 +217,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._missing_queries(rag.eval_runs) IS
+COMMENT ON FUNCTION rag._missing_queries IS
 $$The questions of a run's set, as it is now, that the run has no result of, though it could have
 one (rag._is_beyond).$$;
 
@@ -253,7 +253,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_whole_run(rag.eval_runs, boolean) IS
+COMMENT ON FUNCTION rag._require_whole_run IS
 $$Error RG007 that names the questions of which a run has no result, and with without_errors those
 that it failed on. Where the set was changed since, nothing is known of the first.$$;
 
@@ -275,7 +275,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.finish_eval_run(bigint, text[]) IS
+COMMENT ON FUNCTION rag.finish_eval_run IS
 $$End a run. notes: what was degraded; how many questions of the set have no result is added.
 Circle: client, Evaluation.
 SELECT rag.finish_eval_run(1)$$;
@@ -304,7 +304,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_eval_baseline(bigint, boolean) IS
+COMMENT ON FUNCTION rag.set_eval_baseline IS
 $$Make a run the one to compare with.
 
 Make a run the one that others of its set, collection and kind are compared with, in place of the
@@ -328,7 +328,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_eval_run(bigint) IS
+COMMENT ON FUNCTION rag.drop_eval_run IS
 $$Remove a run with what it found.
 Circle: application, Evaluation.
 SELECT rag.drop_eval_run(1)$$;
@@ -372,7 +372,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_eval_runs(text, integer, bigint) IS
+COMMENT ON FUNCTION rag.list_eval_runs IS
 $$The latest runs, of one set or of all, or one of them by its number: settings, fingerprints, and
 how many questions are recorded. finished_at is NULL while a run goes on, and when it was
 interrupted.
@@ -402,7 +402,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ranked_documents(bigint) IS
+COMMENT ON FUNCTION rag._ranked_documents IS
 $$The documents that a run found for each question, where their first chunks stand.
 Circle: client.$$;
 
@@ -432,6 +432,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_chunks(text, integer, integer, bigint) IS
+COMMENT ON FUNCTION rag._sample_chunks IS
 $$A seeded sample of the chunks of at least so many characters.
 Circle: client.$$;

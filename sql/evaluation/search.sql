@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_eval_embeddings(text, text, text[], {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag.put_eval_embeddings IS
 $$Keep vectors of the questions.
 
 Keep the vectors of a set's questions, so that rag.evaluate_search needs no model. Returns how
@@ -132,7 +132,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.evaluate_search(text, text, integer, jsonb, jsonb, text) IS
+COMMENT ON FUNCTION rag.evaluate_search IS
 $$Run a set on a collection by rag.search, in this transaction; return the run's number, for
 rag.eval_metrics and rag.compare_runs.
 

@@ -21,7 +21,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_eval_set(text) IS
+COMMENT ON FUNCTION rag._require_eval_set IS
 $$The evaluation set of that name, or error RG002 naming those that exist.$$;
 
 
@@ -48,7 +48,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_eval_set(text, text) IS
+COMMENT ON FUNCTION rag.put_eval_set IS
 $$Make an evaluation set, or give one another description. Returns its id.
 Circle: application, Evaluation.
 SELECT rag.put_eval_set('faq', 'what users ask')$$;
@@ -127,7 +127,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_judgements(jsonb) IS
+COMMENT ON FUNCTION rag._read_judgements IS
 $$The judgements of a question as rows; error RG001 for what is none.
 
 relevant: a uri, an array of uris and of objects (uri, quote, start, stop, grade), or grades by
@@ -153,7 +153,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_texts(jsonb, text) IS
+COMMENT ON FUNCTION rag._read_texts IS
 $$A text, or an array of texts, as an array; error RG001 that names the field.$$;
 
 
@@ -268,7 +268,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._save_eval_query(integer, jsonb, text) IS
+COMMENT ON FUNCTION rag._save_eval_query IS
 $$Store a question with its judgements; state is added, updated or unchanged. Error RG001 says what
 is wrong with it.$$;
 
@@ -307,7 +307,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.put_eval_queries(text, jsonb, text) IS
+COMMENT ON FUNCTION rag.put_eval_queries IS
 $$Store questions in a set, which is made when there is none. A row for each entry, from 1: state is
 added, updated, unchanged or rejected, and why. A bad entry does not stop the others.
 
@@ -349,7 +349,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_eval_sets() IS
+COMMENT ON FUNCTION rag.list_eval_sets IS
 $$Every evaluation set: how many questions, judgements and runs it has.
 Circle: application, Evaluation.
 SELECT * FROM rag.list_eval_sets()$$;
@@ -381,7 +381,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_eval_queries(text) IS
+COMMENT ON FUNCTION rag.list_eval_queries IS
 $$The questions of a set as rag.put_eval_queries takes them.
 Circle: application, Evaluation.
 SELECT * FROM rag.list_eval_queries('faq')$$;
@@ -404,7 +404,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.delete_eval_queries(text, text[]) IS
+COMMENT ON FUNCTION rag.delete_eval_queries IS
 $$Remove questions from a set; return how many there were. What runs found for them stays.
 Circle: application, Evaluation.
 SELECT rag.delete_eval_queries('faq', '{q1}')$$;
@@ -435,7 +435,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_eval_set(text) IS
+COMMENT ON FUNCTION rag.drop_eval_set IS
 $$Remove a set with its questions and its runs. Error RG007 while a gate is on it.
 Circle: application, Evaluation.
 SELECT rag.drop_eval_set('faq')$$;
@@ -464,7 +464,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._set_fingerprint(integer) IS
+COMMENT ON FUNCTION rag._set_fingerprint IS
 $$A hash of the questions and judgements of a set: runs with equal ones are of the same
 questions.$$;
 
@@ -521,7 +521,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.add_logged_queries(text, text, timestamptz) IS
+COMMENT ON FUNCTION rag.add_logged_queries IS
 $$Add logged questions to an evaluation set: those that nothing, or not enough, was found for
 (source log), and those whose answers were liked or disliked (source feedback). Returns how many
 were added.

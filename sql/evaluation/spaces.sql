@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ranking_metrics(integer, bigint[], jsonb, integer) IS
+COMMENT ON FUNCTION rag._ranking_metrics IS
 $$Recall and nDCG of ranked chunks against judged documents; NULL without judgements. A document
 counts where its first chunk stands.
 
@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.compare_spaces(text, jsonb, integer) IS
+COMMENT ON FUNCTION rag.compare_spaces IS
 $$What the spaces find for the same queries.
 
 What embedding spaces of a collection find for the same queries, by exact vector search: one row

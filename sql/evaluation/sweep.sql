@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._equal_runs(text, text, boolean) IS
+COMMENT ON FUNCTION rag._equal_runs IS
 $$The runs of a set that would find the same again: finished, of every question, without errors and
 notes (but on typing errors), of the collection as it is now, of the same documents, questions and
 release. Those of equal settings, model and chunking are equal. any_collection: also of others that
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._file_eval_run(bigint, text, jsonb, bigint) IS
+COMMENT ON FUNCTION rag._file_eval_run IS
 $$Make a run on a temporary copy one of the collection that was copied; error RG007 where its
 documents are others meanwhile. version: rag.collection_version of the collection when it was
 copied.

@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._filter_chunks(integer, bigint[], text) IS
+COMMENT ON FUNCTION rag._filter_chunks IS
 $$The chunks that pass a filter: a trusted SQL condition on alias c of rag.chunks, or NULL for
 all.$$;
 
@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._filter_share(integer, text) IS
+COMMENT ON FUNCTION rag._filter_share IS
 $$Roughly which share of a collection's chunks passes a filter, from a sample of 40, or of 100 when
 fewer than 3 of the 40 pass or fewer than 20 still exist. Deleted chunks do not count. Never 0.$$;
 
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._list_matches(integer, text, tsquery, integer) IS
+COMMENT ON FUNCTION rag._list_matches IS
 $$The chunks that pass a filter and match a tsquery (NULL: all that pass); NULL if more than at_most
 pass the filter.$$;
 
@@ -101,5 +101,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._list_indexed_matches(integer, text, tsquery, integer) IS
+COMMENT ON FUNCTION rag._list_indexed_matches IS
 $$rag._list_matches for a filter that an index serves, whatever the planner thinks of the index.$$;

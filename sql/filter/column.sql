@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_column(integer, text, text) IS
+COMMENT ON FUNCTION rag._document_column IS
 $$The SQL expression of a document's column, e.g. of $title, and its type: text or timestamptz.
 Never NULL.
 
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_column_operator(integer, text, text, jsonb) IS
+COMMENT ON FUNCTION rag._compile_column_operator IS
 $$One operator of a document's column, compiled. of_chunk: on alias c alone, else on alias d of
 rag.documents.$$;
 
@@ -144,5 +144,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_column(integer, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_column IS
 $$What a filter wants of a document's column, compiled as rag._compile_field does it for a field.$$;

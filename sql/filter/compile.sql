@@ -58,7 +58,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_operator(integer, text, text[], text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_operator IS
 $$One operator of a field, compiled.$$;
 
 
@@ -69,7 +69,7 @@ RETURN CASE WHEN jsonb_path_exists(wanted,
     'strict $ ? (@.type() == "object").keyvalue() ? (@.key starts with "$")')
             THEN wanted ELSE jsonb_build_object('$eq', wanted) END;
 
-COMMENT ON FUNCTION rag._field_operators(jsonb) IS
+COMMENT ON FUNCTION rag._field_operators IS
 $$What a filter wants of a field as an object of operators: a plain value is one that it equals.$$;
 
 
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_field(integer, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_field IS
 $$What a filter wants of one field, compiled: an object of operators, all of which hold, or a plain
 value that it equals.$$;
 
@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_depth(integer) IS
+COMMENT ON FUNCTION rag._check_depth IS
 $$Error RG004 for a filter that is nested too deeply.$$;
 
 
@@ -152,7 +152,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_branches(integer, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_branches IS
 $$The filters below $and or $or, compiled. An empty $and holds for every chunk, an empty $or for
 none.$$;
 
@@ -198,7 +198,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_object(integer, jsonb, integer) IS
+COMMENT ON FUNCTION rag._compile_object IS
 $$A filter object, compiled: all of its keys hold.$$;
 
 
@@ -244,7 +244,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_filter_size(text, jsonb) IS
+COMMENT ON FUNCTION rag._check_filter_size IS
 $$Error RG004 for a filter, or the filters of all boosts, that would take more than about a second.
 named: how the message begins.$$;
 
@@ -279,7 +279,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_filter(integer, jsonb) IS
+COMMENT ON FUNCTION rag._compile_filter IS
 $$A filter as an SQL condition on alias c of rag.chunks, for the collection with that id. Error
 RG004 names what is wrong.
 

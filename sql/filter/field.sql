@@ -10,7 +10,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'number'
     AND length(value::text) <= 1000 THEN value::numeric END;
 
-COMMENT ON FUNCTION rag._as_numeric(jsonb) IS
+COMMENT ON FUNCTION rag._as_numeric IS
 $$A JSON number, or NULL: for any other value, and for a number of more than 1,000 characters, which
 no btree holds.$$;
 
@@ -20,7 +20,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'boolean' THEN value::boolean END;
 
-COMMENT ON FUNCTION rag._as_boolean(jsonb) IS
+COMMENT ON FUNCTION rag._as_boolean IS
 $$A JSON boolean, or NULL for any other value.$$;
 
 
@@ -29,7 +29,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN jsonb_typeof(value) = 'string' THEN left(value #>> '{}', 500) END;
 
-COMMENT ON FUNCTION rag._as_text(jsonb) IS
+COMMENT ON FUNCTION rag._as_text IS
 $$The first 500 characters of a JSON string (what a btree can hold), or NULL for any other value.
 
 Comparing them with fewer than 500 characters gives what comparing the whole string would.$$;
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._as_timestamptz(jsonb) IS
+COMMENT ON FUNCTION rag._as_timestamptz IS
 $$A JSON string that is an ISO 8601 date, or a date and a time, as a point in time, or NULL for any
 other value.
 
@@ -112,7 +112,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._field_steps(text) IS
+COMMENT ON FUNCTION rag._field_steps IS
 $$A dotted path as the keys it leads through: author.name gives {author,name}.
 
 A dot, a dollar sign or a backslash that is part of a key stands after a backslash: v1\.0 gives
@@ -126,7 +126,7 @@ RETURN (SELECT string_agg(replace(replace(replace(s.step, '\', '\\'), '.', '\.')
     ORDER BY s.position)
         FROM unnest(steps) WITH ORDINALITY AS s (step, position));
 
-COMMENT ON FUNCTION rag._field_name(text[]) IS
+COMMENT ON FUNCTION rag._field_name IS
 $$The dotted path of some keys: the inverse of rag._field_steps, so each field has one name.$$;
 
 
@@ -136,7 +136,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN metadata_column || (SELECT string_agg(format(' -> %L', s.step), '' ORDER BY s.position)
                            FROM unnest(steps) WITH ORDINALITY AS s (step, position));
 
-COMMENT ON FUNCTION rag._field_value(text, text[]) IS
+COMMENT ON FUNCTION rag._field_value IS
 $$The SQL expression of a field's value as jsonb: NULL where there is none. It leads through objects
 only.$$;
 
@@ -147,6 +147,6 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format('rag._as_%s(%s)%s', type, rag._field_value(metadata_column, steps),
               CASE type WHEN 'text' THEN ' COLLATE "C"' END);
 
-COMMENT ON FUNCTION rag._field_expression(text, text[], text) IS
+COMMENT ON FUNCTION rag._field_expression IS
 $$The SQL expression of a field's value as text, numeric, timestamptz or boolean: what filters
 compare and what rag.index_field indexes.$$;

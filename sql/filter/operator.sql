@@ -12,7 +12,7 @@ RETURN CASE cardinality(conditions)
        WHEN 1 THEN conditions[1]
        ELSE '(' || array_to_string(conditions, ' ' || word || ' ') || ')' END;
 
-COMMENT ON FUNCTION rag._join_conditions(text[], text) IS
+COMMENT ON FUNCTION rag._join_conditions IS
 $$SQL conditions joined by AND or OR. None at all: true for AND, false for OR.$$;
 
 
@@ -24,7 +24,7 @@ RETURN format(
     ' THEN EXISTS (SELECT FROM jsonb_array_elements(%1$s) AS e (value)'
     ' WHERE e.value = ANY (%2$L::jsonb[])) END)', '(' || value_sql || ')', operands);
 
-COMMENT ON FUNCTION rag._equals_any(text, jsonb[]) IS
+COMMENT ON FUNCTION rag._equals_any IS
 $$The condition that a value, or an element of the array it is, equals one of the operands. Each
 element is read once: the path $[*] would look it up from the first.$$;
 
@@ -82,7 +82,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_equal(text[], jsonb) IS
+COMMENT ON FUNCTION rag._compile_equal IS
 $$The condition that a field, or an element of the array it holds, equals one of the operands (a
 JSON array).$$;
 
@@ -104,7 +104,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._wrap_operand(text[], jsonb) IS
+COMMENT ON FUNCTION rag._wrap_operand IS
 $$Metadata that holds the operand at a field, and metadata that holds it there as the element of an
 array.$$;
 
@@ -114,7 +114,7 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN jsonb_path_exists(operand, 'strict $.** ? (@.type() != "object" && @.type() != "array")');
 
-COMMENT ON FUNCTION rag._has_scalar(jsonb) IS
+COMMENT ON FUNCTION rag._has_scalar IS
 $$Whether there is any string, number, boolean or null in a value: without one, GIN has nothing to
 look up.$$;
 
@@ -167,7 +167,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_range(integer, text, text[], text, jsonb) IS
+COMMENT ON FUNCTION rag._compile_range IS
 $$The condition that a field's one value is greater or less than the operand, by the operand's
 type.$$;
 
@@ -178,7 +178,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format('CASE WHEN jsonb_typeof(%s) = ''string'' THEN %1$s #>> ''{}'' END COLLATE "C"',
               '(' || rag._field_value('c.metadata', steps) || ')');
 
-COMMENT ON FUNCTION rag._whole_text(text[]) IS
+COMMENT ON FUNCTION rag._whole_text IS
 $$The SQL expression of a field's text in its full length.$$;
 
 
@@ -197,7 +197,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_pattern(text, jsonb) IS
+COMMENT ON FUNCTION rag._check_pattern IS
 $$Error RG004 for what is no SQL LIKE pattern.$$;
 
 
@@ -226,6 +226,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_like(integer, text, text[], jsonb) IS
+COMMENT ON FUNCTION rag._compile_like IS
 $$The condition that a field's text matches an SQL LIKE pattern. What stands before the first % or _
 can use the field's index.$$;

@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._next_documents(rag.backlogs, integer) IS
+COMMENT ON FUNCTION rag._next_documents IS
 $$The next documents of a backlog, and whether each needs a job: chunks made by rag_pg to cut again,
 fields of an earlier version of the rules, or chunks without a vector for which no job is there (one
 that will cut the document again queues its vectors itself).$$;
@@ -94,7 +94,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.queue_backlog(integer, text[]) IS
+COMMENT ON FUNCTION rag.queue_backlog IS
 $$Queue the next documents of a large change.
 
 Queue jobs for the next documents of a space that is being built or of a collection whose chunking
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._end_backlog(rag.backlogs) IS
+COMMENT ON FUNCTION rag._end_backlog IS
 $$End a backlog of which every document was passed. A space's ends when its jobs are done and no
 chunk is without a vector or a job; chunks of a writer that did not know the space yet are passed
 once more.$$;

@@ -26,7 +26,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.job_input(bigint, uuid) IS
+COMMENT ON FUNCTION rag.job_input IS
 $$What a worker needs for an ingest job: the document, its version, the collection's chunking, and
 the content hashes (of rag.embedded_text) whose vectors are there already: chunks with these need no
 embedding. space_id: the space whose model has to embed the others; hand it back to store_chunks.
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._notify_ready(integer, uuid) IS
+COMMENT ON FUNCTION rag._notify_ready IS
 $$Tell who listens on channel rag_ready that a document is searchable: {"collection", "document_id",
 "uri", "version"}.
 
@@ -91,7 +91,7 @@ EXCEPTION WHEN data_exception THEN
 END
 $$;
 
-COMMENT ON FUNCTION rag._parse_offsets(jsonb) IS
+COMMENT ON FUNCTION rag._parse_offsets IS
 $$Where chunks given as JSON begin and end in the text, in their order; error RG001
 for what is no whole number, or none that a text has.$$;
 
@@ -163,7 +163,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_chunks(bigint, uuid, integer, jsonb, integer, {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag.store_chunks IS
 $$Finish an ingest job: the given chunks replace the document's, in one transaction.
 
 document_version: as read_job gave it; when the document changed since, nothing is stored, it is
@@ -207,7 +207,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.chunks_to_embed(bigint, uuid, integer) IS
+COMMENT ON FUNCTION rag.chunks_to_embed IS
 $$What a worker needs for an embed job: ids and texts of the document's chunks without a
 vector in the job's space, at most chunk_limit.
 Circle: worker, Jobs.
@@ -267,7 +267,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.store_embeddings(bigint, uuid, bigint[], {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag.store_embeddings IS
 $$Store vectors of an embed job, one per chunk id; the job is finished when no chunk of its document
 lacks one.
 

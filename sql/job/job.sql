@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._queue_jobs(integer, uuid[], text, integer, timestamptz, integer) IS
+COMMENT ON FUNCTION rag._queue_jobs IS
 $$Queue work on documents and wake the workers when the transaction commits. job_run_at: not before;
 NULL: now.
 
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._queue_job(integer, uuid, text, integer, integer) IS
+COMMENT ON FUNCTION rag._queue_job IS
 $$rag._queue_jobs for one document, to be worked at once.$$;
 
 
@@ -65,7 +65,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._add_error(jsonb, integer, text) IS
+COMMENT ON FUNCTION rag._add_error IS
 $$A job's history with one more failure; the last 20 are kept.$$;
 
 
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.finish_job(bigint, uuid) IS
+COMMENT ON FUNCTION rag.finish_job IS
 $$The job is done: it leaves the queue. Error RG005 when the lease is lost.
 Circle: worker, Jobs.
 SELECT rag.finish_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
@@ -101,7 +101,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._lock_job(bigint, uuid) IS
+COMMENT ON FUNCTION rag._lock_job IS
 $$The job, locked, while nobody else took it after that lease, expired or not; else all NULL.$$;
 
 
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._requeue_job(rag.jobs, double precision) IS
+COMMENT ON FUNCTION rag._requeue_job IS
 $$A leased and locked job waits again, due in delay seconds, with the attempts and errors given:
 waiting, or superseded where a newer job of the document waits.$$;
 
@@ -166,7 +166,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.fail_job(bigint, uuid, text, double precision, boolean) IS
+COMMENT ON FUNCTION rag.fail_job IS
 $$Record a failure, in a transaction of its own: the job waits again, or is dead after its last
 attempt.
 
@@ -202,7 +202,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.release_job(bigint, uuid, double precision, text) IS
+COMMENT ON FUNCTION rag.release_job IS
 $$Hand a job back: the attempt does not count. It waits again and is due in delay seconds.
 
 reason: why, for its history (a provider that refuses, a database that is full); NULL where nothing
@@ -267,7 +267,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.retry_jobs(text, text, text, text, bigint[], boolean) IS
+COMMENT ON FUNCTION rag.retry_jobs IS
 $$Queue dead jobs again, with all their attempts before them. Returns how many.
 
 All, or those of a collection, whose last error is LIKE error_like, of a kind, of documents whose

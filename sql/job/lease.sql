@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._expire_leases() IS
+COMMENT ON FUNCTION rag._expire_leases IS
 $$A job that was lost by its workers as often as its max_attempts is dead: it may be what kills
 them.$$;
 
@@ -43,7 +43,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_seconds(text, double precision, double precision) IS
+COMMENT ON FUNCTION rag._check_seconds IS
 $$Error RG001 for a lease or a delay that is NULL, shorter than at_least, or longer than a year.$$;
 
 
@@ -180,7 +180,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_jobs(integer, double precision, text[], text, text[]) IS
+COMMENT ON FUNCTION rag.take_jobs IS
 $$Lease jobs that are due.
 
 Claim up to job_limit (1 to 1000) due jobs for lease_seconds, highest priority first.
@@ -216,7 +216,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._leased_job(bigint, uuid) IS
+COMMENT ON FUNCTION rag._leased_job IS
 $$The job when the lease still holds; error RG005 otherwise. Not locked: a reader that locked a job
 before its document would wait in the opposite order of those who drop a collection.$$;
 
@@ -232,7 +232,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_lease(bigint, uuid) IS
+COMMENT ON FUNCTION rag._require_lease IS
 $$The job, locked, when the lease still holds; error RG005 otherwise.$$;
 
 
@@ -252,7 +252,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.extend_job(bigint, uuid, double precision) IS
+COMMENT ON FUNCTION rag.extend_job IS
 $$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.
 Circle: worker, Jobs.
 SELECT rag.extend_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
@@ -282,7 +282,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.extend_jobs(bigint[], uuid[], double precision) IS
+COMMENT ON FUNCTION rag.extend_jobs IS
 $$extend_job for many, in parallel arrays. Returns the ids of those whose lease is lost.
 Circle: worker, Jobs.
 SELECT rag.extend_jobs('{}', '{}')$$;

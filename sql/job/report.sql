@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_uris(integer, uuid[]) IS
+COMMENT ON FUNCTION rag._document_uris IS
 $$The uris of documents of one collection: what a list over all collections joins, collection by
 collection.$$;
 
@@ -67,7 +67,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_jobs(text, text, integer) IS
+COMMENT ON FUNCTION rag.list_jobs IS
 $$Jobs that are not done, next first. wanted_state: waiting, running or dead; NULL: all.
 Circle: application, Jobs.
 SELECT * FROM rag.list_jobs('docs')$$;
@@ -114,7 +114,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.job_stats(text) IS
+COMMENT ON FUNCTION rag.job_stats IS
 $$Per collection: jobs waiting, running and dead, and lag: seconds since the oldest unfinished job
 was due.
 
@@ -204,7 +204,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.explain_job(bigint) IS
+COMMENT ON FUNCTION rag.explain_job IS
 $$One job: its state (waiting, running or dead), the reason for it, its history, the next attempt,
 who holds its lease.
 
@@ -245,7 +245,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._search_status(text) IS
+COMMENT ON FUNCTION rag._search_status IS
 $$Whether a search sees everything: jobs that wait in a collection (at most 1000 are counted), the
 workers that are alive for it, and a note where jobs wait and nobody works, else NULL. It takes a
 fraction of a millisecond.

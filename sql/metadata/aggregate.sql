@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_term(integer, text) IS
+COMMENT ON FUNCTION rag._document_term IS
 $$A metadata field, or a column of a document ($created_at), as an SQL expression on alias c of
 rag.documents: jsonb, text or timestamptz.$$;
 
@@ -35,7 +35,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_term(text, text, text) IS
+COMMENT ON FUNCTION rag._check_term IS
 $$Error RG004 for a sum or an average of what is no number.$$;
 
 
@@ -98,8 +98,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.aggregate_documents(
-    text, jsonb, text[], jsonb, jsonb, text[], integer) IS
+COMMENT ON FUNCTION rag.aggregate_documents IS
 $$Sums, averages, extremes by group.
 
 Counts, sums, averages and extremes over the metadata of documents, one JSON object per group.

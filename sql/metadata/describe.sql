@@ -108,7 +108,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.describe_metadata(text, jsonb, integer, integer) IS
+COMMENT ON FUNCTION rag.describe_metadata IS
 $$The metadata fields of the documents that pass a filter: how they are named in filters, their
 types, how many documents have them, ranges and examples. Those of most documents first, 500 at
 most.

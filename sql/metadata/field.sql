@@ -5,7 +5,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN format('%s_%s_field_%s', of_table, collection_key, left(md5(field), 16));
 
-COMMENT ON FUNCTION rag._field_index(text, integer, text) IS
+COMMENT ON FUNCTION rag._field_index IS
 $$The name of a declared field's index on chunks or documents.$$;
 
 
@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_field(text) IS
+COMMENT ON FUNCTION rag._require_field IS
 $$The keys that a field's name leads through, or error RG001 for a name that is empty, too long, or
 a column's ($uri).$$;
 
@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.field_index_statement(text, text, text, text) IS
+COMMENT ON FUNCTION rag.field_index_statement IS
 $$The statement that makes a field's index while others write; then rag.index_field has only to
 declare it.
 
@@ -126,7 +126,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.index_field(text, text, text) IS
+COMMENT ON FUNCTION rag.index_field IS
 $$Declare a field, so that filters on it are quick.
 
 Declare a metadata field, so that indexes serve its ranges and prefixes and the planner knows its
@@ -162,7 +162,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.unindex_field(text, text) IS
+COMMENT ON FUNCTION rag.unindex_field IS
 $$Take back the declaration of a metadata field and give up its indexes. False when it was not
 declared.
 
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_fields(text) IS
+COMMENT ON FUNCTION rag.list_fields IS
 $$The declared fields.
 
 The declared metadata fields of a collection with their types, by name.

@@ -7,7 +7,7 @@ RETURN translate(lower(value),
     'ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςАБВГДЕЖЗИКЛМНОПРСТУФХЦЧШЩЪЫЬЭЮЯЄІЎЂЉЊЋЏØŁĐĦøłđħı',
     'αβγδεζηθικλμνξοπρστυφχψωσабвгдежзиклмнопрстуфхцчшщъыьэюяєіўђљњћџoldholdhi');
 
-COMMENT ON FUNCTION rag._lower_text(text) IS
+COMMENT ON FUNCTION rag._lower_text IS
 $$Lower case in any locale: in C, lower() knows ASCII alone. Letters with a stroke lose it.$$;
 
 
@@ -21,7 +21,7 @@ RETURN trim(regexp_replace(CASE
         '[\u0300-\u036f]', '', 'g'))
     ELSE lower(value) END, '[\s!-/:-@[-`{-~]+', ' ', 'g'));
 
-COMMENT ON FUNCTION rag._fold_text(text) IS
+COMMENT ON FUNCTION rag._fold_text IS
 $$A text as look-ups compare it: lower case, without accents, its words with one space between.
 
 Outside of UTF8 accents stay.$$;
@@ -37,7 +37,7 @@ RETURN ARRAY(
     LATERAL generate_series(1, length(w.padded) - 2) AS g (first)
     ORDER BY 1);
 
-COMMENT ON FUNCTION rag._trigrams(text) IS
+COMMENT ON FUNCTION rag._trigrams IS
 $$The groups of three characters in the words of a folded text, two spaces before each word and one
 behind it, as in extension pg_trgm.$$;
 
@@ -74,7 +74,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._similarity_sql(text) IS
+COMMENT ON FUNCTION rag._similarity_sql IS
 $$How like the query a text is, as SQL on alias t: raw, folded, spaced (a space around it) and
 padded (two spaces before each word, one behind). NULL: it is not alike.$$;
 
@@ -130,7 +130,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.find_values(text, text, text, integer) IS
+COMMENT ON FUNCTION rag.find_values IS
 $$Which values a misspelt name may mean.
 
 The values of a metadata field that a text may mean, the most alike first: a name that is

@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._split_date_part(text) IS
+COMMENT ON FUNCTION rag._split_date_part IS
 $$month(signed) as field signed and part month; any other text as a field without a part.
 
 A field that is itself named month(x) is written with a backslash in front: \month(x).$$;
@@ -43,7 +43,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_names(text, text[], integer) IS
+COMMENT ON FUNCTION rag._check_names IS
 $$Error RG004 for names that are NULL, too many or not distinct. kind: the argument's name.$$;
 
 
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_aggregates(jsonb, text[], jsonb, text[]) IS
+COMMENT ON FUNCTION rag._check_aggregates IS
 $$Error RG004 for aggregates, groups, a filter of groups or an order that are not as
 rag.aggregate_documents describes them.$$;
 
@@ -148,7 +148,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._having_filter(jsonb, jsonb, integer) IS
+COMMENT ON FUNCTION rag._having_filter IS
 $$A filter over the names of aggregates as one over metadata, where a dot in a name is escaped.
 aggregates: an object with these names. Error RG004 for any other name.$$;
 
@@ -175,7 +175,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._group_sql(text, text, text) IS
+COMMENT ON FUNCTION rag._group_sql IS
 $$A subquery with the values of a term, or of a date part of it, of one row.$$;
 
 
@@ -204,7 +204,7 @@ RETURN CASE
         expression, function_name, CASE function_name WHEN 'min' THEN 'bool_and' ELSE 'bool_or' END)
     END;
 
-COMMENT ON FUNCTION rag._aggregate_expression(text, text, text) IS
+COMMENT ON FUNCTION rag._aggregate_expression IS
 $$The SQL of an aggregate of a term; of rows where there is no term.
 
 The least and the greatest JSON value: of the numbers where there are any; else of the texts, as
@@ -218,7 +218,7 @@ RETURN CASE type WHEN 'timestamptz' THEN format('to_jsonb(rag._utc_text(%s))', e
     WHEN 'enum' THEN format('to_jsonb(enum_out(%s)::text)', expression)
     ELSE format('to_jsonb(%s)', expression) END;
 
-COMMENT ON FUNCTION rag._result_value(text, text) IS
+COMMENT ON FUNCTION rag._result_value IS
 $$The SQL of a value as results show it, in JSON.$$;
 
 
@@ -240,7 +240,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._object_sql(text[], text[]) IS
+COMMENT ON FUNCTION rag._object_sql IS
 $$The SQL of a JSON object with these names and values.$$;
 
 
@@ -256,7 +256,7 @@ RETURN (
         format('rag._as_boolean(%s)', expression)] ELSE ARRAY[expression] END)
         WITH ORDINALITY AS k (key, position));
 
-COMMENT ON FUNCTION rag._order_sql(text, text, boolean) IS
+COMMENT ON FUNCTION rag._order_sql IS
 $$An ORDER BY of a term: JSON by its numbers, then texts by code point, then booleans. What has no
 place in the order comes last.$$;
 
@@ -324,7 +324,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._aggregate_sql(text, text, jsonb, jsonb, jsonb, text[], integer) IS
+COMMENT ON FUNCTION rag._aggregate_sql IS
 $$The query of aggregates: one JSON object per group.
 
 source: a FROM item with alias c; condition: trusted SQL on it. groups: terms as [{name, expression,

@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._mistaken_keys(text[], text[]) IS
+COMMENT ON FUNCTION rag._mistaken_keys IS
 $$Those of the keys that look like one of own_keys and are none, each with the one that it looks
 like: in another case or with other marks between words, one letter off, as its plural, or as its
 beginning (four letters at least).
@@ -73,6 +73,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._note_keys(jsonb, text[], text) IS
+COMMENT ON FUNCTION rag._note_keys IS
 $$A notice for each key of records that became metadata and looks like one with a meaning, see
 rag._mistaken_keys. kind: what a record is.$$;

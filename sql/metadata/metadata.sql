@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.count_documents(text, jsonb) IS
+COMMENT ON FUNCTION rag.count_documents IS
 $$How many pass a filter.
 
 How many documents there are whose metadata pass the filter, searchable already or not.
@@ -66,7 +66,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.facets(text, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag.facets IS
 $$The values of a field, counted.
 
 The values of a metadata field and how many documents hold each, the most frequent first, equal
@@ -107,7 +107,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_order(integer, text, boolean) IS
+COMMENT ON FUNCTION rag._document_order IS
 $$An ORDER BY of documents, alias c: by a column or by a metadata field, then by uri.
 
 A declared field sorts as its type. Another sorts by each type that a value can be of, so equal
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.select_documents(text, jsonb, text, boolean, integer, integer) IS
+COMMENT ON FUNCTION rag.select_documents IS
 $$The first documents in some order, without their content, e.g. the five latest contracts of 2024.
 
 order_by: uri, title, created_at, updated_at (the document's own; $media_type and $language too), or

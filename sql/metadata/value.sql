@@ -6,7 +6,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (to_jsonb(moment AT TIME ZONE 'UTC') #>> '{}') ||
     CASE WHEN isfinite(moment) THEN 'Z' ELSE '' END;
 
-COMMENT ON FUNCTION rag._utc_text(timestamptz) IS
+COMMENT ON FUNCTION rag._utc_text IS
 $$A point in time as ISO 8601 in UTC, whatever the session's time zone: 2024-02-29T12:30:00Z.$$;
 
 
@@ -15,7 +15,7 @@ RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN to_jsonb(regexp_replace(rag._utc_text(moment), 'T00:00:00Z$', ''));
 
-COMMENT ON FUNCTION rag._date_value(timestamptz) IS
+COMMENT ON FUNCTION rag._date_value IS
 $$A date of metadata as JSON, as a filter takes it: 2024-02-29 for the midnight of a day in UTC.$$;
 
 
@@ -30,7 +30,7 @@ RETURN CASE
         WHEN 'quarter' THEN 'YYYY-"Q"Q' WHEN 'month' THEN 'YYYY-MM' WHEN 'week' THEN 'IYYY-"W"IW'
         WHEN 'day' THEN 'YYYY-MM-DD' ELSE 'YYYY-MM-DD"T"HH24' END)) END;
 
-COMMENT ON FUNCTION rag._date_part(text, timestamp) IS
+COMMENT ON FUNCTION rag._date_part IS
 $$A part of a date: year (2024), quarter (2024-Q1), month (2024-02), week (2024-W09, ISO 8601), day
 (2024-02-29), hour (2024-02-29T12) or weekday (1 Monday to 7 Sunday). NULL for infinity.$$;
 
@@ -49,7 +49,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._count_distinct(text[]) IS
+COMMENT ON FUNCTION rag._count_distinct IS
 $$How many distinct values of JSON there are, of an array each element, without nulls.
 
 They come as texts, which sort quickly.$$;

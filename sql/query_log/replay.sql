@@ -37,8 +37,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._replay_search(text, text, {vector}.halfvec, integer, jsonb, jsonb, integer,
-    boolean) IS
+COMMENT ON FUNCTION rag._replay_search IS
 $$The first k hits of a search by chunk id, or by_document by uri: an object of uri, chunk_id (of
 the first hit) and rank.$$;
 
@@ -145,8 +144,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.replay_queries(text, jsonb, text, integer, integer, bigint[],
-    {vector}.halfvec[]) IS
+COMMENT ON FUNCTION rag.replay_queries IS
 $$What sampled queries find with other options.
 
 Ask the latest sampled live queries (rag.log_query) again, with their own options and filter, and

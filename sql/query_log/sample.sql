@@ -20,8 +20,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_live_settings(double precision, integer, double precision, integer)
-IS $$Error RG001 for a setting of rag.alter_collection about live queries that is out of range.$$;
+COMMENT ON FUNCTION rag._check_live_settings IS
+$$Error RG001 for a setting of rag.alter_collection about live queries that is out of range.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._takes_queries(of_collection rag.collections)
@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._takes_queries(rag.collections) IS
+COMMENT ON FUNCTION rag._takes_queries IS
 $$Whether the caller can add a query to the sample of a collection: it is on and not full, the
 transaction writes, and the caller may, and is under no policy on documents or chunks.$$;
 
@@ -62,7 +62,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._without_nulls(jsonb) IS
+COMMENT ON FUNCTION rag._without_nulls IS
 $$Options of a search without those that are null. A null within a value stays: in a filter it has a
 meaning.$$;
 
@@ -118,8 +118,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.log_query(text, text, {vector}.halfvec, integer, jsonb, jsonb, integer,
-    boolean, double precision) IS
+COMMENT ON FUNCTION rag.log_query IS
 $$Offer a search to the sample of live queries.
 
 Offer a search to the sample of live queries, with the arguments that rag.search was given: a
@@ -154,7 +153,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_query_texts(integer) IS
+COMMENT ON FUNCTION rag._forget_query_texts IS
 $$Remove the words of a collection's sampled queries; those that have no vector go whole.$$;
 
 
@@ -170,7 +169,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_live_queries(integer) IS
+COMMENT ON FUNCTION rag._forget_live_queries IS
 $$Remove the sampled queries of a collection and what was measured by them: it is dropped.$$;
 
 
@@ -199,7 +198,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._trim_live_queries(integer) IS
+COMMENT ON FUNCTION rag._trim_live_queries IS
 $$Remove the sampled queries of a collection that are older than it keeps them, those before the
 last max_queries, and those with words where it keeps no words. Returns how many. For
 rag.maintain.$$;
@@ -227,7 +226,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._live_steps() IS
+COMMENT ON FUNCTION rag._live_steps IS
 $$The steps of rag.maintenance_steps() about live queries that the caller may take: queries (removes
 those of subject, a collection, that it keeps no longer), recall (rag.measure_recall, where subject,
 a collection, has a target and no measure of the last day).$$;

@@ -23,7 +23,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_query(text, integer, jsonb) IS
+COMMENT ON FUNCTION rag._check_query IS
 $$Error RG004 for a limit outside 1 to 1000, a query above 100,000 bytes, or a filter that is no
 JSON object.$$;
 
@@ -41,7 +41,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_page(integer, integer) IS
+COMMENT ON FUNCTION rag._check_page IS
 $$Error RG004 for a page that begins before the first hit or ends after the 10,000th. NULL is 0.$$;
 
 
@@ -64,7 +64,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._search_option_types() IS
+COMMENT ON FUNCTION rag._search_option_types IS
 $$The options of a search and their JSON types: the arguments of rag.search but for those that every
 search has by name.$$;
 
@@ -102,7 +102,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_search_options(jsonb, jsonb, text) IS
+COMMENT ON FUNCTION rag._check_search_options IS
 $$Error RG004 for an option of a search that there is none of, or whose value is of another JSON
 type.
 
@@ -194,8 +194,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_search_arguments(text, text, {vector}.halfvec, integer, jsonb,
-    jsonb) IS
+COMMENT ON FUNCTION rag._check_search_arguments IS
 $$Check the arguments of a search and fill in defaults (NULL is the default everywhere); errors
 RG002 (no such collection) and RG004 (what is out of range). options: the other arguments of
 rag.search by their names, of the right JSON types: those of a caller are checked by

@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._request_words(rag.search_arguments) IS
+COMMENT ON FUNCTION rag._request_words IS
 $$The lexed text of a search; NULL where it has none.$$;
 
 
@@ -86,9 +86,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._collect_candidates(
-    rag.search_arguments, rag.keyword_query, integer
-) IS
+COMMENT ON FUNCTION rag._collect_candidates IS
 $$The candidates of a search, candidate_count from each leg, not yet scored. query: of its text
 (rag._request_words).
 
@@ -133,6 +131,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._cosine_similarities(rag.search_arguments, rag.candidate[]) IS
+COMMENT ON FUNCTION rag._cosine_similarities IS
 $$The similarity of each candidate to the query, whatever the collection's distance: its cosine, by
 the scale of its space (rag._similarity_scale); NULL without a vector.$$;

@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.expand(text, bigint[], integer, integer, text) IS
+COMMENT ON FUNCTION rag.expand IS
 $$The passages around chunks: neighbours that touch are merged into one passage, and no text is
 repeated.
 

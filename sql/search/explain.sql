@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.explain_search(text, text, {vector}.halfvec, integer, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag.explain_search IS
 $$How a result came about.
 
 How rag.search with the same arguments comes to its result, as one JSON object (read it with
@@ -270,7 +270,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.why_not(text, bigint, text, {vector}.halfvec, integer, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag.why_not IS
 $$Why a chunk is not found.
 
 Why rag.search with the same arguments does not return a chunk (or that it does): a row for each

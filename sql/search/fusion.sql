@@ -5,7 +5,7 @@ RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN power(greatest(lead, 0), 2.0::double precision / 3);
 
-COMMENT ON FUNCTION rag._lead_weight(double precision) IS
+COMMENT ON FUNCTION rag._lead_weight IS
 $$What a leg counts for by its lead: lead^(2/3).
 
 lead: how far the leg's best score stands above the mean of its ten best; below 0 (rounding) is
@@ -29,8 +29,7 @@ RETURN CASE
     )
 END;
 
-COMMENT ON FUNCTION rag._auto_weight(double precision, double precision, double precision,
-    double precision) IS
+COMMENT ON FUNCTION rag._auto_weight IS
 $$The vector leg's share of a hybrid score, chosen for one query: each leg counts by its lead.
 
 score = a * cosine + (1 - a) * keyword_score / best keyword_score, where a is this function's
@@ -52,7 +51,7 @@ RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN coalesce(1.0::double precision / (k + rank_in_list), 0.0::double precision);
 
-COMMENT ON FUNCTION rag._rrf(bigint, integer) IS
+COMMENT ON FUNCTION rag._rrf IS
 $$One list's share of a reciprocal rank fusion score.
 
 rank_in_list: 1 is best; NULL (not in the list) gives 0. k: smoothing, 60 in the paper.
@@ -90,7 +89,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fusion_alpha(rag.search_arguments, rag.candidate[], double precision[]) IS
+COMMENT ON FUNCTION rag._fusion_alpha IS
 $$The vector leg's share of a fused score, 0 to 1; 0 or 1 where only one leg found anything.
 
 similarities: of the candidates, in their order (rag._cosine_similarities).
@@ -136,7 +135,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuse(rag.search_arguments, rag.candidate[]) IS
+COMMENT ON FUNCTION rag._fuse IS
 $$The candidates with their fused scores, best first.
 
 rrf: sum of weight / (rrf_k + rank) over the legs that found the chunk. weighted and auto: share *

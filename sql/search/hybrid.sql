@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_hybrid(rag.search_arguments) IS
+COMMENT ON FUNCTION rag._rank_hybrid IS
 $$The chunks that a request finds, best first: gathered, fused, boosted, without duplicates, at most
 per_document of each document, diversified. When too few are left after that for the first page,
 four times the candidates are taken.

@@ -56,7 +56,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.more_like(text, bigint, integer, jsonb, boolean) IS
+COMMENT ON FUNCTION rag.more_like IS
 $$The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
 
 same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it

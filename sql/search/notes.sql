@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._add_note(text) IS
+COMMENT ON FUNCTION rag._add_note IS
 $$Tell what a search did otherwise than it was asked, in the setting rag.notes: a JSON array of
 texts, of 20,000 characters at most, which holds until the transaction ends or the next search
 begins.$$;
@@ -42,5 +42,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._clear_notes() IS
+COMMENT ON FUNCTION rag._clear_notes IS
 $$Forget the notes of an earlier search in the same transaction (rag._add_note).$$;

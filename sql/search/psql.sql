@@ -22,7 +22,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag._require_no_transaction(text) IS
+COMMENT ON PROCEDURE rag._require_no_transaction IS
 $$Error RG001 inside a transaction block, where a procedure cannot commit.$$;
 
 
@@ -53,7 +53,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag._call_worker(text, text, jsonb, double precision, jsonb) IS
+COMMENT ON PROCEDURE rag._call_worker IS
 $$Leave a request, commit, and look every few milliseconds, with no transaction open between, until
 it is answered.$$;
 
@@ -75,7 +75,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.embed_query(text, text, {vector}.halfvec, double precision) IS
+COMMENT ON PROCEDURE rag.embed_query IS
 $$Have a worker embed a question.
 
 Have a worker embed a question with the collection's model, and wait for it. For psql and other
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.search_text(text, text, integer, jsonb, jsonb, double precision, jsonb) IS
+COMMENT ON PROCEDURE rag.search_text IS
 $$Hybrid search from a question alone: a worker embeds it, then rag.search runs, with the caller's
 rights.
 
@@ -141,7 +141,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._search_json(text, text, text, integer, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._search_json IS
 $$The rows of rag.search as one JSON array, best first.$$;
 
 
@@ -160,7 +160,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.hits(jsonb) IS
+COMMENT ON FUNCTION rag.hits IS
 $$The rows of what rag.search_text gave, best first. In psql: CALL rag.search_text(…) \gset, then
 SELECT score, uri, heading FROM rag.hits(:'results').
 Circle: application, Requests.
@@ -185,7 +185,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_ask_options(jsonb) IS
+COMMENT ON FUNCTION rag._check_ask_options IS
 $$Error RG004 for an option of rag.ask that there is none of, whose value is of another JSON type,
 or that is too long.$$;
 
@@ -211,7 +211,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.ask(text, text, jsonb, integer, jsonb, jsonb, double precision) IS
+COMMENT ON PROCEDURE rag.ask IS
 $$Have a worker answer a question.
 
 Have a worker answer a question from the documents, with its language model (RAG_PG_LLM;

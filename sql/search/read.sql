@@ -18,7 +18,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_vectors(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_vectors IS
 $$The vectors of those of the given chunks that have one in this space.$$;
 
 
@@ -37,5 +37,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_hashes(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_hashes IS
 $$The documents and the content hashes of those of the given chunks that exist.$$;

@@ -71,7 +71,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._boost(integer, bigint[], double precision[], jsonb) IS
+COMMENT ON FUNCTION rag._boost IS
 $$The scores after boosts, in the order given. Each boost acts on what the one before it left.
 
 At most 32 boosts; their numbers count to 15 decimals.
@@ -146,7 +146,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_boosts(jsonb) IS
+COMMENT ON FUNCTION rag._check_boosts IS
 $$Error RG004 unless boosts are as rag._boost takes them.$$;
 
 
@@ -187,7 +187,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._distinct_chunks(integer, bigint[], integer, boolean, integer) IS
+COMMENT ON FUNCTION rag._distinct_chunks IS
 $$The chunks, best first, without those whose text stands above already, and at most per_document of
 each document.
 
@@ -250,8 +250,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._diversify(rag.spaces, bigint[], double precision[], integer,
-    double precision) IS
+COMMENT ON FUNCTION rag._diversify IS
 $$result_limit of the chunks by maximal marginal relevance, the best first: each next one maximises
 (1 - diversity) * relevance - diversity * (greatest similarity to one chosen before).
 

@@ -33,8 +33,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._make_hits(integer, bigint[], double precision[], bigint[],
-    double precision[], bigint[], double precision[]) IS
+COMMENT ON FUNCTION rag._make_hits IS
 $$Complete ranked chunk ids to hits, in the order given. The arrays run in parallel; a NULL array
 gives NULL columns.
 
@@ -110,8 +109,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_vector(text, {vector}.halfvec, integer, jsonb, integer, integer,
-    integer, integer) IS
+COMMENT ON FUNCTION rag.search_vector IS
 $$The chunks nearest to a vector, nearest first. A filter never costs results.
 
 result_limit: 1 to 1000. metadata_filter: keep chunks whose metadata pass it
@@ -164,7 +162,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_keyword(text, text, integer, jsonb, text, integer, boolean) IS
+COMMENT ON FUNCTION rag.search_keyword IS
 $$By words (BM25).
 
 The chunks that best match the words of a text, by exact BM25, best first.
@@ -198,7 +196,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._search_hits(rag.search_arguments) IS
+COMMENT ON FUNCTION rag._search_hits IS
 $$The hits of a search whose arguments are checked, best first.$$;
 
 
@@ -245,10 +243,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search(
-    text, text, {vector}.halfvec, integer, jsonb, double precision, double precision, text, integer,
-    integer, double precision, integer, jsonb, boolean, integer, integer, boolean, integer
-) IS
+COMMENT ON FUNCTION rag.search IS
 $$Hybrid search: keyword and vector rankings fused, best first, in one statement.
 
 Without query_embedding only keywords are searched: the database runs no model (rag.search_text has

@@ -69,7 +69,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._mark_word(text, text, text[]) IS
+COMMENT ON FUNCTION rag._mark_word IS
 $$The parts of a word that have one of the lexemes, as places of its characters: start, and stop
 behind the last one.$$;
 
@@ -114,7 +114,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._mark_text(text, text, text[]) IS
+COMMENT ON FUNCTION rag._mark_text IS
 $$Where a text has one of the lexemes: start and stop (behind the last character) of each place, in
 order, and which.$$;
 
@@ -233,7 +233,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.snippet(text, bigint, text, integer, text, text, text) IS
+COMMENT ON FUNCTION rag.snippet IS
 $$The passage that matches, marked.
 
 The passage of a chunk that best matches a query, with the words that match between marks; NULL

@@ -65,7 +65,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.match_terms(text, text, text[]) IS
+COMMENT ON FUNCTION rag.match_terms IS
 $$The terms of a question: the number of chunks that contain each, and the given texts that do.
 
 A row per different lexeme, in the question's order. word: what stands in the question. df: chunks

@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuse_variants(rag.search_arguments[]) IS
+COMMENT ON FUNCTION rag._fuse_variants IS
 $$The candidates of several requests by the sum of 1 / (rrf_k + rank) over their rankings.
 
 Each ranking is a request's first candidate_limit. Ranks, distance and keyword score of a chunk are
@@ -81,7 +81,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_variants(rag.search_arguments[]) IS
+COMMENT ON FUNCTION rag._rank_variants IS
 $$A page of what several requests find together, best first: fused, without duplicates, at most
 per_document of each document, diversified. The requests differ in query_text and query_embedding
 alone.$$;
@@ -147,9 +147,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.search_variants(
-    text, text[], {vector}.halfvec[], integer, jsonb, jsonb, integer
-) IS
+COMMENT ON FUNCTION rag.search_variants IS
 $$Several wordings of a question.
 
 A search over 1 to 16 variants of one question, such as its parts or other wordings: rag.search

@@ -81,9 +81,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.attach_source(
-    regclass, text, text[], text[], text[], text[], text, text, text, text, text
-) IS
+COMMENT ON FUNCTION rag.attach_source IS
 $$Keep a collection in step with an application's own table: every row is a document. Returns the
 source's id.
 
@@ -136,7 +134,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._drop_source_triggers(integer) IS
+COMMENT ON FUNCTION rag._drop_source_triggers IS
 $$Take a source's triggers off its table, the partitions, and copies of the table that this role
 owns.$$;
 
@@ -174,7 +172,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.detach_source(regclass, text, boolean) IS
+COMMENT ON FUNCTION rag.detach_source IS
 $$Stop following a table: its triggers go, the table itself is not touched.
 
 collection: which, where the table is a source of several. delete_documents: a worker deletes what
@@ -209,7 +207,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_sources(integer) IS
+COMMENT ON FUNCTION rag._forget_sources IS
 $$Detach every source of a collection that is dropped, and forget its requests.$$;
 
 
@@ -248,7 +246,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_sources(text) IS
+COMMENT ON FUNCTION rag.list_sources IS
 $$The tables that collections follow. state: backfilling (rows_read of rows_expected, NULL until
 they are counted), following (in step but for changes_waiting), broken (nothing is followed until
 last_error is mended; changes are kept), removing.

@@ -68,7 +68,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._record_changes() IS
+COMMENT ON FUNCTION rag._record_changes IS
 $$The trigger on a source's table: notes the keys of the rows that a statement wrote, in the same
 transaction.
 

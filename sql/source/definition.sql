@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._column_pairs(oid, text[]) IS
+COMMENT ON FUNCTION rag._column_pairs IS
 $$Columns as [[name, attnum], …]; error RG001 for a name that the table does not have.$$;
 
 
@@ -65,7 +65,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._uri_pieces(text, text[]) IS
+COMMENT ON FUNCTION rag._uri_pieces IS
 $$A template of a uri, such as articles/{id}, as an array of texts and places of key columns. Error
 RG001 unless it names every key column, with a slash between two.$$;
 
@@ -84,7 +84,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._primary_key(oid) IS
+COMMENT ON FUNCTION rag._primary_key IS
 $$The columns of a table's primary key; NULL when it has none.$$;
 
 
@@ -118,7 +118,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_source_key(oid, text[]) IS
+COMMENT ON FUNCTION rag._check_source_key IS
 $$Error RG001 unless the columns are NOT NULL and a unique index covers them.$$;
 
 
@@ -185,7 +185,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._define_source(oid, text[], text[], text[], text[], text, text, text, text,
-    text) IS
+COMMENT ON FUNCTION rag._define_source IS
 $$The arguments of rag.attach_source, checked against the table; error RG001 says what does not
 fit.$$;

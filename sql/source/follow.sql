@@ -7,7 +7,7 @@ RETURN state <> '42704'
     AND left(state, 2) IN ('08', '25', '3D', '3F', '40', '42', '53', '55', '57', '58')
     OR state IN ('RG002', 'RG006');
 
-COMMENT ON FUNCTION rag._is_source_error(text) IS
+COMMENT ON FUNCTION rag._is_source_error IS
 $$Whether an error is the whole source's (its table, its columns, rights, the database) rather than
 that of one row.
 
@@ -63,7 +63,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
-COMMENT ON FUNCTION rag._put_source_rows(rag.sources, oid, jsonb, boolean) IS
+COMMENT ON FUNCTION rag._put_source_rows IS
 $$Put the documents of the rows with these keys, and delete those of rows that have none (any more).
 
 only_missing: only delete. A row that cannot be put is counted and named in rag.list_sources; it
@@ -98,7 +98,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._remove_source_documents(rag.sources, integer) IS
+COMMENT ON FUNCTION rag._remove_source_documents IS
 $$Delete up to batch documents that a source has put. Returns how many; 0 when none is left.$$;
 
 
@@ -191,7 +191,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._advance_source(rag.sources, integer) IS
+COMMENT ON FUNCTION rag._advance_source IS
 $$One batch of a source's work: changes that were noted before the rows that are read for the first
 time, and then the documents whose rows are gone. Returns how much there was; 0 when it is in
 step.$$;
@@ -209,7 +209,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.break_source(integer, text) IS
+COMMENT ON FUNCTION rag.break_source IS
 $$Mark a source broken with the reason: it is left alone until rag.due_sources is told to retry,
 which maintenance does.
 Circle: worker, Maintenance and versions.
@@ -252,7 +252,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
-COMMENT ON FUNCTION rag.follow_source(integer, integer) IS
+COMMENT ON FUNCTION rag.follow_source IS
 $$One batch of one source; nothing when another session is at it. Returns how much there was.
 
 A source that cannot be followed (a column is gone, no right to read the table, row-level security
@@ -282,7 +282,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.due_sources(text[], boolean) IS
+COMMENT ON FUNCTION rag.due_sources IS
 $$The sources that have something to do, for rag.follow_source. retry_broken: the broken ones,
 too.
 Circle: worker, Maintenance and versions.

@@ -13,7 +13,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._table_name(oid) IS
+COMMENT ON FUNCTION rag._table_name IS
 $$A table's name with its schema, whatever the search_path; NULL when it is gone.$$;
 
 
@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._source_columns(oid, jsonb) IS
+COMMENT ON FUNCTION rag._source_columns IS
 $$The present names of columns given as [[name, attnum], …]: by name, and by number where a column
 was renamed.$$;
 
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._key_operator(oid, text) IS
+COMMENT ON FUNCTION rag._key_operator IS
 $$The operator =, >= or > by which an index on a column of this type is ordered, with its schema
 where that is not pg_catalog: of citext, for instance, whose schema is on no search_path here.$$;
 
@@ -166,7 +166,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._source_sql(oid, jsonb) IS
+COMMENT ON FUNCTION rag._source_sql IS
 $$The pieces of SQL by which a source's rows (t) are read: key_sql (a jsonb array of texts),
 match_sql (the row of the key _rag.key), order_sql and after_sql (rows beyond the key $1), row_sql
 (title, content, metadata, language), condition_sql, note_sql (what the triggers run: INSERT and
@@ -192,7 +192,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_source(oid, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._read_source IS
 $$The rows of these keys as documents. content is NULL where there is none: the row is gone, the
 condition is not met, or its content columns are all NULL or empty. A key that equals a row's and is
 written otherwise (1.0 and 1.00) is not that row's: its document goes, and the row has one under the
@@ -218,7 +218,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._source_uri(jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._source_uri IS
 $$The uri of a row's document. In a composite key % and / of the values are written %25 and %2F, so
 that no two keys share a uri.$$;
 
@@ -239,7 +239,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._source_relation(integer) IS
+COMMENT ON FUNCTION rag._source_relation IS
 $$The table of a source: where its triggers are, so that a renamed or restored table is found. NULL
 when they are gone.
 
@@ -277,5 +277,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_source(regclass, text) IS
+COMMENT ON FUNCTION rag._require_source IS
 $$The source that a table is (of a collection; NULL: of the only one), or error RG002.$$;

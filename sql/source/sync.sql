@@ -21,7 +21,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sources_of(regclass, text) IS
+COMMENT ON FUNCTION rag._sources_of IS
 $$The sources that a table is, of all collections or of one, those included that are being
 removed.$$;
 
@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_following(integer) IS
+COMMENT ON FUNCTION rag._require_following IS
 $$Error RG001, with the reason, when a source is broken.$$;
 
 
@@ -67,7 +67,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag.sync_source(regclass, text, integer) IS
+COMMENT ON PROCEDURE rag.sync_source IS
 $$Bring the collection in step now.
 
 Bring a collection in step with its table now, without waiting for a worker: a first reading, or

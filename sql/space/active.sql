@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._active_space(integer) IS
+COMMENT ON FUNCTION rag._active_space IS
 $$The embedding space that searches of a collection use; all NULL when there is none.
 Circle: client.$$;
 
@@ -45,7 +45,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_active_space(integer) IS
+COMMENT ON FUNCTION rag._require_active_space IS
 $$The embedding space that searches of a collection use, or error RG002 (the collection was dropped)
 or RG006 (rows of rag.spaces are missing).$$;
 
@@ -81,7 +81,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_fingerprint(text, text, integer) IS
+COMMENT ON FUNCTION rag.set_fingerprint IS
 $$Pin the exact embedder of a collection's space (NULL: the active one), or error RG003 when another
 one made its vectors.
 Circle: worker, Maintenance and versions.
@@ -108,7 +108,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._assert_active_space(text, integer) IS
+COMMENT ON FUNCTION rag._assert_active_space IS
 $$The collection's name, or error RG008 when that is no longer its active space: the vector of a
 query made by one model is not compared with those of another. Use it as the collection argument of
 a search.$$;
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.space_settings(text, integer) IS
+COMMENT ON FUNCTION rag.space_settings IS
 $$What makes the vectors of a collection's space (NULL: the active one): read by workers before they
 embed.
 Circle: worker, Jobs.
@@ -200,7 +200,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.activate_space(integer, boolean) IS
+COMMENT ON FUNCTION rag.activate_space IS
 $$From now on, searches of the collection use this space; the one before is retired. Returns how
 many chunks have no vector in it.
 
@@ -239,7 +239,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.rollback_space(text, boolean) IS
+COMMENT ON FUNCTION rag.rollback_space IS
 $$Search with the space that was active before. Returns its id. Instant, since a retired space is
 kept up to date until it is dropped; error RG007 while it waits for vectors of recent documents,
 unless forced (see rag.activate_space).

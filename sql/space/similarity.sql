@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION rag._reference_spread()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.133;
 
-COMMENT ON FUNCTION rag._reference_spread() IS
+COMMENT ON FUNCTION rag._reference_spread IS
 $$The spread of cosines that the constants of rag._auto_weight belong to: that of all-MiniLM-L6-v2,
 whose own spaces are not measured.$$;
 
@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_vectors(integer, integer) IS
+COMMENT ON FUNCTION rag._sample_vectors IS
 $$At most sample_size vectors of a space, evenly spaced by their chunk ids: the same for the same
 rows, by so many looks into the primary key.$$;
 
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._count_chunks(integer) IS
+COMMENT ON FUNCTION rag._count_chunks IS
 $$How many chunks a collection has, from the keyword index: no chunk is read.$$;
 
 
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._measure_similarity(integer) IS
+COMMENT ON FUNCTION rag._measure_similarity IS
 $$Store the mean and the standard deviation of the cosines between a sample of a space's own vectors
 (200, every pair). False where nothing is measured: a space of model minilm, fewer than ten vectors,
 one that another session changes now, or a role that may not update rag.spaces or sees only some of
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.measure_spaces(text[]) IS
+COMMENT ON FUNCTION rag.measure_spaces IS
 $$How their cosines are spread, where that is due.
 
 Measure how the cosines are spread in the spaces of these collections (NULL: of all) whose chunks
@@ -161,6 +161,6 @@ RETURN ROW(
     coalesce(space.similarity_mean, 0),
     coalesce(rag._reference_spread() / space.similarity_spread, 1));
 
-COMMENT ON FUNCTION rag._similarity_scale(rag.spaces) IS
+COMMENT ON FUNCTION rag._similarity_scale IS
 $$How a cosine of a space becomes a similarity that is alike for all models:
 (cosine - subtracted) * factor. For a space that is not measured the similarity is the cosine.$$;

@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag._open_space(integer, boolean) IS
+COMMENT ON PROCEDURE rag._open_space IS
 $$Make the partition of an embedding space, with its check of dimensions and, if indexed, its
 index.$$;
 
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._space_options(text, integer, text, jsonb) IS
+COMMENT ON FUNCTION rag._space_options IS
 $$The index options of an embedding space with their defaults; error RG001 where a setting of the
 space is unusable.$$;
 
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._live_spaces(integer) IS
+COMMENT ON FUNCTION rag._live_spaces IS
 $$The embedding spaces of a collection that are not dropped, the active one first. All of them are
 kept up to date.$$;
 
@@ -147,7 +147,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_space(integer) IS
+COMMENT ON FUNCTION rag._require_space IS
 $$The embedding space of that id, or error RG002.$$;
 
 
@@ -165,7 +165,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._missing_vectors(rag.spaces) IS
+COMMENT ON FUNCTION rag._missing_vectors IS
 $$How many chunks of the collection have no vector in this space.$$;
 
 
@@ -214,7 +214,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.create_space(text, text, integer, text, jsonb) IS
+COMMENT ON FUNCTION rag.create_space IS
 $$Begin with another model's vectors.
 
 Begin to build a second model's vectors of a collection, in the background. Returns the space's
@@ -277,7 +277,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_spaces(text) IS
+COMMENT ON FUNCTION rag.list_spaces IS
 $$Embedding spaces and their progress. state: building, active (searched) or retired (was active;
 kept up to date for rag.rollback_space until it is dropped).
 
@@ -313,7 +313,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_space(integer) IS
+COMMENT ON FUNCTION rag.drop_space IS
 $$Remove an embedding space that is not active, with its jobs. Its vectors are removed by
 rag.remove_dropped(): by the next idle worker, or at once by the Python client.
 Circle: application, Embedding spaces.

@@ -7,7 +7,7 @@ RETURN CASE distance WHEN 'cosine' THEN 'OPERATOR({vector}.<=>)'
                      WHEN 'l2' THEN 'OPERATOR({vector}.<->)'
                      WHEN 'ip' THEN 'OPERATOR({vector}.<#>)' END;
 
-COMMENT ON FUNCTION rag._distance_operator(text) IS
+COMMENT ON FUNCTION rag._distance_operator IS
 $$pgvector's operator of a distance (cosine, l2, ip), with its schema. For ip it gives the negative
 inner product.$$;
 
@@ -17,7 +17,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 'embeddings_' || of_space::text || '_hnsw';
 
-COMMENT ON FUNCTION rag._index_name(integer) IS
+COMMENT ON FUNCTION rag._index_name IS
 $$The name of an embedding space's index in schema rag, whether it is there or not.$$;
 
 
@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._has_index(rag.spaces) IS
+COMMENT ON FUNCTION rag._has_index IS
 $$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index
 has taken the index away.$$;
 
@@ -63,7 +63,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._index_statement(rag.spaces, boolean) IS
+COMMENT ON FUNCTION rag._index_statement IS
 $$The statement that makes the HNSW index of an embedding space, of its kind: hnsw (halfvec) or
 binary (one bit a dimension).
 
@@ -79,7 +79,7 @@ RETURN greatest(
           greatest(pg_size_bytes('256MB'), pg_size_bytes(current_setting('shared_buffers'))))
 ) / 1024 || 'kB';
 
-COMMENT ON FUNCTION rag._index_memory(rag.spaces) IS
+COMMENT ON FUNCTION rag._index_memory IS
 $$The maintenance_work_mem by which a space's index is built: what is set, or more where the graph
 needs it (about twice its vectors) but no more than shared_buffers or 256 MB. A graph that does not
 fit is built several times slower.$$;
@@ -111,7 +111,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON PROCEDURE rag._build_index(rag.spaces) IS
+COMMENT ON PROCEDURE rag._build_index IS
 $$Make the HNSW index of an embedding space; none for kind exact. With rag._index_memory, and by one
 process where parallel ones find no shared memory (a notice says so).
 Circle: client.$$;
@@ -135,7 +135,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._index_state(rag.spaces) IS
+COMMENT ON FUNCTION rag._index_state IS
 $$The index of a space: ready, building, missing (a worker makes it when the vectors are in),
 invalid (its making was interrupted: it is made again), none (of kind exact).$$;
 
@@ -158,7 +158,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.drop_vector_index(text) IS
+COMMENT ON FUNCTION rag.drop_vector_index IS
 $$Take a collection's vector index away before a bulk load; false when there is none. Until
 rag.build_vector_index every vector search compares every vector: exact, and slow. Only the owner of
 the tables may.
@@ -182,7 +182,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.build_vector_index(text) IS
+COMMENT ON FUNCTION rag.build_vector_index IS
 $$Build a collection's vector index if it is missing; false when it is there already, or the kind is
 exact.
 
@@ -221,7 +221,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.pending_indexes(text[]) IS
+COMMENT ON FUNCTION rag.pending_indexes IS
 $$Indexes to build beside writers.
 
 Spaces that are not active (see rag.build_vector_index), whose vectors are in and whose index is

@@ -140,7 +140,7 @@ FROM (VALUES
         'זיך,אַז,ער}'::text[])) AS f (language, words);
 END;
 
-COMMENT ON FUNCTION rag._function_words() IS
+COMMENT ON FUNCTION rag._function_words IS
 $$The most frequent words of languages: articles, prepositions, pronouns, question words.
 
 Languages without a text search configuration are there so that their texts are not taken for those
@@ -210,7 +210,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._guess_language(text, text[]) IS
+COMMENT ON FUNCTION rag._guess_language IS
 $$The language of a text by its name in English; NULL where it is not sure, and for scripts without
 spaces.
 
@@ -232,7 +232,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.detect_language(text) IS
+COMMENT ON FUNCTION rag.detect_language IS
 $$The text search configuration for a text; NULL where its language has none, or is not certain.
 
 Collections whose language is rag.auto use it for documents that come without a language. It reads

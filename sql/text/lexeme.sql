@@ -7,7 +7,7 @@ RETURNS integer
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (SELECT coalesce(sum(cardinality(l.positions)), 0)::integer FROM unnest(lexemes) AS l);
 
-COMMENT ON FUNCTION rag._lexeme_count(tsvector) IS
+COMMENT ON FUNCTION rag._lexeme_count IS
 $$The length of a text in BM25: how many lexeme positions it has.$$;
 
 
@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._lex_texts(text[], text[]) IS
+COMMENT ON FUNCTION rag._lex_texts IS
 $$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
 
 From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather
@@ -74,7 +74,7 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '[\u0E00-\u0EFF\u1000-\u109F\u1780-\u17FF\u3005\u3040-\u30FF\u3400-\u4DBF\u4E00-\u9FFF'
     '\uAC00-\uD7AF\uF900-\uFAFF\uFF66-\uFF9F\U00020000-\U0002FA1F]';
 
-COMMENT ON FUNCTION rag._unspaced_script() IS
+COMMENT ON FUNCTION rag._unspaced_script IS
 $$A regular expression for one character of Thai, Lao, Burmese, Khmer, Chinese, Japanese or
 Korean.$$;
 
@@ -94,7 +94,7 @@ RETURN (    -- substr of the n-th character would take n steps
     WHERE x.next_letter IS NOT NULL OR x.position = 1
 );
 
-COMMENT ON FUNCTION rag._character_pairs(text) IS
+COMMENT ON FUNCTION rag._character_pairs IS
 $$Every two neighbouring characters of scripts without word boundaries, in order; a single character
 by itself.$$;
 
@@ -117,7 +117,7 @@ RETURN (
                     '|[[:alnum:]]::|^[[:alpha:]]+([+][+]|#)$|^[.][[:alpha:]]|^_|_$')
 );
 
-COMMENT ON FUNCTION rag._identifiers(text) IS
+COMMENT ON FUNCTION rag._identifiers IS
 $$Words that are more than letters: ERR_CONN_RESET, v1.2.3, foo.bar_baz, /etc/hosts, a@b.org,
 std::map, C++, .NET.$$;
 
@@ -130,7 +130,7 @@ RETURN regexp_replace(
     '([[:alpha:]])(?:[.:@]+(?=[[:alpha:]])|-(?=\d))|\m(v)(?=\d+[.]\d)', '\1\2 ', 'g'
 );
 
-COMMENT ON FUNCTION rag._parser_text(text) IS
+COMMENT ON FUNCTION rag._parser_text IS
 $$The text as PostgreSQL's parser should see it.
 
 By itself it takes a.b and a:b for hosts, a/b for files, <a> for markup (which it drops), -19 in
@@ -142,7 +142,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN '''' || replace(replace(word, '\', '\\'), '''', '''''') || '''';
 
-COMMENT ON FUNCTION rag._quoted_lexeme(text) IS
+COMMENT ON FUNCTION rag._quoted_lexeme IS
 $$A lexeme as the text forms of tsvector and tsquery write it.$$;
 
 
@@ -154,7 +154,7 @@ RETURN (
     FROM unnest(words) WITH ORDINALITY AS m (word, position)
 )::tsvector;
 
-COMMENT ON FUNCTION rag._lexeme_list(text[]) IS
+COMMENT ON FUNCTION rag._lexeme_list IS
 $$A tsvector of exactly these lexemes, at positions 1, 2, 3, …$$;
 
 
@@ -176,7 +176,7 @@ EXCEPTION WHEN undefined_object OR invalid_schema_name OR data_exception
 END
 $$;
 
-COMMENT ON FUNCTION rag._find_language(text) IS
+COMMENT ON FUNCTION rag._find_language IS
 $$The text search configuration of that name, or error RG001.
 Circle: client.$$;
 
@@ -205,7 +205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._language_name(regconfig) IS
+COMMENT ON FUNCTION rag._language_name IS
 $$A text search configuration's name as it is stored: with its schema unless that is pg_catalog,
 whatever the search_path. Error RG001 for a number that is none's.
 Circle: client.$$;
@@ -216,7 +216,7 @@ RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN pg_input_is_valid(language, 'regconfig');
 
-COMMENT ON FUNCTION rag._has_language(text) IS
+COMMENT ON FUNCTION rag._has_language IS
 $$Whether a stored text search configuration still exists: it may have been dropped or renamed.$$;
 
 
@@ -226,7 +226,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rag._identifiers(searchable) || CASE WHEN searchable ~ rag._unspaced_script()
     THEN rag._character_pairs(searchable) END;
 
-COMMENT ON FUNCTION rag._special_words(text) IS
+COMMENT ON FUNCTION rag._special_words IS
 $$Identifiers and character pairs of a text: lexemes in every language, beside its words.$$;
 
 
@@ -241,7 +241,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._words(text, text) IS
+COMMENT ON FUNCTION rag._words IS
 $$The lexemes of a text but for identifiers as a whole and character pairs.$$;
 
 
@@ -272,7 +272,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._lexemes(text, text) IS
+COMMENT ON FUNCTION rag._lexemes IS
 $$The lexemes of a text with their positions, by a text-search configuration; used for chunks and
 queries alike.
 
@@ -301,7 +301,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._query_languages(integer) IS
+COMMENT ON FUNCTION rag._query_languages IS
 $$The text-search configurations by which a query to this collection is lexed: its own and its
 documents', without those that no longer exist.$$;
 
@@ -354,7 +354,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._query_terms(integer, text) IS
+COMMENT ON FUNCTION rag._query_terms IS
 $$The lexemes of a query and how often it says each, in every language that the collection's chunks
 use.
 
@@ -372,5 +372,5 @@ RETURNS tsquery
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN rag._quoted_lexeme(word)::tsquery;
 
-COMMENT ON FUNCTION rag._term_query(text) IS
+COMMENT ON FUNCTION rag._term_query IS
 $$The tsquery that asks for exactly this lexeme.$$;

@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ordinary_words(text[], text[]) IS
+COMMENT ON FUNCTION rag._ordinary_words IS
 $$Those of the given words, in lower case, that are ordinary in one of the languages
 (rag.ordinary_words): 1 in 100 others seems to be.$$;
 
@@ -53,6 +53,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._listed_languages(integer, text) IS
+COMMENT ON FUNCTION rag._listed_languages IS
 $$The languages whose ordinary words are known, of those of the collection's documents and of the
 query. A configuration of one's own has the language of its stemmer.$$;

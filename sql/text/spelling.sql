@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._accent_variants(text) IS
+COMMENT ON FUNCTION rag._accent_variants IS
 $$A word in lower case with another accent, one more or one less on one of its letters.$$;
 
 
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._edit_variants(text) IS
+COMMENT ON FUNCTION rag._edit_variants IS
 $$What a word in lower case may have been before one typing error: two neighbouring letters
 exchanged, a letter lost, typed for another, typed without its accent, or added; in this order, some
 more than once.
@@ -150,7 +150,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._respelled(text[]) IS
+COMMENT ON FUNCTION rag._respelled IS
 $$English words in lower case as the other side of the Atlantic may write them: one difference of
 British and American spelling each, in either direction.
 

@@ -61,7 +61,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.record_usage(text, text, jsonb, integer) IS
+COMMENT ON FUNCTION rag.record_usage IS
 $$Count what an answer cost.
 
 Add what models were asked for an answer to the day's figures (UTC) of the calling role.
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.usage_report(date, date, text[]) IS
+COMMENT ON FUNCTION rag.usage_report IS
 $$What models were asked, and what it cost.
 
 What models were asked and what it cost, in US dollars by the list prices.

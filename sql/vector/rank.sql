@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION rag._exact_search_limit(ef_search integer)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ef_search IS NULL THEN 2500 ELSE greatest(4500, 17 * ef_search) END;
 
-COMMENT ON FUNCTION rag._exact_search_limit(integer) IS
+COMMENT ON FUNCTION rag._exact_search_limit IS
 $$Up to so many vectors are compared one by one: exact, and about as fast as a walk of the index
 that keeps ef_search (measured: docs/internals/vector-search.md). NULL: under a filter, which reads
 the chunks, too.$$;
@@ -14,7 +14,7 @@ CREATE OR REPLACE FUNCTION rag._exact_match_limit(share double precision)
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN share < 0.05 THEN 20000 ELSE 5000 END;
 
-COMMENT ON FUNCTION rag._exact_match_limit(double precision) IS
+COMMENT ON FUNCTION rag._exact_match_limit IS
 $$Up to so many chunks that pass a filter are compared one by one. The smaller the share that
 passes, the longer an index has to be walked, and the more comparisons pay.$$;
 
@@ -28,7 +28,7 @@ RETURN least(1000, CASE
     ELSE CASE WHEN share < 0.05 THEN 1000 ELSE 500 END
         * greatest(1, chunk_count / 100000.0::double precision) ^ 0.6 END)::integer;
 
-COMMENT ON FUNCTION rag._default_ef_search(double precision, bigint, integer) IS
+COMMENT ON FUNCTION rag._default_ef_search IS
 $$hnsw.ef_search for a recall of 0.99 and more among the first `wanted`: it grows with them and with
 the chunks, of which the same walk finds fewer of the nearest (measured: 120 to 20,000 chunks and
 240 for 100 wanted, 390 at a million). More where a filter (share: what passes, NULL without) thins
@@ -43,7 +43,7 @@ RETURN CASE
     WHEN share IS NULL THEN set_ef_search
     ELSE greatest(set_ef_search, rag._default_ef_search(share, chunk_count, wanted)) END;
 
-COMMENT ON FUNCTION rag._choose_ef_search(integer, double precision, bigint, integer) IS
+COMMENT ON FUNCTION rag._choose_ef_search IS
 $$hnsw.ef_search of a search that does not say it: what is set for the space, with a filter at least
 rag._default_ef_search, which is also taken where nothing is set (NULL).$$;
 
@@ -52,7 +52,7 @@ CREATE OR REPLACE FUNCTION rag._vector_scan_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 5000;
 
-COMMENT ON FUNCTION rag._vector_scan_limit() IS
+COMMENT ON FUNCTION rag._vector_scan_limit IS
 $$After so many vectors of an index walk that found too few chunks, all are compared instead.$$;
 
 
@@ -68,7 +68,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._distance_expression(rag.spaces) IS
+COMMENT ON FUNCTION rag._distance_expression IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's
 index serves.$$;
 
@@ -113,8 +113,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._plan_vector(integer, rag.spaces, text, boolean, integer, integer, integer,
-    integer) IS
+COMMENT ON FUNCTION rag._plan_vector IS
 $$How a vector search is run. method: matches (the few chunks that pass the filter, chunk_keys, are
 compared), exact (every vector of the space that passes is compared), iterative (the index is walked
 until enough have passed), index.
@@ -149,8 +148,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._exact_search(integer, rag.spaces, {vector}.halfvec, integer, bigint[],
-    text) IS
+COMMENT ON FUNCTION rag._exact_search IS
 $$The nearest of the given chunks, else of those that pass the filter, else of all: every distance
 is computed.$$;
 
@@ -215,8 +213,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._ann_search(integer, rag.spaces, {vector}.halfvec, integer, text, integer,
-    integer) IS
+COMMENT ON FUNCTION rag._ann_search IS
 $$Up to `taken` chunks that the space's HNSW index finds near, nearest first (a binary index finds
 them by their bits).
 
@@ -242,7 +239,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_dimensions(rag.spaces, {vector}.halfvec) IS
+COMMENT ON FUNCTION rag._check_dimensions IS
 $$Error RG004 for a query's embedding that has not as many dimensions as the space.$$;
 
 
@@ -311,9 +308,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_vector(
-    integer, {vector}.halfvec, integer, text, boolean, integer, integer, integer, integer
-) IS
+COMMENT ON FUNCTION rag._rank_vector IS
 $$The nearest chunks, nearest first; rag._plan_vector chooses how. A walk of the index that meets
 too few chunks (the others do not pass the filter, or are deleted, or not visible to the snapshot)
 is followed by an exact search, so neither costs results; so is one whose last place is tied with

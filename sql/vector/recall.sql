@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._recall_interval(double precision[], integer) IS
+COMMENT ON FUNCTION rag._recall_interval IS
 $$The 95 % interval of a mean recall: Clopper and Pearson's over as many trials as the variance
 between queries says that their neighbours are worth, between one and k a query.
 
@@ -56,7 +56,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._recall_queries(rag.spaces, integer) IS
+COMMENT ON FUNCTION rag._recall_queries IS
 $$What a recall is measured with: sampled live queries of the space (source live), drawn at random,
 none where there are fewer than 20; then, for where none of them can be run, vectors of chunks,
 spread evenly (source stored; own_chunk: whose).
@@ -82,8 +82,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._found_share(integer, {vector}.halfvec, integer, bigint, text, boolean,
-    integer, double precision[]) IS
+COMMENT ON FUNCTION rag._found_share IS
 $$The share of the nearest chunks that a vector search finds: those that are no farther than the
 last of exact_distances, which an exact search gave. Another chunk of the same distance is as good.
 
@@ -227,8 +226,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.measure_recall(text, integer, integer, double precision, double precision)
-IS $$How much of the nearest the vector index finds.
+COMMENT ON FUNCTION rag.measure_recall IS
+$$How much of the nearest the vector index finds.
 
 Run sampled vector searches as they are run live and once more exactly, with the same filters,
 and keep what share of the nearest k was found: a row of rag.recall_measures, with a 95 % interval.
@@ -277,7 +276,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_recall(text, integer) IS
+COMMENT ON FUNCTION rag.list_recall IS
 $$What rag.measure_recall has measured, the latest first. is_current: of the space that is active,
 with the ef_search that is set now.
 Circle: application, Evaluation.
@@ -299,7 +298,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._recall_is_due(integer) IS
+COMMENT ON FUNCTION rag._recall_is_due IS
 $$Whether the recall of a collection was not measured within a day, as its space and ef_search are
 now.$$;
 
@@ -321,7 +320,7 @@ EXCEPTION WHEN SQLSTATE 'RG007' THEN
 END
 $$;
 
-COMMENT ON FUNCTION rag._maintain_recall(integer) IS
+COMMENT ON FUNCTION rag._maintain_recall IS
 $$rag.measure_recall as maintenance does it, once a day: 50 queries, for 10 seconds at most.$$;
 
 
@@ -354,5 +353,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_recall() IS
+COMMENT ON FUNCTION rag._check_recall IS
 $$rag.doctor: collections whose vector searches were measured to find less than their target.$$;

@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._increasing(integer[]) IS
+COMMENT ON FUNCTION rag._increasing IS
 $$The positions of a longest increasing run of numbers, in order (patience sorting).$$;
 
 
@@ -105,7 +105,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._different_lines(text, text) IS
+COMMENT ON FUNCTION rag._different_lines IS
 $$The lines of both texts in order: = stands in both, - in the first, + in the second alone.$$;
 
 
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.diff_versions(text, text, integer, integer, integer) IS
+COMMENT ON FUNCTION rag.diff_versions IS
 $$How two versions of a document differ, line by line: = stands in both, - in the old one alone, +
 in the new one alone; no row where they are equal.
 

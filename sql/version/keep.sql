@@ -17,7 +17,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._date_commit() IS
+COMMENT ON FUNCTION rag._date_commit IS
 $$A deferred trigger: notes when a transaction that wrote versions is committed. Of a prepared one,
 when it was prepared.$$;
 
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._version_commit(rag.collections) IS
+COMMENT ON FUNCTION rag._version_commit IS
 $$What stands for the moment at which this transaction will be committed, where the collection keeps
 history; else NULL. One row of rag.version_commits for a transaction. NULL also for a role that may
 write none: its versions count from when they were written.$$;
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._keep_version(rag.documents, boolean) IS
+COMMENT ON FUNCTION rag._keep_version IS
 $$Keep the text of a document. Called by whoever replaces or deletes it, before it does, where the
 collection keeps versions. Returns the moment at which it ends: the next one begins there.$$;
 
@@ -93,7 +93,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._first_version(integer, uuid) IS
+COMMENT ON FUNCTION rag._first_version IS
 $$The version of a document that is put anew: 1, or the one after the last that is kept.$$;
 
 
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._remove_old_versions(integer) IS
+COMMENT ON FUNCTION rag._remove_old_versions IS
 $$Remove versions and logged answers of a collection that are older than it keeps them, and of the
 answers those before the last 100,000. Returns how many versions. For rag.maintain.$$;
 
@@ -155,7 +155,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._document_versions(integer, uuid, integer) IS
+COMMENT ON FUNCTION rag._document_versions IS
 $$The earlier texts of a document that are kept, the newest first; of_version: that one alone.$$;
 
 
@@ -174,7 +174,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._keeps_version(integer, uuid, integer) IS
+COMMENT ON FUNCTION rag._keeps_version IS
 $$Whether the text of a version of a document is there: the current one, that of its chunks, or one
 that is kept.$$;
 
@@ -190,7 +190,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._has_history(integer) IS
+COMMENT ON FUNCTION rag._has_history IS
 $$Whether a collection has earlier versions or logged answers.$$;
 
 
@@ -207,5 +207,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._forget_history(integer) IS
+COMMENT ON FUNCTION rag._forget_history IS
 $$Remove all earlier versions, logged answers and feedback of a collection: it is dropped.$$;

@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._all_versions(text, text) IS
+COMMENT ON FUNCTION rag._all_versions IS
 $$The current text of a document and the earlier ones that are kept, each from the commit of the
 transaction that wrote it on: others read what was there before until then.$$;
 
@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_versions(text, text) IS
+COMMENT ON FUNCTION rag.list_versions IS
 $$The versions of a document that are there, the newest first. state: current, replaced or deleted.
 
 Earlier ones are kept where the collection keeps versions, see rag.alter_collection. valid_from is
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.document_at(text, text, timestamptz) IS
+COMMENT ON FUNCTION rag.document_at IS
 $$What a document said at a moment: the version that was current then, valid_until NULL where it
 still is. No row where there was none, or where it is not kept any more.
 Circle: application, History.
@@ -109,5 +109,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._version_text(text, text, integer) IS
+COMMENT ON FUNCTION rag._version_text IS
 $$The text of one version of a document; error RG002 naming those that there are.$$;

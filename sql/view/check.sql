@@ -24,6 +24,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_views() IS
+COMMENT ON FUNCTION rag._check_views IS
 $$rag.doctor: exposed views that are gone or altered, that policies do not protect, or that call
 functions which are volatile or SECURITY DEFINER.$$;

@@ -32,7 +32,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._column_kind(oid) IS
+COMMENT ON FUNCTION rag._column_kind IS
 $$How rag.query_view treats a type: integer, numeric, text, boolean, date, timestamp, timestamptz,
 enum, enum[], json (arrays too), native (compared by PostgreSQL's own operators of it), other (its
 text, which has no order), or NULL: it cannot be shown.
@@ -51,7 +51,7 @@ RETURN CASE kind
     WHEN 'other' THEN format('c.%I::text', name)
     ELSE format('c.%I', name) END;
 
-COMMENT ON FUNCTION rag._column_sql(text, text) IS
+COMMENT ON FUNCTION rag._column_sql IS
 $$The SQL expression of a view's column on alias c.$$;
 
 
@@ -83,6 +83,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_columns(oid) IS
+COMMENT ON FUNCTION rag._view_columns IS
 $$The columns of a relation: type as it is declared, kind as in rag._column_kind, the base type's
 name, the labels of an enum, and whether the caller may read it.$$;

@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_functions(oid) IS
+COMMENT ON FUNCTION rag._view_functions IS
 $$The functions that the definition of a view calls, PostgreSQL's own included.$$;
 
 
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_sources(oid) IS
+COMMENT ON FUNCTION rag._view_sources IS
 $$A view and what it reads, at any depth; by_owner: with the rights of a view's owner.$$;
 
 
@@ -80,7 +80,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_warnings(oid) IS
+COMMENT ON FUNCTION rag._view_warnings IS
 $$What one should know before a view is exposed: policies that do not hold, functions that are
 volatile or SECURITY DEFINER.
 Circle: client.$$;
@@ -204,7 +204,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.expose_view(text, text, text, text[], jsonb, integer, interval) IS
+COMMENT ON FUNCTION rag.expose_view IS
 $$Let questions be put to a view of your own tables.
 
 Let questions be put to a view, materialized view or table of the application's own
@@ -236,7 +236,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.hide_view(text) IS
+COMMENT ON FUNCTION rag.hide_view IS
 $$Let no more questions be put to a view. False when there was none of that name.
 Circle: application, Views.
 SELECT rag.hide_view('titles')$$;

@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_relation(text, text) IS
+COMMENT ON FUNCTION rag._view_relation IS
 $$The view, materialized view or table of that name; NULL where there is none.
 Circle: client.$$;
 
@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_fingerprint(oid, jsonb) IS
+COMMENT ON FUNCTION rag._view_fingerprint IS
 $$What a relation is, as a digest: it changes when the definition or an option of a view does, or of
 a view that it reads, or when another column of a table gets the name of an exposed one.
 
@@ -58,7 +58,7 @@ RETURN kind = 'm' OR kind = 'v' AND NOT EXISTS (
     SELECT FROM pg_options_to_table(options) AS o
     WHERE o.option_name = 'security_invoker' AND o.option_value::boolean);
 
-COMMENT ON FUNCTION rag._reads_as_owner("char", text[]) IS
+COMMENT ON FUNCTION rag._reads_as_owner IS
 $$Whether a view reads with the rights of its owner: it has no security_invoker, or is materialized.
 $$;
 
@@ -76,7 +76,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._may_read(oid) IS
+COMMENT ON FUNCTION rag._may_read IS
 $$Whether the caller may read any column of a relation.$$;
 
 
@@ -97,7 +97,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._exposed_columns(oid, jsonb) IS
+COMMENT ON FUNCTION rag._exposed_columns IS
 $$The exposed columns of a view as they are now, with the type that each had when it was exposed.$$;
 
 
@@ -128,7 +128,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_problem(text, text, jsonb, text) IS
+COMMENT ON FUNCTION rag._view_problem IS
 $$How a view differs from what was exposed; NULL: it does not.$$;
 
 
@@ -160,7 +160,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._require_view(text) IS
+COMMENT ON FUNCTION rag._require_view IS
 $$The exposed view of that name, or error RG002 where there is none that the caller may read, RG006
 where it is not what was exposed.$$;
 
@@ -190,7 +190,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_views() IS
+COMMENT ON FUNCTION rag.list_views IS
 $$The exposed views and their columns.
 
 The exposed views that the caller may read, by name, with the columns that it may read:

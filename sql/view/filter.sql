@@ -42,7 +42,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_term(jsonb, text) IS
+COMMENT ON FUNCTION rag._view_term IS
 $$A column of a view, or a dotted path into one of json, as an SQL expression on alias c.
 
 columns: {name: {"kind", "base_type", "labels"}}. path: as in filters. type: jsonb, or the kind of
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._reject_operand(text, text, text, jsonb, jsonb) IS
+COMMENT ON FUNCTION rag._reject_operand IS
 $$Error RG004 for what a column cannot be compared with.$$;
 
 
@@ -126,7 +126,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._bind_operand(text, text, jsonb, text, jsonb) IS
+COMMENT ON FUNCTION rag._bind_operand IS
 $$An operand as a text and the type that it is read as; NULL: the column cannot be compared with it.
 $$;
 
@@ -210,7 +210,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_view_operator(record, text, text, jsonb, text[]) IS
+COMMENT ON FUNCTION rag._compile_view_operator IS
 $$One operator of a column, compiled. term: as rag._view_term returns it. bound: the values so far.
 NULL is as a field that is null, and as one that is not there.$$;
 
@@ -253,7 +253,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_view_column(jsonb, text, jsonb, integer, text[]) IS
+COMMENT ON FUNCTION rag._compile_view_column IS
 $$What a filter wants of a column, compiled: an object of operators, all of which hold, or a plain
 value that it equals.$$;
 
@@ -311,6 +311,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compile_view_filter(jsonb, jsonb, integer, text[]) IS
+COMMENT ON FUNCTION rag._compile_view_filter IS
 $$A filter over the columns of a view, compiled: a condition on alias c, and the values that it
 names as ($1)[n].$$;

@@ -30,7 +30,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_row_sql(text, text, jsonb, text[], text[], integer) IS
+COMMENT ON FUNCTION rag._view_row_sql IS
 $$The query of rows: a JSON object of the named columns for each. Equal places go by these columns;
 without an order there is none.$$;
 
@@ -93,8 +93,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_aggregate_sql(
-    text, text, jsonb, jsonb, text[], jsonb, text[], integer) IS
+COMMENT ON FUNCTION rag._view_aggregate_sql IS
 $$The query of aggregates over the columns of a view.$$;
 
 
@@ -126,7 +125,7 @@ EXCEPTION
 END
 $$;
 
-COMMENT ON FUNCTION rag._run_view_query(text, text, text[]) IS
+COMMENT ON FUNCTION rag._run_view_query IS
 $$Run a query of a view that rag.query_view has made, reading only. What goes wrong in the view is
 error RG004 with its SQLSTATE, and 42501 where the caller may not read what it reads.$$;
 
@@ -144,7 +143,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._view_timeout(text) IS
+COMMENT ON FUNCTION rag._view_timeout IS
 $$The statement_timeout for a query of a view, in milliseconds: the view's, or the session's where
 that is shorter. A client sets it in the same transaction, before the query.
 Circle: client.$$;
@@ -212,8 +211,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.query_view(
-    text, text[], jsonb, jsonb, text[], jsonb, text[], integer) IS
+COMMENT ON FUNCTION rag.query_view IS
 $$Rows of a view, or aggregates over them.
 
 Rows of an exposed view, or aggregates over them, each a JSON object, with the rights of the

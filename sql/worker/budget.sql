@@ -5,7 +5,7 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN split_part(model, ':', 1);
 
-COMMENT ON FUNCTION rag._provider_of(text) IS
+COMMENT ON FUNCTION rag._provider_of IS
 $$Whose budget a model is charged to: its name up to the first colon, e.g. gemini.$$;
 
 
@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._current_budget(rag.budgets, timestamptz) IS
+COMMENT ON FUNCTION rag._current_budget IS
 $$The budget with its counters as they are at that time: those of a past minute or day (UTC) begin
 at 0 again.$$;
 
@@ -63,7 +63,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._check_budget(rag.budgets, bigint, bigint, timestamptz) IS
+COMMENT ON FUNCTION rag._check_budget IS
 $$How many seconds a provider has to be left alone, and why: 0 and NULL when it may be asked now.$$;
 
 
@@ -120,8 +120,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.set_budget(text, integer, bigint, double precision, text, double precision,
-    boolean) IS
+COMMENT ON FUNCTION rag.set_budget IS
 $$Limit what all workers together ask of a provider (gemini, openai, …: a model's name up to the
 colon). Replaces its limits.
 
@@ -172,7 +171,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_budget(text, integer, bigint) IS
+COMMENT ON FUNCTION rag.take_budget IS
 $$Ask before calling a provider: 0 means go, and the call is counted; otherwise wait so many seconds
 and ask again.
 
@@ -208,7 +207,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.block_provider(text, double precision, text) IS
+COMMENT ON FUNCTION rag.block_provider IS
 $$Leave a provider alone, as after a 429.
 
 Keep every worker from asking a provider for so many seconds, as after its 429. A longer block
@@ -238,7 +237,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_budgets() IS
+COMMENT ON FUNCTION rag.list_budgets IS
 $$Every provider with a budget: its limits, what is used of them, and for how long and why it is
 left alone.
 Circle: application, Workers and budgets.
@@ -261,7 +260,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.throttled_spaces() IS
+COMMENT ON FUNCTION rag.throttled_spaces IS
 $$Spaces whose provider may not be asked now.
 
 The embedding spaces whose provider may not be asked now, with the reason: their jobs are not

@@ -27,7 +27,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._add_request(text, text, jsonb, double precision) IS
+COMMENT ON FUNCTION rag._add_request IS
 $$Leave a request for a worker and wake one when the transaction commits. It expires after
 wait_seconds.$$;
 
@@ -60,7 +60,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.take_request(text, text[], text[]) IS
+COMMENT ON FUNCTION rag.take_request IS
 $$The oldest request that no worker has, or no row. A request is taken once: whoever asked waits no
 longer than its time.
 
@@ -86,7 +86,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.answer_request(bigint, jsonb, text) IS
+COMMENT ON FUNCTION rag.answer_request IS
 $$A worker's answer to a request, or the error that stands in its way. Nothing happens when nobody
 waits any more.
 Circle: worker, Requests.
@@ -119,7 +119,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_answer(bigint) IS
+COMMENT ON FUNCTION rag._read_answer IS
 $$The answer to a request, which is then gone; NULL while there is none; error RG009 when it failed
 or came too late.$$;
 
@@ -138,5 +138,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._remove_requests() IS
+COMMENT ON FUNCTION rag._remove_requests IS
 $$Remove requests that expired a minute ago and nobody read. Returns how many.$$;

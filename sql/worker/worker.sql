@@ -41,7 +41,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.heartbeat(text, text, text[], integer, integer, jsonb) IS
+COMMENT ON FUNCTION rag.heartbeat IS
 $$A worker's heartbeat: it runs, holds so many jobs, and works so many a second: {"collection": jobs
 per second}.
 
@@ -61,7 +61,8 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.forget_worker(text) IS $$A worker ends.
+COMMENT ON FUNCTION rag.forget_worker IS
+$$A worker ends.
 Circle: worker, Workers and budgets.
 SELECT rag.forget_worker('worker-1')$$;
 
@@ -84,7 +85,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.list_workers() IS
+COMMENT ON FUNCTION rag.list_workers IS
 $$Workers whose heartbeat came within the last minute.
 Circle: application, Workers and budgets.
 SELECT * FROM rag.list_workers()$$;

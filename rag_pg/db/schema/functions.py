@@ -82,7 +82,8 @@ def _apply_file(
     connection: psycopg.Connection[Any], path: Path, vector_schema: str, before: Mapping[int, str]
 ) -> None:
     """Apply a file, routine by routine; one that is there with another result, or of another kind,
-    is set aside first: the server replaces neither."""
+    is set aside first: the server replaces neither. So is one of the same name and other arguments,
+    beside which the name alone tells the server nothing."""
     name = ""
     while True:
         try:
@@ -91,7 +92,11 @@ def _apply_file(
                     connection.execute(statements.encode())
                     _set_aside(connection, name, before)
             return
-        except (psycopg.errors.InvalidFunctionDefinition, psycopg.errors.WrongObjectType) as exc:
+        except (
+            psycopg.errors.InvalidFunctionDefinition,
+            psycopg.errors.WrongObjectType,
+            psycopg.errors.AmbiguousFunction,
+        ) as exc:
             if not _set_aside(connection, name, before):
                 raise SchemaMismatch(f"sql/{file_name(path)}: {exc}") from exc
         except (  # not of what the file says

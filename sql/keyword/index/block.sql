@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_block_size()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 16000;
 
-COMMENT ON FUNCTION rag._keyword_block_size() IS
+COMMENT ON FUNCTION rag._keyword_block_size IS
 $$Slots per block: the most dimensions that pgvector's dense vectors have.$$;
 
 
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_merge_size()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256;
 
-COMMENT ON FUNCTION rag._keyword_merge_size() IS
+COMMENT ON FUNCTION rag._keyword_merge_size IS
 $$How many fresh changes may wait before the writer who adds one merges them.$$;
 
 
@@ -20,6 +20,6 @@ CREATE OR REPLACE FUNCTION rag._keyword_seal_size()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 4000;
 
-COMMENT ON FUNCTION rag._keyword_seal_size() IS
+COMMENT ON FUNCTION rag._keyword_seal_size IS
 $$How many slots of a growing block may be open: about a microsecond per posting of theirs and
 search.$$;

@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._reweigh_postings(integer, integer) IS
+COMMENT ON FUNCTION rag._reweigh_postings IS
 $$Rescales weights whose idf has drifted from the live one (rag._idf_within_tolerance), at most
 row_limit of them.
 
@@ -102,7 +102,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._compact_keyword(integer, double precision, integer) IS
+COMMENT ON FUNCTION rag._compact_keyword IS
 $$Rewrites blocks of which more than dead_share are deleted chunks, and renews drifted weights.
 
 For a worker, now and then; at most block_limit blocks a call, in one transaction that blocks nobody
@@ -194,7 +194,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._dissolve_block(integer, integer) IS
+COMMENT ON FUNCTION rag._dissolve_block IS
 $$Takes a block apart: its segments vanish and its live chunks are fresh changes again, to be merged
 by the caller in the same transaction (rag._compact_keyword). Statistics stay exact throughout.$$;
 
@@ -212,6 +212,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._clear_keyword(integer) IS
+COMMENT ON FUNCTION rag._clear_keyword IS
 $$For remove_dropped: removes a collection's rows from the keyword tables that are not partitioned,
 when the partitions of the others are gone.$$;

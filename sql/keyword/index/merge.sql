@@ -51,7 +51,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._merge_keyword(integer) IS
+COMMENT ON FUNCTION rag._merge_keyword IS
 $$Merges the fresh changes of a collection into its segments and returns how many it took.
 
 For writers past the threshold, and for a worker at any time. Returns 0 at once when another session
@@ -67,7 +67,7 @@ RETURN CASE WHEN next_slot % rag._keyword_block_size() > 0
                  AND next_slot / rag._keyword_block_size() < 2147483647 / rag._keyword_block_size()
             THEN next_slot / rag._keyword_block_size() END;
 
-COMMENT ON FUNCTION rag._growing_block(integer) IS
+COMMENT ON FUNCTION rag._growing_block IS
 $$The block in which next_slot (of rag.keyword_totals) is; NULL where the next merge begins a free
 block.$$;
 
@@ -92,7 +92,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._free_block(integer) IS
+COMMENT ON FUNCTION rag._free_block IS
 $$The lowest block of a collection that holds nothing: never used, or taken apart by compaction.
 NULL when all 134,217 are in use, which takes 2,147,472,000 chunks.
 
@@ -264,7 +264,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._merge_changes(integer) IS
+COMMENT ON FUNCTION rag._merge_changes IS
 $$Moves fresh changes, at most as many as the open block has room for, into its open segment.
 
 Written chunks get slots and postings; deleted ones are counted as removed (their postings stay
@@ -305,5 +305,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._chunk_counts(integer, text[]) IS
+COMMENT ON FUNCTION rag._chunk_counts IS
 $$In how many live merged chunks each of the given lexemes occurs.$$;

@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_frequent_from()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 64;
 
-COMMENT ON FUNCTION rag._keyword_frequent_from() IS
+COMMENT ON FUNCTION rag._keyword_frequent_from IS
 $$Lexemes in at least this many chunks of a block (0.4 %) are stored as weights when it is
 sealed.$$;
 
@@ -42,9 +42,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._block_weights(
-    bigint[], double precision, double precision, double precision, double precision
-) IS
+COMMENT ON FUNCTION rag._block_weights IS
 $$The weights of one frequent lexeme in one block (thousandths of its contributions, rounded up) and
 their top.$$;
 
@@ -108,7 +106,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._seal_frequent(integer, integer) IS
+COMMENT ON FUNCTION rag._seal_frequent IS
 $$Seals the open segment first_slot of a block that still grows: the postings of frequent lexemes
 become weights, those of rare ones stay where they are.
 
@@ -201,7 +199,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._seal_block(integer, integer) IS
+COMMENT ON FUNCTION rag._seal_block IS
 $$Folds the segments of a full block into one.
 
 Rare lexemes keep their exact postings; the others' postings become weights, to which the weights of
@@ -233,7 +231,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._joined_weights({vector}.sparsevec, real, {vector}.sparsevec[], real[]) IS
+COMMENT ON FUNCTION rag._joined_weights IS
 $$One vector of a lexeme's weights in the parts of a block, all for the idf of the newest.$$;
 
 
@@ -264,7 +262,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._weight_basis(integer, integer) IS
+COMMENT ON FUNCTION rag._weight_basis IS
 $$What all weights of a block are computed with: average length, k1 and b as of its first seal.
 
 chunks: the live merged chunks of the collection.$$;
@@ -303,6 +301,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._block_idfs(integer, integer, bigint, text[]) IS
+COMMENT ON FUNCTION rag._block_idfs IS
 $$The idf for which weights of these lexemes are computed: today's, or that of earlier weights in
 the block if it has drifted little.$$;

@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_lock(collection_key integer)
 RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN hashtextextended('rag keyword index', collection_key);
 
-COMMENT ON FUNCTION rag._keyword_lock(integer) IS
+COMMENT ON FUNCTION rag._keyword_lock IS
 $$The key of the advisory lock that merges of a collection take.$$;
 
 
@@ -15,7 +15,7 @@ RETURNS boolean
 LANGUAGE sql VOLATILE
 RETURN pg_try_advisory_xact_lock(rag._keyword_lock(collection_key));
 
-COMMENT ON FUNCTION rag._lock_keyword(integer) IS
+COMMENT ON FUNCTION rag._lock_keyword IS
 $$Takes the right to merge or compact a collection until the transaction ends; false when it is
 taken.$$;
 
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._index_chunks(integer, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._index_chunks IS
 $$Adds chunks to the keyword index. Call it once per new chunk, in the transaction that inserts it.
 
 Searches of the same transaction see the chunks at once, others after commit. Cheap: one small row
@@ -89,7 +89,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._unindex_chunks(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._unindex_chunks IS
 $$Takes chunks out of the keyword index. Call it before deleting them, in the same transaction.
 
 It locks the chunks, so of two transactions that delete the same chunk only one is counted: the
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._merge_when_due(integer, integer) IS
+COMMENT ON FUNCTION rag._merge_when_due IS
 $$Merges a collection's fresh changes when there are enough of them (rag._keyword_merge_size).
 
 added: how many the caller has added. They are counted about once in 32 additions, not at every

@@ -19,7 +19,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._score_keyword(integer, text, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._score_keyword IS
 $$The BM25 scores of given chunks for a query; those that match nothing, or do not exist, are left
 out. typo_tolerance: as in rag.search.$$;
 
@@ -83,7 +83,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._explain_keyword(text, text, integer, jsonb, text, bigint[], boolean) IS
+COMMENT ON FUNCTION rag._explain_keyword IS
 $$Why chunks have their keyword scores: one row per chunk and word of the query that it contains,
 best chunk first.
 

@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._correctable_words(text) IS
+COMMENT ON FUNCTION rag._correctable_words IS
 $$The words of a query, in lower case and in its order, that may hold a typing error: 4 to 40
 letters and nothing else.
 
@@ -57,7 +57,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._lex_words(text[], text[]) IS
+COMMENT ON FUNCTION rag._lex_words IS
 $$The lexemes of single words in each language; a position is that of the word.$$;
 
 
@@ -90,9 +90,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._words_one_edit_away(
-    integer, text, text[], text[], text[], integer
-) IS
+COMMENT ON FUNCTION rag._words_one_edit_away IS
 $$The words that chunks contain and that a word may have been before one typing error, of the
 variants of it: none where it may have been a function word, nor several for a short word.
 
@@ -155,7 +153,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuzzy_terms(integer, text, text[]) IS
+COMMENT ON FUNCTION rag._fuzzy_terms IS
 $$What a query's words may have been that no chunk has, as lexemes that chunks contain.
 
 unknown: lexemes of the query that no chunk contains. Of each word (rag._correctable_words, the
@@ -192,7 +190,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._match_fuzzy(rag.keyword_query, tsquery) IS
+COMMENT ON FUNCTION rag._match_fuzzy IS
 $$The condition of match all or web with what is searched for instead of mistyped words.$$;
 
 
@@ -207,7 +205,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sees_all_chunks() IS
+COMMENT ON FUNCTION rag._sees_all_chunks IS
 $$Whether no policy hides documents or chunks from this role.$$;
 
 
@@ -232,7 +230,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._spelling_in(tsvector[], text, tsquery, integer) IS
+COMMENT ON FUNCTION rag._spelling_in IS
 $$The word of a lexeme as texts write it: the given spelling where it is there, else one of its
 length or nearly so.$$;
 
@@ -268,7 +266,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._fuzzy_note(rag.keyword_query, bigint[]) IS
+COMMENT ON FUNCTION rag._fuzzy_note IS
 $$What the given chunks, those of a result, have of what was searched for instead of words that no
 chunk has, as they write it; NULL: nothing. For a role under a policy without the words, which only
 chunks that it may not see might have.
@@ -293,5 +291,5 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._note_fuzzy(rag.keyword_query, bigint[]) IS
+COMMENT ON FUNCTION rag._note_fuzzy IS
 $$Tell of what was searched for instead of mistyped words (rag._fuzzy_note) and is in a result.$$;

@@ -24,7 +24,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._prefer_listing(rag.keyword_query, double precision, integer, boolean) IS
+COMMENT ON FUNCTION rag._prefer_listing IS
 $$Whether rag._rank_by_listing is cheaper than testing the candidates of a scan.
 
 Listing costs per chunk that passes the filter, more if it holds a lexeme of the query, and per
@@ -58,9 +58,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_by_listing(
-    rag.keyword_query, text, tsquery, integer, boolean, integer
-) IS
+COMMENT ON FUNCTION rag._rank_by_listing IS
 $$The result_limit best of the chunks that pass a filter, by listing them; NULL if more than at_most
 do.
 

@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._pairs_spelled_out(text) IS
+COMMENT ON FUNCTION rag._pairs_spelled_out IS
 $$The text with each run of a script without word boundaries replaced by its character pairs.$$;
 
 
@@ -68,7 +68,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._match_query(integer, text, text) IS
+COMMENT ON FUNCTION rag._match_query IS
 $$The tsquery that a chunk has to match in mode all, phrase or web (websearch syntax: "a b", or,
 -c).
 
@@ -100,7 +100,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._required_words(text[], tsquery) IS
+COMMENT ON FUNCTION rag._required_words IS
 $$Those of the words that every match of the condition contains; NULL when all of them cannot
 satisfy it.
 

@@ -4,7 +4,7 @@ CREATE OR REPLACE FUNCTION rag._keyword_term_limit()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 256;
 
-COMMENT ON FUNCTION rag._keyword_term_limit() IS
+COMMENT ON FUNCTION rag._keyword_term_limit IS
 $$A query of more distinct lexemes (a pasted page) is ranked by its 256 weightiest.$$;
 
 
@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION rag._fuzzy_weight()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.7;
 
-COMMENT ON FUNCTION rag._fuzzy_weight() IS
+COMMENT ON FUNCTION rag._fuzzy_weight IS
 $$What a word counts for that is searched for instead of a mistyped one that no chunk has.$$;
 
 
@@ -137,7 +137,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._prepare_keyword(integer, text, boolean) IS
+COMMENT ON FUNCTION rag._prepare_keyword IS
 $$Lexes a query and looks up the live statistics of its lexemes; those that no chunk contains are
 left out.
 
@@ -153,7 +153,7 @@ RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(255, round(1 / (1.6449340668482264::double precision
     - rank * 1.64493406685::double precision) - 0.5::double precision));
 
-COMMENT ON FUNCTION rag._frequency_of_rank(real) IS
+COMMENT ON FUNCTION rag._frequency_of_rank IS
 $$How often a lexeme occurs, from ts_rank('{1,1,1,1}', …) of it alone; 0 where it does not.
 
 That of a lexeme that occurs n times is (1 + 1/4 + … + 1/n²) / (π²/6), which lacks about
@@ -210,7 +210,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._score_chunks(rag.keyword_query, bigint[]) IS
+COMMENT ON FUNCTION rag._score_chunks IS
 $$Exact BM25 scores of the given chunks, from their lexemes; chunks that match nothing or are gone
 are left out.
 

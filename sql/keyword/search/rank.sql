@@ -5,7 +5,7 @@ RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN score * (1 - 1e-5::double precision) - 1e-7::double precision;
 
-COMMENT ON FUNCTION rag._least_bound(double precision) IS
+COMMENT ON FUNCTION rag._least_bound IS
 $$The least upper bound of a chunk that may have this score: contributions are rounded in a score
 (rag._bm25_grid) and not in a bound, so equal ones could otherwise seem less.$$;
 
@@ -47,9 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._refine_topk(
-    rag.keyword_query, rag.scored_chunk[], integer[], double precision[], integer, text, integer
-) IS
+COMMENT ON FUNCTION rag._refine_topk IS
 $$Scores candidates, highest upper bound first, until no bound reaches the result_limit-th best
 score (rag._least_bound: those that equal it are scored, ties are decided by chunk_id).
 
@@ -84,7 +82,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_cut({vector}.vector, double precision, integer) IS
+COMMENT ON FUNCTION rag._sample_cut IS
 $$A bound (in thousandths) that at least `wanted` chunks of one segment reach, not many more, by
 bisection from `highest`: where a first scan may cut. scores: of the segment
 (rag._block_scores).$$;
@@ -94,7 +92,7 @@ CREATE OR REPLACE FUNCTION rag._few_segments()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 16;
 
-COMMENT ON FUNCTION rag._few_segments() IS
+COMMENT ON FUNCTION rag._few_segments IS
 $$Up to so many segments with weights are scanned at once, without chunks scored before to make a
 bar: their weights tell the best chunks nearly exactly, and a fifth of the time is saved.$$;
 
@@ -103,7 +101,7 @@ CREATE OR REPLACE FUNCTION rag._weak_share()
 RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 0.12;
 
-COMMENT ON FUNCTION rag._weak_share() IS
+COMMENT ON FUNCTION rag._weak_share IS
 $$Which share of a good score the lexemes left out of a scan may make up together.$$;
 
 
@@ -117,7 +115,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._factor_sum(rag.keyword_query) IS
+COMMENT ON FUNCTION rag._factor_sum IS
 $$A score that no chunk can reach: every lexeme's factor, as if it occurred infinitely often.$$;
 
 
@@ -141,7 +139,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._strong_terms(rag.keyword_query, double precision) IS
+COMMENT ON FUNCTION rag._strong_terms IS
 $$The query (its lexemes and factors) without its last lexemes, whose factors add up to at most the
 allowance.$$;
 
@@ -310,9 +308,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_prepared(
-    rag.keyword_query, text, integer, text, text, boolean
-) IS
+COMMENT ON FUNCTION rag._rank_prepared IS
 $$rag._rank_keyword of a query that rag._prepare_keyword made of query_text.$$;
 
 
@@ -335,7 +331,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._rank_keyword(integer, text, integer, text, text, boolean, boolean) IS
+COMMENT ON FUNCTION rag._rank_keyword IS
 $$The result_limit chunks with the highest BM25 scores, best first; ties by chunk_id. Exact.
 
 filter_sql: NULL or a trusted SQL condition on alias c of rag.chunks; filter_indexed: an index

@@ -20,7 +20,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_lexemes(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._read_lexemes IS
 $$The lexemes and lengths of those of the given chunks that exist.$$;
 
 
@@ -47,7 +47,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_postings(integer, text[]) IS
+COMMENT ON FUNCTION rag._read_postings IS
 $$What the segments of a collection hold of the given lexemes: exact postings, or the idf and top of
 weights.$$;
 
@@ -70,7 +70,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_weights(integer, integer, text[]) IS
+COMMENT ON FUNCTION rag._read_weights IS
 $$The weights that a sealed segment holds of the given lexemes.$$;
 
 
@@ -102,6 +102,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._read_changes(integer) IS
+COMMENT ON FUNCTION rag._read_changes IS
 $$The fresh changes of a collection, one row a chunk: change is 1 (written) or -1 (deleted), with
 its lexemes.$$;

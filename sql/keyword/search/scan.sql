@@ -36,7 +36,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._merge_topk(rag.keyword_query, rag.scored_chunk[], bigint[], integer) IS
+COMMENT ON FUNCTION rag._merge_topk IS
 $$The result_limit best of `best` (scored before) and the given chunks (scored now).$$;
 
 
@@ -113,7 +113,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._keyword_lists(rag.keyword_query, text[]) IS
+COMMENT ON FUNCTION rag._keyword_lists IS
 $$What the segments hold of a query.
 
 rare_slots, rare_scores, rare_segments: the chunks in the exact postings with the sum of their
@@ -141,10 +141,7 @@ RETURN greatest(
               / (new_saturation * new_weight / new_length) END
 );
 
-COMMENT ON FUNCTION rag._weight_drift(
-    double precision, double precision, double precision,
-    double precision, double precision, double precision
-) IS
+COMMENT ON FUNCTION rag._weight_drift IS
 $$By what factor contributions can have grown since weights were computed with other average length,
 k1 and b.
 
@@ -174,7 +171,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._constant_block(real) IS
+COMMENT ON FUNCTION rag._constant_block IS
 $$The same number for every slot of a block.$$;
 
 
@@ -205,7 +202,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._block_scores(rag.keyword_query, integer, {vector}.sparsevec) IS
+COMMENT ON FUNCTION rag._block_scores IS
 $$Upper bounds (in thousandths) of the scores of all chunks of a sealed segment, one per slot.
 
 rare_vector: what the rare lexemes contribute, in the same form.$$;
@@ -226,7 +223,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._block_gate(integer, integer, text[]) IS
+COMMENT ON FUNCTION rag._block_gate IS
 $$A bit per slot of a sealed segment: 1 if the chunk has every required lexeme (all kept as weights
 there).$$;
 
@@ -274,10 +271,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._scan_blocks(
-    rag.keyword_query, text[], integer[], {vector}.sparsevec[], double precision, double precision,
-    {vector}.vector
-) IS
+COMMENT ON FUNCTION rag._scan_blocks IS
 $$The slots of some sealed segments whose bound (in thousandths) is in [at_least, below), with that
 bound. first_scores: of the first segment (rag._block_scores), where they are known.
 

@@ -31,7 +31,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._chunks_of_slots(integer, integer[], text) IS
+COMMENT ON FUNCTION rag._chunks_of_slots IS
 $$The chunks that hold these slots and pass a filter (as in rag._filter_chunks).
 
 OFFSET 0: look-ups by key, whatever the planner thinks of the tables.$$;
@@ -75,6 +75,6 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._sample_slots(integer, integer) IS
+COMMENT ON FUNCTION rag._sample_slots IS
 $$Slots spread evenly over the blocks that a collection uses, the same ones each time; few of them
 are empty.$$;

@@ -39,7 +39,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._known_lexemes(integer, text[]) IS
+COMMENT ON FUNCTION rag._known_lexemes IS
 $$Those of many lexemes that chunks of the collection contain, and how many do.$$;
 
 
@@ -78,7 +78,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._some_chunks_with(integer, text, integer) IS
+COMMENT ON FUNCTION rag._some_chunks_with IS
 $$Some chunks that contain a lexeme, or did until they were deleted.$$;
 
 
@@ -100,7 +100,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._written_words(integer, bigint[]) IS
+COMMENT ON FUNCTION rag._written_words IS
 $$The words of chunks as they are written, in lower case.$$;
 
 
@@ -123,7 +123,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._find_written(integer, text, text[]) IS
+COMMENT ON FUNCTION rag._find_written IS
 $$The first of some words of one lexeme that stands so in a chunk, of ten that contain the lexeme;
 NULL where none does.$$;
 
@@ -173,7 +173,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag._known_words(integer, tsvector[], text[], text[], integer) IS
+COMMENT ON FUNCTION rag._known_words IS
 $$Of what may be words those that are, and whose lexemes chunks contain: a word of each lexeme,
 those that most chunks contain first.
 
