@@ -274,14 +274,9 @@ the longest run. What stands around the quotation is put aside: rag._quote_core.
 
 CREATE OR REPLACE FUNCTION rag._holds_quote(original text, quote text)
 RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN CASE WHEN original IS NOT NULL
-        THEN (rag._locate_quote(original, quote)).status IN ('exact', 'normalised') END;
-END
-$$;
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN original IS NOT NULL
+    THEN (rag._locate_quote(original, quote)).status IN ('exact', 'normalised') END;
 
 COMMENT ON FUNCTION rag._holds_quote IS
 $$Whether a quote is proven by a text; NULL where there is no text.

@@ -368,13 +368,8 @@ SELECT rag.delete_documents('docs', '{d1, d2}')$$;
 
 CREATE OR REPLACE FUNCTION rag.delete_document(collection text, uri text)
 RETURNS boolean
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN rag.delete_documents(delete_document.collection, ARRAY[delete_document.uri]) = 1;
-END
-$$;
+LANGUAGE sql VOLATILE
+RETURN rag.delete_documents(delete_document.collection, ARRAY[delete_document.uri]) = 1;
 
 COMMENT ON FUNCTION rag.delete_document IS
 $$Delete a document, its chunks, vectors and jobs. False when there is none with that uri.

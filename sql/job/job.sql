@@ -55,15 +55,10 @@ $$rag._queue_jobs for one document, to be worked at once.$$;
 
 CREATE OR REPLACE FUNCTION rag._add_error(history jsonb, attempt integer, error text)
 RETURNS jsonb
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN CASE WHEN jsonb_array_length(history) < 20 THEN history ELSE history - 0 END
-        || jsonb_build_object('at', clock_timestamp(), 'attempt', attempt, 'error',
-            left(error, 2000));
-END
-$$;
+LANGUAGE sql VOLATILE
+RETURN CASE WHEN jsonb_array_length(history) < 20 THEN history ELSE history - 0 END
+    || jsonb_build_object('at', clock_timestamp(), 'attempt', attempt, 'error',
+        left(error, 2000));
 
 COMMENT ON FUNCTION rag._add_error IS
 $$A job's history with one more failure; the last 20 are kept.$$;

@@ -53,14 +53,9 @@ transaction writes, and the caller may, and is under no policy on documents or c
 
 CREATE OR REPLACE FUNCTION rag._without_nulls(options jsonb)
 RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN (SELECT coalesce(jsonb_object_agg(o.key, o.value), '{}')
-            FROM jsonb_each(options) AS o WHERE o.value <> 'null');
-END
-$$;
+LANGUAGE sql IMMUTABLE
+RETURN (SELECT coalesce(jsonb_object_agg(o.key, o.value), '{}')
+        FROM jsonb_each(options) AS o WHERE o.value <> 'null');
 
 COMMENT ON FUNCTION rag._without_nulls IS
 $$Options of a search without those that are null. A null within a value stays: in a filter it has a

@@ -23,13 +23,8 @@ $$The name of an embedding space's index in schema rag, whether it is there or n
 
 CREATE OR REPLACE FUNCTION rag._has_index(space rag.spaces)
 RETURNS boolean
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN to_regclass(format('rag.%I', rag._index_name(space.space_id))) IS NOT NULL;
-END
-$$;
+LANGUAGE sql STABLE
+RETURN to_regclass(format('rag.%I', rag._index_name(space.space_id))) IS NOT NULL;
 
 COMMENT ON FUNCTION rag._has_index IS
 $$Whether the space's vectors are indexed: not of kind exact, and not while rag.drop_vector_index

@@ -58,15 +58,10 @@ $$After so many vectors of an index walk that found too few chunks, all are comp
 
 CREATE OR REPLACE FUNCTION rag._distance_expression(space rag.spaces)
 RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)',
-        space.dimensions,
-                  rag._distance_operator(space.distance));
-END
-$$;
+LANGUAGE sql STABLE
+RETURN format('(e.embedding::{vector}.halfvec(%s)) %s $2::{vector}.halfvec(%1$s)',
+    space.dimensions,
+              rag._distance_operator(space.distance));
 
 COMMENT ON FUNCTION rag._distance_expression IS
 $$The distance of rag.embeddings e to the query's embedding ($2) as an expression that the space's
