@@ -18,8 +18,7 @@ BEGIN
            format('the index of collection %L is %s', c.name,
                   CASE WHEN i.indexrelid IS NULL THEN 'missing' ELSE 'invalid' END),
            CASE WHEN i.indexrelid IS NULL
-                THEN format('run CALL rag._build_index(rag._active_space(%s)) as the owner',
-                    c.collection_id)
+                THEN format('run SELECT rag.build_vector_index(%L) as the owner', c.name)
                 ELSE format('run REINDEX INDEX CONCURRENTLY rag.%I as the owner',
                     rag._index_name(s.space_id)) END
     FROM rag.collections AS c
@@ -65,9 +64,7 @@ BEGIN
         ELSIF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without vectors', 'fail',
                 format('%s in collection %L, and no job will embed them', _count, _c.name),
-                format('SELECT rag._queue_missing_vectors(%s, ARRAY(SELECT document_id FROM '
-                    'rag.list_documents(%L, '
-                       'result_limit => NULL)))', _c.collection_id, _c.name);
+                format('SELECT rag.repair_collection(%L)', _c.name);
         END IF;
         SELECT count(*) INTO _count
         FROM rag.chunks AS k
@@ -78,11 +75,7 @@ BEGIN
         IF _count > 0 THEN
             RETURN QUERY SELECT 'chunks without documents', 'fail',
                 format('%s in collection %L', _count, _c.name),
-                format('SELECT rag._remove_chunks(%s, ARRAY(SELECT chunk_id FROM rag.chunks AS k '
-                    'WHERE collection_id = %1$s '
-                       'AND NOT EXISTS (SELECT FROM rag.documents AS d WHERE d.collection_id = '
-                       '%1$s '
-                       'AND d.document_id = k.document_id)))', _c.collection_id);
+                format('SELECT rag.repair_collection(%L)', _c.name);
         END IF;
         SELECT count(*) INTO _count
         FROM rag.embeddings AS e
@@ -92,10 +85,7 @@ BEGIN
         IF _count > 0 THEN
             RETURN QUERY SELECT 'vectors without chunks', 'fail',
                 format('%s in collection %L', _count, _c.name),
-                format('DELETE FROM rag.embeddings AS e WHERE space_id = %s AND NOT EXISTS (SELECT '
-                    'FROM rag.chunks AS k '
-                       'WHERE k.collection_id = %s AND k.chunk_id = e.chunk_id)', _c.space_id,
-                           _c.collection_id);
+                format('SELECT rag.repair_collection(%L)', _c.name);
         END IF;
     END LOOP;
 END

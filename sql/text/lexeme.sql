@@ -16,43 +16,8 @@ RETURNS TABLE (lexemes tsvector, lexeme_count integer)
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
 SET plan_cache_mode = auto    -- not the caller's: what is done to each text is planned once
-SET parallel_setup_cost = 0
-SET parallel_tuple_cost = 0
 AS $$
-DECLARE
-    _table text;
 BEGIN
-    -- Parallel workers read a real table: neither an array nor a temporary one.
-    IF cardinality(array_remove(texts, NULL)) >= 500 AND has_schema_privilege('rag', 'CREATE')
-        AND current_setting('max_parallel_workers_per_gather') <> '0' THEN
-        BEGIN
-            -- nobody else's, and gone with the transaction
-            _table := 'rag.lexing_' || pg_current_xact_id();
-            -- may it be dropped, too?
-            EXECUTE format('CREATE UNLOGGED TABLE %s (); DROP TABLE %1$s', _table);
-            EXECUTE format('CREATE UNLOGGED TABLE %s (position bigint, language text, '
-                'searchable text STORAGE EXTERNAL)
-                            WITH (parallel_workers = 8, autovacuum_enabled = off)', _table);
-            EXECUTE format('INSERT INTO %s SELECT u.position, u.language, u.searchable
-                            FROM unnest($1, $2)
-                                WITH ORDINALITY AS u (language, searchable, position)',
-                                _table)
-            USING languages, texts;
-        EXCEPTION WHEN OTHERS THEN  -- an event trigger, for one
-            RAISE NOTICE 'texts are lexed by one process: %', SQLERRM;
-            _table := NULL;
-        END;
-    END IF;
-    IF _table IS NOT NULL THEN
-        RETURN QUERY EXECUTE format(
-            'SELECT l.lexemes, rag._lexeme_count(l.lexemes)
-             FROM (SELECT t.position, rag._lexemes(t.language, t.searchable) AS lexemes
-                 FROM %s AS t '
-                 'OFFSET 0) AS l
-             ORDER BY l.position', _table);
-        EXECUTE format('DROP TABLE %s', _table);
-        RETURN;
-    END IF;
     RETURN QUERY
     SELECT l.lexemes, rag._lexeme_count(l.lexemes)
     FROM unnest(languages, texts) WITH ORDINALITY AS u (language, searchable, position),
@@ -62,11 +27,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._lex_texts IS
-$$The lexemes of many texts, each by its language, and how many they are; in order, NULL for NULL.
-
-From 500 texts on, parallel workers share the work (as many as max_parallel_workers_per_gather
-allows), if the caller may create the table in schema rag that they read it from. Where it is
-refused, by an event trigger for one, a notice says so and one process does it.$$;
+$$The lexemes of many texts, each by its language, and how many they are; in order, NULL for
+NULL.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._unspaced_script()

@@ -100,6 +100,7 @@ CALLS: dict[str, tuple[str, ...]] = {
         f"rag.list_documents('own', {FILTER})",
         "rag.list_documents('own', uri_prefix => 'd')",
     ),
+    "repair_collection": ("rag.repair_collection('own')",),
     "delete_document": ("rag.delete_document('own', 'd1')", "rag.delete_document('own', 'queued')"),
     "delete_documents": ("rag.delete_documents('own', '{d1,queued,never}')",),
     "put_chunks": (

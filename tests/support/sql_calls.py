@@ -180,6 +180,7 @@ CALLS: dict[str, tuple[str, str]] = {
     "audit_table": ("reader", "SELECT * FROM rag.audit_table('rag.chunks')"),
     "pending_indexes": ("reader", "SELECT * FROM rag.pending_indexes()"),
     "remove_dropped": ("reader", "SELECT rag.remove_dropped()"),  # nothing, but for the owner
+    "repair_collection": ("writer", "SELECT rag.repair_collection('docs')"),
     "put_document": ("writer", "SELECT rag.put_document('docs', 'new', 'new text')"),
     "put_documents": (
         "writer",

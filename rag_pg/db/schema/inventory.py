@@ -31,14 +31,12 @@ WHERE p.pronamespace = 'rag'::regnamespace
                     AND d.deptype = 'e')
 """
 
-# Partitions come and go with collections; rag.lexing_… are tables
-# of one transaction (see rag._lex_texts).
+# Partitions come and go with collections.
 TABLES = r"""
 WITH relations AS (
     SELECT c.* FROM pg_class AS c
     WHERE c.relnamespace = 'rag'::regnamespace AND NOT c.relispartition
         AND c.relname <> 'alembic_version'
-        AND c.relname NOT LIKE 'lexing\_%'
         AND NOT EXISTS (SELECT FROM pg_depend AS d WHERE d.classid = 'pg_class'::regclass
             AND d.objid = c.oid
                         AND d.deptype = 'e')

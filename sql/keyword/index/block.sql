@@ -1,4 +1,4 @@
--- Sizes of the keyword index, in chunks: an installation may replace these functions.
+-- Sizes of the keyword index, in chunks: constants, of which what is stored depends on the first.
 
 CREATE OR REPLACE FUNCTION rag._keyword_block_size()
 RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE

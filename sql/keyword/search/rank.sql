@@ -144,97 +144,56 @@ $$The query (its lexemes and factors) without its last lexemes, whose factors ad
 allowance.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._rank_prepared(
-    query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
-    filter_indexed boolean
+CREATE OR REPLACE FUNCTION rag._rank_by_scan(
+    query rag.keyword_query, required text[], filter_sql text, share double precision,
+    result_limit integer
 )
-RETURNS SETOF rag.scored_chunk
+RETURNS rag.scored_chunk[]
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _q rag.keyword_query := query;
-    _key integer := query.collection_key;
-    _condition text := filter_sql;
-    _matching tsquery;
-    _required text[] := '{}';
-    _share double precision := 1;
-    _listed rag.scored_chunk[];
-    _lists record;
-    _seeds integer := result_limit + 20;
-    -- candidates among which result_limit should pass the filter
-    _wanted integer;
     _best rag.scored_chunk[] := '{}';
     _bar double precision;              -- score of the result_limit-th best so far
     _reach double precision;            -- what a bound needs for a score that equals the bar
+    -- candidates among which result_limit should pass the filter
+    _wanted integer := least((result_limit + 10) / share, 4000)::integer;
+    -- chunks that are scored first, to make a bar; too few would pass a filter of small share
+    _seeds integer := CASE WHEN share < 0.3 THEN 0 ELSE result_limit + 20 END;
+    _lists record;
     _docs record;
     _scan record;
     _strong rag.keyword_query;
     _first_scores {vector}.vector;      -- of the first segment that is scanned
-    _slack double precision;
-    _cut double precision;
-    _needed double precision;
-    _below double precision := 'infinity';
+    _slack double precision;            -- what lexemes left out of the scan may add to a score
+    _cut double precision;              -- least sum of weights that a scan returns
+    _below double precision := 'infinity';  -- the cut of the scan before
+    _needed double precision;           -- the cut below which nothing reaches the bar
     _found record;
 BEGIN
-    IF coalesce(match, '') NOT IN ('any', 'all', 'phrase', 'web') THEN
-        RAISE EXCEPTION 'unknown match %', quote_nullable(match)
-        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
-    END IF;
-    IF _q.lexemes IS NULL OR result_limit < 1 THEN
-        RETURN;
-    END IF;
-
-    IF match <> 'any' THEN
-        _matching := rag._match_query(_key, query_text, match);
-        IF match <> 'phrase' AND num_nonnulls(VARIADIC _q.mistyped) > 0 THEN
-            _matching := rag._match_fuzzy(_q, _matching);
-        END IF;
-        _required := rag._required_words(_q.lexemes, _matching);
-        IF numnode(_matching) = 0 OR _required IS NULL THEN
-            RETURN;
-        END IF;
-        _condition := concat_ws(' AND ', '(' || filter_sql || ')',
-                                format('c.lexemes @@ %L::tsquery', _matching));
-    END IF;
-
-    IF filter_sql IS NOT NULL THEN
-        _share := rag._filter_share(_key, filter_sql);
-        IF rag._prefer_listing(_q, _share, result_limit, filter_indexed) THEN
-            _listed := rag._rank_by_listing(
-                _q, filter_sql, _matching, result_limit, filter_indexed,
-                least(4 * _share * _q.chunk_count + 1000, 2e9)::integer
-            );
-            IF _listed IS NOT NULL THEN
-                RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
-                RETURN;
-            END IF;
-        END IF;
-    END IF;
-
-    _wanted := least((result_limit + 10) / _share, 4000)::integer;
-    IF _share < 0.3 THEN
-        _seeds := 0;                    -- too few of them would pass to make a bar
-    END IF;
-
-    IF _q.fresh_chunks IS NOT NULL THEN
+    -- 2 fresh chunks are scored one by one
+    IF query.fresh_chunks IS NOT NULL THEN
         _best := rag._merge_topk(
-            _q, _best, rag._filter_chunks(_key, _q.fresh_chunks, _condition), result_limit
+            query, _best,
+            rag._filter_chunks(query.collection_key, query.fresh_chunks, filter_sql), result_limit
         );
     END IF;
 
-    _lists := rag._keyword_lists(_q, _required);
+    -- 3 postings of rare lexemes are added up
+    _lists := rag._keyword_lists(query, required);
+    -- 4 the best of those are scored: their worst score is the bar
     IF coalesce(cardinality(_lists.dense_segments), 0) <= rag._few_segments() THEN
         _seeds := 0;                    -- a bar would hardly spare one of them
     END IF;
     IF _lists.rare_slots IS NOT NULL AND _seeds > 0 THEN
-        _best := rag._merge_topk(_q, _best, rag._chunks_of_slots(
-            _key, _lists.rare_slots[1:_seeds], _condition
+        _best := rag._merge_topk(query, _best, rag._chunks_of_slots(
+            query.collection_key, _lists.rare_slots[1:_seeds], filter_sql
         ), result_limit);
     END IF;
     _bar := (_best[result_limit]).score;
     _reach := rag._least_bound(_bar);
 
+    -- 5 blocks in which frequent lexemes could lift a chunk above the bar: which they are
     SELECT array_agg(s.segment ORDER BY s.bound DESC) AS segments,
            array_agg(s.rare_vector ORDER BY s.bound DESC) AS rare_vectors,
            1000 * max(s.highest) AS highest
@@ -256,6 +215,7 @@ BEGIN
             OR count(*) FILTER (WHERE r.score + d.bound >= _reach) > 20
     ) AS s;
 
+    -- 6 of the others, what may reach the bar is scored, highest bound first
     IF _bar IS NOT NULL OR NOT _lists.all_dense THEN     -- else all of them are scanned
         SELECT array_agg(r.slot) AS slots, array_agg(r.score + coalesce(d.bound, 0)) AS bounds
         INTO _docs
@@ -267,20 +227,21 @@ BEGIN
             ON d.segment = r.segment
         WHERE r.segment <> ALL (coalesce(_scan.segments, '{}'))
           AND r.score + coalesce(d.bound, 0) >= coalesce(_reach, 0);
-        _best := rag._refine_topk(_q, _best, _docs.slots, _docs.bounds, result_limit, _condition,
+        _best := rag._refine_topk(query, _best, _docs.slots, _docs.bounds, result_limit, filter_sql,
             _wanted);
         _bar := (_best[result_limit]).score;
     END IF;
 
+    -- 5 those blocks are scanned; 6 what reached the bar there is scored
     IF _scan.segments IS NOT NULL THEN
-        _first_scores := rag._block_scores(_q, _scan.segments[1], _scan.rare_vectors[1]);
+        _first_scores := rag._block_scores(query, _scan.segments[1], _scan.rare_vectors[1]);
         _cut := rag._sample_cut(_first_scores, _scan.highest,
             greatest(result_limit + 10, 2 * _wanted / cardinality(_scan.segments)));
         -- The commonest lexemes weigh least and are dearest to add up: some are only allowed for.
-        _strong := rag._strong_terms(_q, rag._weak_share() * greatest(_bar, _cut / 1000));
-        _slack := _lists.slack + rag._factor_sum(_q) - rag._factor_sum(_strong);
+        _strong := rag._strong_terms(query, rag._weak_share() * greatest(_bar, _cut / 1000));
+        _slack := _lists.slack + rag._factor_sum(query) - rag._factor_sum(_strong);
         _cut := _cut - 1000 * (_slack - _lists.slack);
-        IF cardinality(_strong.lexemes) < cardinality(_q.lexemes) THEN
+        IF cardinality(_strong.lexemes) < cardinality(query.lexemes) THEN
             _first_scores := NULL;
         END IF;
         LOOP
@@ -288,14 +249,14 @@ BEGIN
             _needed := greatest(1e-6, (_bar * (1 - 1e-5) - _slack) / _lists.drift * 1000);
             _cut := greatest(_cut, _needed);
             _found := rag._scan_blocks(
-                _strong, _required, _scan.segments, _scan.rare_vectors, _cut, _below,
+                _strong, required, _scan.segments, _scan.rare_vectors, _cut, _below,
                 _first_scores
             );
-            _best := rag._refine_topk(_q, _best, _found.slots, ARRAY(
+            _best := rag._refine_topk(query, _best, _found.slots, ARRAY(
                 SELECT x.bound / 1000 * _lists.drift * (1 + 1e-5) + _slack
                 FROM unnest(_found.bounds) WITH ORDINALITY AS x (bound, position)
                 ORDER BY x.position
-            ), result_limit, _condition, _wanted);
+            ), result_limit, filter_sql, _wanted);
             _bar := (_best[result_limit]).score;
             EXIT WHEN _cut = _needed
                 OR _bar > _cut / 1000 * _lists.drift * (1 + 1e-5) + _slack;
@@ -304,7 +265,71 @@ BEGIN
         END LOOP;
     END IF;
 
-    RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_best) AS b;
+    RETURN _best;
+END
+$$;
+
+COMMENT ON FUNCTION rag._rank_by_scan IS
+$$The result_limit best chunks of a collection, best first: steps 2 to 6 of scan.sql.
+
+required: lexemes that a chunk must contain. filter_sql: as in rag._rank_keyword, with the condition
+of match. share: of the chunks that pass it, roughly.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._rank_prepared(
+    query rag.keyword_query, query_text text, result_limit integer, filter_sql text, match text,
+    filter_indexed boolean
+)
+RETURNS SETOF rag.scored_chunk
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+AS $$
+DECLARE
+    _condition text := filter_sql;
+    _matching tsquery;
+    _required text[] := '{}';
+    _share double precision := 1;
+    _listed rag.scored_chunk[];
+BEGIN
+    IF coalesce(match, '') NOT IN ('any', 'all', 'phrase', 'web') THEN
+        RAISE EXCEPTION 'unknown match %', quote_nullable(match)
+        USING ERRCODE = 'RG004', HINT = 'use any, all, phrase or web';
+    END IF;
+    IF query.lexemes IS NULL OR result_limit < 1 THEN
+        RETURN;
+    END IF;
+
+    IF match <> 'any' THEN
+        _matching := rag._match_query(query.collection_key, query_text, match);
+        IF match <> 'phrase' AND num_nonnulls(VARIADIC query.mistyped) > 0 THEN
+            _matching := rag._match_fuzzy(query, _matching);
+        END IF;
+        _required := rag._required_words(query.lexemes, _matching);
+        IF numnode(_matching) = 0 OR _required IS NULL THEN
+            RETURN;
+        END IF;
+        _condition := concat_ws(' AND ', '(' || filter_sql || ')',
+                                format('c.lexemes @@ %L::tsquery', _matching));
+    END IF;
+
+    -- 1 a filter that few chunks pass: those are listed and scored, and that is all
+    IF filter_sql IS NOT NULL THEN
+        _share := rag._filter_share(query.collection_key, filter_sql);
+        IF rag._prefer_listing(query, _share, result_limit, filter_indexed) THEN
+            _listed := rag._rank_by_listing(
+                query, filter_sql, _matching, result_limit, filter_indexed,
+                least(4 * _share * query.chunk_count + 1000, 2e9)::integer
+            );
+            IF _listed IS NOT NULL THEN
+                RETURN QUERY SELECT b.chunk_id, b.score FROM unnest(_listed) AS b;
+                RETURN;
+            END IF;
+        END IF;
+    END IF;
+
+    RETURN QUERY
+    SELECT b.chunk_id, b.score
+    FROM unnest(rag._rank_by_scan(query, _required, _condition, _share, result_limit)) AS b;
 END
 $$;
 

@@ -10,12 +10,12 @@ from rag_pg.db import schema
 
 Connection = psycopg.Connection[Any]
 
-# Partitions have their parent's; rag.lexing_… are tables of one transaction.
+# Partitions have their parent's.
 COMMENTS = r"""
     WITH relations AS (
         SELECT c.oid, c.relname, c.relkind, c.reltype FROM pg_class AS c
         WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind IN ('r', 'p', 'c', 'v')
-            AND NOT c.relispartition AND c.relname NOT LIKE 'lexing\_%'
+            AND NOT c.relispartition
     )
     SELECT r.relname, CASE r.relkind WHEN 'c' THEN obj_description(r.reltype, 'pg_type')
                                      ELSE obj_description(r.oid, 'pg_class') END

@@ -1,5 +1,4 @@
-"""Bulk loading: many texts are lexed by several processes,
-and the vector index is built at the end."""
+"""Bulk loading: many texts at once, and the vector index is built at the end."""
 
 import json
 from typing import Any
@@ -24,16 +23,6 @@ def lexed(connection: Connection, texts: list[str | None]) -> list[tuple[str | N
     ).fetchall()
 
 
-def launched(connection: Connection) -> int:
-    """Parallel workers that this database has had."""
-    connection.execute("SELECT pg_stat_force_next_flush()")
-    row = connection.execute(
-        "SELECT parallel_workers_launched FROM pg_stat_database WHERE datname = current_database()"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
-
-
 def load(database: Database, texts: list[str]) -> None:
     chance = np.random.default_rng(1)
     database.load_chunks(
@@ -49,62 +38,11 @@ def collection(connection: Connection) -> None:
     connection.execute("SELECT rag.create_collection('k', 'none', %s)", [DIMENSIONS])
 
 
-def test_texts_are_lexed_alike_by_one_process_and_by_several(connection: Connection) -> None:
+def test_texts_are_lexed_in_order_and_none_gives_none(connection: Connection) -> None:
     texts = [None if number % 10 == 3 else text for number, text in enumerate(TEXTS)]
-    connection.execute("SET max_parallel_workers_per_gather = 2")
-    several = lexed(connection, texts)
-    connection.execute("SET max_parallel_workers_per_gather = 0")
-    assert several == lexed(connection, texts)
-    assert [row[0] is None for row in several] == [text is None for text in texts]
-    assert "harbour_16" in str(several[16][0])
-    assert connection.execute(
-        "SELECT count(*) FROM pg_class WHERE relname LIKE 'lexing%'"
-    ).fetchone() == (0,)
-
-
-@pytest.mark.parametrize("event", ["ddl_command_start", "ddl_command_end", "sql_drop"])
-def test_a_large_document_is_stored_where_tables_are_refused(
-    connection: Connection, event: str
-) -> None:
-    connection.execute("SELECT rag.create_collection('refused', 'none', 2)")
-    connection.execute(
-        """CREATE FUNCTION refuse() RETURNS event_trigger LANGUAGE plpgsql AS
-           'BEGIN RAISE EXCEPTION ''no tables today''; END'"""
-    )
-    connection.execute(f"CREATE EVENT TRIGGER refuse ON {event} EXECUTE FUNCTION refuse()".encode())
-    notices: list[str] = []
-    connection.add_notice_handler(lambda n: notices.append(str(n.message_primary)))
-    connection.execute(
-        """SELECT rag.put_chunks('refused', 'large', (
-               SELECT jsonb_agg(jsonb_build_object('content', 'w' || g))
-               FROM generate_series(1, 600) AS g))"""
-    )
-    assert notices == ["texts are lexed by one process: no tables today"]
-    found = connection.execute("SELECT count(*) FROM rag.search_keyword('refused', 'w600')")
-    assert found.fetchone() == (1,)
-    assert connection.execute("SELECT count(*) FROM rag.chunks").fetchone() == (600,)
-    connection.execute("DROP EVENT TRIGGER refuse")
-
-
-@pytest.mark.parametrize("count, parallel", [(499, False), (500, True)])
-def test_workers_are_for_many_texts(connection: Connection, count: int, parallel: bool) -> None:
-    if connection.info.server_version < 180000:
-        pytest.skip("no engine: PostgreSQL counts parallel workers from 18 on")
-    connection.execute("SET max_parallel_workers_per_gather = 2")
-    before = launched(connection)
-    lexed(connection, [*TEXTS[:count], *[None] * 100])
-    assert (launched(connection) > before) == parallel
-
-
-def test_who_may_not_create_a_table_lexes_by_one_process(connection: Connection) -> None:
-    connection.execute(
-        """DO $$ BEGIN CREATE ROLE lexing_guest; EXCEPTION WHEN duplicate_object THEN END $$;
-           GRANT USAGE ON SCHEMA rag TO lexing_guest;
-           GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA rag TO lexing_guest;"""
-    )
-    owners = lexed(connection, list(TEXTS))
-    connection.execute("SET ROLE lexing_guest")
-    assert lexed(connection, list(TEXTS)) == owners
+    rows = lexed(connection, texts)
+    assert [row[0] is None for row in rows] == [text is None for text in texts]
+    assert "harbour_16" in str(rows[16][0])
 
 
 def test_a_load_is_searchable_and_loading_it_again_changes_nothing(
