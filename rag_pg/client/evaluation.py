@@ -362,7 +362,7 @@ class CollectionEvaluation(OfCollection):
 
         Runs of a question set on these documents go before any rule (`Advice.evidence`).
         """
-        return self._database.advise(self._name)
+        return advise(self._database, self._name)
 
     @in_thread("long")
     def replay(

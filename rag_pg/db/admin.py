@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rag_pg.db.connection import Statements
 from rag_pg.errors import StatementCanceled
-from rag_pg.types import Advice, AuditFinding, Finding, StatusLine
+from rag_pg.types import AuditFinding, Finding, StatusLine
 
 
 class Admin(Statements):
@@ -45,8 +46,17 @@ class Admin(Statements):
             max_tokens=max_tokens,
         )
 
-    def advise(self, collection: str) -> list[Advice]:
-        return self.rows(Advice, "advise", collection=collection)
+    def collection_traits(self, collection: str) -> Mapping[str, Any]:
+        """What a collection's texts, chunks and vectors are like, with its settings."""
+        return self.value(dict, "_collection_traits", collection=collection)
+
+    def measured_setting(self, collection: str, topic: str) -> tuple[str | None, str | None]:
+        """The best setting that runs show, None where no gain is shown; and which runs they are,
+        None where there are none."""
+        ((best, evidence),) = self.tuples(
+            ("best", "evidence"), "_measured_settings", collection=collection, topic=topic
+        )
+        return best, evidence
 
     def audit_table(
         self,

@@ -38,13 +38,13 @@ class Calibrations(Statements):
         )
 
     def corpus_fingerprint(self, collection: str) -> str:
-        return self.value(str, "corpus_fingerprint", collection=collection)
+        return self.value(str, "_corpus_fingerprint", collection=collection)
 
     def drop_calibration(self, collection: str) -> bool:
         return self.value(bool, "drop_calibration", collection=collection)
 
     def lower_bounds(self, successes: Sequence[int], trials: Sequence[int]) -> list[float]:
-        """Of each share, by rag.clopper_pearson."""
+        """Of each share, by rag._clopper_pearson."""
         return [
             float(lower_bound)
             for (lower_bound,) in self._execute(
@@ -52,7 +52,7 @@ class Calibrations(Statements):
                    FROM ROWS FROM (pg_catalog.unnest(%(successes)s::pg_catalog.int8[]),
                                    pg_catalog.unnest(%(trials)s::pg_catalog.int8[]))
                        WITH ORDINALITY AS s (successes, trials, n)
-                   CROSS JOIN LATERAL {rag}.clopper_pearson(s.successes, s.trials) AS i
+                   CROSS JOIN LATERAL {rag}._clopper_pearson(s.successes, s.trials) AS i
                    ORDER BY s.n""",
                 successes=list(successes),
                 trials=list(trials),

@@ -110,11 +110,6 @@ class Jobs(Statements):
             vectors=vectors,
         )
 
-    def extend_job(self, job: Job, lease_seconds: float) -> bool:
-        return self.value(
-            bool, "extend_job", job_id=job.job_id, lease=job.lease, lease_seconds=lease_seconds
-        )
-
     def extend_jobs(self, jobs: Sequence[Job], lease_seconds: float) -> list[int]:
         """Return the ids of the jobs whose lease is lost."""
         return self.value(

@@ -3,6 +3,7 @@
 Questions are read from files or made from chunks; a run asks each and records what was found.
 """
 
+from rag_pg.evaluation.advice import advise
 from rag_pg.evaluation.calibrate import (
     Observation,
     calibrate,
@@ -47,6 +48,7 @@ __all__ = [
     "Observation",
     "Report",
     "ReportedQuery",
+    "advise",
     "answer_result",
     "calibrate",
     "compare_measured",

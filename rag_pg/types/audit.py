@@ -1,4 +1,4 @@
-"""What rag.audit and rag.advise say."""
+"""What an audit and advice say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AuditFinding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Advice:
-    """A row of rag.advise: whether a setting suits the collection.
+    """Whether a setting suits the collection.
 
     topic: "statistics" comes first, with all `figures`; then language, model, chunking, weights,
     index, memory, fields. advised: equal to current where nothing is better. reason: the figures

@@ -375,7 +375,7 @@ context_ratio  passages with at least this share of the best hit's score are sho
 figures  what was measured on the way, by name
 with_judgement  whether a language model's judgement is among the features
 judge_model  the model that judges; NULL: none
-corpus_fingerprint  of the documents then (rag.corpus_fingerprint)$$),
+corpus_fingerprint  of the documents then (rag._corpus_fingerprint)$$),
 ('eval_sets',
  'A set of questions with what is right for them, for any collection.', ''),
 ('eval_queries',
@@ -401,7 +401,7 @@ $$fingerprint  of the embedder, as a space has it$$),
 $$name  label of the caller; may be empty
 kind  search or ask
 settings  options of the search or the answer
-corpus_fingerprint  of the documents (rag.corpus_fingerprint)
+corpus_fingerprint  of the documents (rag._corpus_fingerprint)
 notes  what was degraded, e.g. questions that were searched for by keywords alone
 finished_at  when it ended; NULL: it runs, or was interrupted$$),
 ('eval_results',

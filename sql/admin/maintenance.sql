@@ -172,7 +172,7 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     _step record;
-    _commits boolean := true;
+    _commits pg_catalog.bool := true;
 BEGIN
     BEGIN
         -- refused in either case, for this block is a subtransaction: the message tells them apart

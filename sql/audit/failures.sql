@@ -88,7 +88,7 @@ BEGIN
         ORDER BY k.number;
         RETURN;
     END IF;
-    IF _run.corpus_fingerprint <> rag.corpus_fingerprint(collection) THEN
+    IF _run.corpus_fingerprint <> rag._corpus_fingerprint(collection) THEN
         RETURN QUERY SELECT 'evaluation run', 'warn',
             format('run %s is of other documents than there are now', _run.run_id),
             _command, jsonb_build_object('run', _run.run_id);

@@ -46,7 +46,7 @@ BEGIN
     IF NOT FOUND THEN
         RETURN;
     END IF;
-    _fingerprint := rag.corpus_fingerprint(collection);
+    _fingerprint := rag._corpus_fingerprint(collection);
     SELECT r.* INTO _base FROM rag.eval_runs AS r
     WHERE r.kind = 'search' AND r.finished_at IS NOT NULL AND r.corpus_fingerprint = _fingerprint
         AND NOT r.settings ? 'imported' AND rag._run_setting(r, topic) = _current
@@ -118,25 +118,5 @@ The latest run with the collection's own setting is compared with the latest of 
 five at most, by nDCG@10; a setting is better where the paired randomisation test, corrected by
 Holm's method, gives p < 0.05. Runs of other collections of the same documents count, since a
 fingerprint of the documents does not depend on how they are cut; imported rankings do not, since
-no setting made them.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._change_command(collection rag.collections, topic text, best text)
-RETURNS text
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    RETURN CASE WHEN best IS NULL THEN NULL
-        WHEN topic = 'model' THEN format('rag-pg reembed %s --model %s',
-            rag._shell_word(collection.name), rag._shell_word(best))
-        WHEN topic = 'chunking' THEN format('rag-pg rechunk %s --chunking %s',
-            rag._shell_word(collection.name), rag._shell_word(best))
-        WHEN topic = 'weights' THEN format('SELECT * FROM rag.search(%L, query, embedding, '
-            'fusion => %L, vector_weight => %s, keyword_weight => %s)', collection.name,
-            split_part(best, ' ', 1), split_part(best, ' ', 2), split_part(best, ' ', 3)) END;
-END
-$$;
-
-COMMENT ON FUNCTION rag._change_command IS
-$$The command that makes the setting that runs show to be best; NULL where that is NULL.$$;
+no setting made them.
+Circle: client.$$;

@@ -1,4 +1,4 @@
--- What the documents of a collection are like: the statistics from which rag.advise speaks.
+-- What the documents of a collection are like: the statistics from which clients advise.
 
 CREATE OR REPLACE FUNCTION rag._text_traits(of_collection integer)
 RETURNS jsonb
@@ -134,3 +134,47 @@ chunks: all that the caller may read. words_median, words_p95: of a chunk. vecto
 at. length_spread: deviation of the vectors' lengths by their mean. vector_leg: how often a chunk is
 nearer to the next of its document than to one of another; NULL of fewer than 30 pairs. index_bytes,
 dead_vectors (share): NULL where row-level security hides chunks from the caller.$$;
+
+
+CREATE OR REPLACE FUNCTION rag._collection_traits(collection text)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE
+SET search_path FROM CURRENT
+SET plan_cache_mode = force_custom_plan
+AS $$
+DECLARE
+    worthwhile CONSTANT integer := 10000;  -- chunks from which on an index of a field pays
+    _collection rag.collections := rag._require_collection(_collection_traits.collection);
+    _key integer := _collection.collection_id;
+    _space rag.spaces := rag._active_space(_key);
+    _traits jsonb := rag._text_traits(_key) || rag._chunk_traits(_key);
+    _chunks bigint := (_traits ->> 'chunks')::bigint;
+BEGIN
+    RETURN _traits || jsonb_build_object(
+        'settings', jsonb_build_object(
+            'language', _collection.language, 'chunking', _collection.chunking,
+            'space_id', _space.space_id, 'model', _space.model, 'dimensions', _space.dimensions,
+            'distance', _space.distance, 'kind', _space.index_options ->> 'kind',
+            'similarity_spread', _space.similarity_spread),
+        'lexed', (SELECT coalesce(jsonb_agg(l.language), '[]')
+            FROM jsonb_object_keys(_traits -> 'languages') AS l (language)
+            WHERE rag._has_language(l.language)),
+        'compared', rag._exact_search_limit(
+            rag._choose_ef_search(_space.ef_search, NULL, _chunks, 10)),
+        'indexed', rag._has_index(_space),
+        'declared', (SELECT coalesce(jsonb_agg(f.field ORDER BY f.field COLLATE "C"), '[]')
+            FROM rag.fields AS f WHERE f.collection_id = _key),
+        'undeclared', CASE WHEN _chunks < worthwhile THEN '{}' ELSE (
+            SELECT coalesce(jsonb_object_agg(u.field, u.type), '{}')
+            FROM rag._undeclared_fields(_key) AS u) END);
+END
+$$;
+
+COMMENT ON FUNCTION rag._collection_traits IS
+$$What rag._text_traits and rag._chunk_traits tell of a collection, with the settings that they may
+speak for or against. Nothing is changed.
+
+lexed: those of the languages that have a text search configuration. compared: so many chunks are
+compared without an index. indexed: whether the index of the vectors is there. declared, undeclared:
+metadata fields with and without an index; undeclared ones, with their types, from 10,000 chunks on.
+Circle: client.$$;

@@ -10,7 +10,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _id integer := (rag._require_collection(put_calibration.collection)).collection_id;
-    _corpus text := rag.corpus_fingerprint(put_calibration.collection);
+    _corpus text := rag._corpus_fingerprint(put_calibration.collection);
     _judged jsonb := nullif(put_calibration.calibration -> 'judged', 'null');
     _rows rag.calibrations[] := ARRAY[
         rag._read_calibration(_id, put_calibration.calibration, false)];
@@ -130,7 +130,7 @@ BEGIN
         HINT = 'see the columns of rag.calibrations; "rag-pg calibrate" measures one';
     END IF;
     _row.lower_bounds := ARRAY(
-        SELECT (rag.clopper_pearson(p.correct, p.answered)).lower_bound
+        SELECT (rag._clopper_pearson(p.correct, p.answered)).lower_bound
         FROM unnest(_row.answered, _row.correct) WITH ORDINALITY AS p (answered, correct, n)
         ORDER BY p.n);
     RETURN _row;
@@ -175,7 +175,7 @@ $$What is stored of when a collection's answers are right: a row, and a second o
 measured with the judgement of judge_model; no row: it was never calibrated.
 
 lower_bounds: of the share of right answers at each threshold, see rag.calibration_curve.
-corpus_fingerprint: of the documents then; where rag.corpus_fingerprint is another now, they were
+corpus_fingerprint: of the documents then; where rag._corpus_fingerprint is another now, they were
 changed since. stale: why no answer is assessed by it (it was measured with fewer than 100 right
 answers or 100 questions without one, another space is active, or its model is another); NULL: it
 holds.
@@ -233,7 +233,7 @@ BEGIN
     FROM rag.calibrations AS k
     CROSS JOIN LATERAL unnest(k.thresholds, k.answered, k.correct)
         AS p (threshold, answered, correct)
-    CROSS JOIN LATERAL rag.clopper_pearson(p.correct, p.answered,
+    CROSS JOIN LATERAL rag._clopper_pearson(p.correct, p.answered,
         calibration_curve.confidence) AS i
     WHERE k.collection_id = _id AND k.with_judgement = calibration_curve.judged
     ORDER BY p.threshold;
@@ -244,7 +244,7 @@ COMMENT ON FUNCTION rag.calibration_curve IS
 $$How many questions are answered, how many of them right.
 
 How many questions are answered with a support of each threshold or more, and how many of these
-answers are right: accuracy, with the bounds of rag.clopper_pearson. No row: never calibrated.
+answers are right: accuracy, with the bounds of rag._clopper_pearson. No row: never calibrated.
 
 judged: with a language model's judgement among the features; false: without.
 Circle: application, Calibration.

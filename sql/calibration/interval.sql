@@ -101,7 +101,7 @@ COMMENT ON FUNCTION rag._beta_quantile IS
 $$The x at which rag._beta_share(x, a, b) is share, by bisection, to 10^-12.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.clopper_pearson(
+CREATE OR REPLACE FUNCTION rag._clopper_pearson(
     successes bigint, trials bigint, confidence double precision DEFAULT 0.95,
     OUT lower_bound double precision, OUT upper_bound double precision)
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.clopper_pearson IS
+COMMENT ON FUNCTION rag._clopper_pearson IS
 $$The exact interval of a share.
 
 The exact two-sided interval of a share of which successes of trials were counted: 0 to 1 where
@@ -132,5 +132,4 @@ nothing was tried.
 
 confidence: how often such intervals hold the true share at least. Error RG001 for no share.
 Source: Clopper and Pearson, Biometrika 1934.
-Circle: application, Calibration.
-SELECT * FROM rag.clopper_pearson(93, 100)$$;
+Circle: client.$$;

@@ -127,14 +127,14 @@ Circle: application, Collections.
 SELECT rag.collection_version('docs')$$;
 
 
-CREATE OR REPLACE FUNCTION rag.corpus_fingerprint(collection text)
+CREATE OR REPLACE FUNCTION rag._corpus_fingerprint(collection text)
 RETURNS text
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 SET plan_cache_mode = force_custom_plan
 AS $$
 DECLARE
-    _id integer := (rag._require_collection(corpus_fingerprint.collection)).collection_id;
+    _id integer := (rag._require_collection(_corpus_fingerprint.collection)).collection_id;
 BEGIN
     RETURN (
         SELECT encode(sha256(coalesce(string_agg(
@@ -144,8 +144,7 @@ BEGIN
 END
 $$;
 
-COMMENT ON FUNCTION rag.corpus_fingerprint IS
+COMMENT ON FUNCTION rag._corpus_fingerprint IS
 $$A hash of a collection's documents, by uri and content: equal corpora have equal ones in any
 database, however they are cut and embedded. It is of the documents that the caller may read.
-Circle: client, Evaluation.
-SELECT rag.corpus_fingerprint('docs')$$;
+Circle: client.$$;

@@ -47,7 +47,7 @@ BEGIN
     INSERT INTO rag.eval_runs AS r (set_id, collection, name, kind, settings, corpus_fingerprint,
         set_fingerprint, model, model_fingerprint, code_version, chunking, collection_version)
     VALUES (_set, start_eval_run.collection, coalesce(run_name, ''), start_eval_run.kind,
-        start_eval_run.settings, rag.corpus_fingerprint(start_eval_run.collection),
+        start_eval_run.settings, rag._corpus_fingerprint(start_eval_run.collection),
         rag._set_fingerprint(_set), _space.model, _space.fingerprint, rag.version(),
         _collection.chunking, rag.collection_version(start_eval_run.collection))
     RETURNING r.run_id INTO _id;

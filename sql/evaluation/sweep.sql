@@ -10,7 +10,7 @@ AS $$
 DECLARE
     _set integer := (rag._require_eval_set(set_name)).set_id;
     _version bigint := rag.collection_version(_equal_runs.collection);
-    _corpus text := rag.corpus_fingerprint(_equal_runs.collection);
+    _corpus text := rag._corpus_fingerprint(_equal_runs.collection);
 BEGIN
     RETURN QUERY
     SELECT r.run_id, r.kind, r.settings, r.model_fingerprint, r.chunking
@@ -45,7 +45,7 @@ SET search_path FROM CURRENT
 AS $$
 DECLARE
     _run rag.eval_runs := rag._require_eval_run(of_run);
-    _found text := rag.corpus_fingerprint(of_collection);
+    _found text := rag._corpus_fingerprint(of_collection);
 BEGIN
     IF _run.corpus_fingerprint <> _found THEN
         RAISE EXCEPTION 'run % is of other documents than collection % has', of_run,

@@ -236,28 +236,6 @@ COMMENT ON FUNCTION rag._require_lease IS
 $$The job, locked, when the lease still holds; error RG005 otherwise.$$;
 
 
-CREATE OR REPLACE FUNCTION rag.extend_job(job_id bigint, lease uuid,
-    lease_seconds double precision DEFAULT 60)
-RETURNS boolean
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
-    UPDATE rag.jobs AS j
-    SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
-    WHERE j.job_id = extend_job.job_id AND j.lease = extend_job.lease
-        AND j.lease_expires_at > clock_timestamp();
-    RETURN FOUND;
-END
-$$;
-
-COMMENT ON FUNCTION rag.extend_job IS
-$$Heartbeat: keep a lease for lease_seconds from now. False when it is already lost.
-Circle: worker, Jobs.
-SELECT rag.extend_job(j.job_id, j.lease) FROM rag.take_jobs(1) AS j$$;
-
-
 CREATE OR REPLACE FUNCTION rag.extend_jobs(job_ids bigint[], leases uuid[],
     lease_seconds double precision DEFAULT 60)
 RETURNS bigint[]
@@ -283,6 +261,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.extend_jobs IS
-$$extend_job for many, in parallel arrays. Returns the ids of those whose lease is lost.
+$$Heartbeat: keep leases for lease_seconds from now. Both arrays are parallel. Returns the
+ids of those whose lease is lost.
 Circle: worker, Jobs.
-SELECT rag.extend_jobs('{}', '{}')$$;
+SELECT rag.extend_jobs(ARRAY[j.job_id], ARRAY[j.lease])
+FROM rag.take_jobs(1) AS j$$;

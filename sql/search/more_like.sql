@@ -57,7 +57,8 @@ END
 $$;
 
 COMMENT ON FUNCTION rag.more_like IS
-$$The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
+$$Neighbours of a chunk.
+The chunks nearest to a stored chunk, nearest first, without itself; no embedder is needed.
 
 same_document false: only chunks of other documents. Error RG002 when there is no such chunk, or it
 has no vector yet.

@@ -16,7 +16,7 @@ BEGIN
     _trials := greatest(_n, least(_n * k,
         _mean * (1 - _mean) * _n / greatest(_variance, 1e-9)))::bigint;
     SELECT i.lower_bound, i.upper_bound INTO lower_bound, upper_bound
-    FROM rag.clopper_pearson(least(_trials, round(_mean * _trials)::bigint), _trials) AS i;
+    FROM rag._clopper_pearson(least(_trials, round(_mean * _trials)::bigint), _trials) AS i;
 END
 $$;
 

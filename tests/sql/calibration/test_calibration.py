@@ -56,7 +56,7 @@ def test_bounds_are_those_of_published_tables(
     connection: Connection, successes: int, trials: int, lower: float, upper: float
 ) -> None:
     found = connection.execute(
-        "SELECT * FROM rag.clopper_pearson(%s, %s)", [successes, trials]
+        "SELECT * FROM rag._clopper_pearson(%s, %s)", [successes, trials]
     ).fetchone()
     assert found == pytest.approx((lower, upper), abs=1e-6)
 
@@ -66,7 +66,7 @@ def test_bounds_are_those_of_published_tables(
 def test_bounds_leave_half_of_the_error_in_each_tail(connection: Connection, trials: int) -> None:
     for successes in {1, trials // 3, trials - 1, trials} - {0}:
         lower, upper = connection.execute(
-            "SELECT * FROM rag.clopper_pearson(%s, %s, 0.9)", [successes, trials]
+            "SELECT * FROM rag._clopper_pearson(%s, %s, 0.9)", [successes, trials]
         ).fetchone() or (0, 0)
         as_many = sum(_binomial(k, trials, lower) for k in range(successes, trials + 1))
         as_few = sum(_binomial(k, trials, upper) for k in range(successes + 1))
@@ -81,7 +81,7 @@ def _binomial(k: int, n: int, share: float) -> float:
 def test_what_is_no_share_is_refused(connection: Connection) -> None:
     for call in ("2, 1", "-1, 1", "NULL, 1", "1, 2, 1"):
         with pytest.raises(psycopg.Error, match="is no share") as caught:
-            connection.execute(f"SELECT rag.clopper_pearson({call})".encode())
+            connection.execute(f"SELECT rag._clopper_pearson({call})".encode())
         assert caught.value.sqlstate == "RG001"
 
 
@@ -213,7 +213,7 @@ def test_a_judgement_without_its_model_is_refused_as_is_a_model_without_a_judgem
 
 def test_a_calibration_knows_the_documents_that_it_was_measured_on(docs: Connection) -> None:
     put(docs, judged=JUDGED)
-    same = """SELECT bool_and(corpus_fingerprint = rag.corpus_fingerprint('docs'))
+    same = """SELECT bool_and(corpus_fingerprint = rag._corpus_fingerprint('docs'))
               FROM rag.get_calibration('docs')"""
     assert docs.execute(same).fetchone() == (True,)
     docs.execute("SELECT rag.put_document('docs', 'a', 'red fish')")

@@ -164,12 +164,12 @@ def test_equal_corpora_in_two_databases_have_one_fingerprint(
                     connection, uri, TEXT + uri, [50, 60] if connection is docs else [len(TEXT) + 1]
                 )
         found = [
-            connection.execute("SELECT rag.corpus_fingerprint('docs')").fetchone()
+            connection.execute("SELECT rag._corpus_fingerprint('docs')").fetchone()
             for connection in (docs, other)
         ]
         assert found[0] == found[1]
         other.execute("SELECT rag.put_document('docs', 'a', 'changed')")
-        assert other.execute("SELECT rag.corpus_fingerprint('docs')").fetchone() != found[0]
+        assert other.execute("SELECT rag._corpus_fingerprint('docs')").fetchone() != found[0]
 
 
 def test_a_bad_question_does_not_stop_the_others(docs: Connection) -> None:
@@ -263,8 +263,8 @@ def test_a_mean_of_one_metric_is_that_of_the_table(docs: Connection) -> None:
         """SELECT rag.evaluate_search('means', 'docs', 10, '{}', '{"vector_weight": 0}')"""
     ).fetchone()
     assert row is not None
-    functions = {"recall": "recall", "precision": "precision_at", "hit_rate": "hit_rate",
-                 "mrr": "mrr", "map": "average_precision", "ndcg": "ndcg"}  # fmt: skip
+    functions = {"recall": "recall", "precision": "precision_at", "mrr": "mrr",
+                 "map": "average_precision", "ndcg": "ndcg"}  # fmt: skip
     for k in (1, 5):
         table = {
             (category, metric): value

@@ -53,7 +53,7 @@ def test_an_expired_lease_is_taken_again_and_the_late_store_refused(
     (job,) = take(database)
     assert (job.job_id, job.attempts) == (late.job_id, 2)
     assert job.lease != late.lease
-    assert not database.extend_job(late, 60)
+    assert database.extend_jobs([late], 60) == [late.job_id]
     with pytest.raises(psycopg.Error) as caught:
         connection.execute("SELECT rag.store_chunks(%s, %s, 1, '[]')", [late.job_id, late.lease])
     assert caught.value.sqlstate == "RG005"
@@ -62,7 +62,7 @@ def test_an_expired_lease_is_taken_again_and_the_late_store_refused(
 def test_a_heartbeat_keeps_the_lease(database: Database, connection: Connection) -> None:
     put(database, "a")
     (job,) = take(database, seconds=30)
-    assert database.extend_job(job, 60)
+    assert database.extend_jobs([job], 60) == []
     left = "SELECT lease_expires_at - clock_timestamp() > '50 s' FROM rag.jobs"
     assert connection.execute(left).fetchone() == (True,)
     assert take(database) == []

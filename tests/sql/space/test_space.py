@@ -342,7 +342,7 @@ def test_a_dropped_space_is_gone_at_once_and_its_partition_later(
     docs.spaces.drop(space.space_id)
     assert len(docs.spaces.list()) == 1
     assert one(connection, "SELECT count(*) FROM rag.jobs") == 0
-    assert not rag.database.extend_job(job, 60)
+    assert rag.database.extend_jobs([job], 60) == [job.job_id]
     with pytest.raises(NotFound, match="no embedding space"):
         docs.spaces.drop(space.space_id)
     with pytest.raises(InvalidInput, match="is the active one"):
