@@ -25,10 +25,11 @@ STATEMENTS = (
         max_queries integer NOT NULL DEFAULT 1000,
         recall_target double precision NOT NULL DEFAULT 0,
         keep_original boolean NOT NULL DEFAULT false,
+        copy_of integer,
         CONSTRAINT collections_pkey PRIMARY KEY (collection_id),
         CONSTRAINT collections_live CHECK (
             sample_queries BETWEEN 0 AND 1 AND recall_target BETWEEN 0 AND 1
-            AND max_queries BETWEEN 1 AND 100000
+            AND max_queries BETWEEN 1 AND 10000
         )
     )
     """,

@@ -17,7 +17,7 @@ from rag_pg.protocols import Checked
 from rag_pg.providers import Models
 from rag_pg.types import CollectionInfo
 
-MARK = ".sweep-"  # in the names of copies, before a number; rag.erase knows copies by it
+MARK = ".sweep-"  # in the names of copies, before a number
 LONGEST_NAME = 80  # characters of the collection's own name, in that of its copy
 
 

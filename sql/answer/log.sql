@@ -167,7 +167,7 @@ AS $$
 DECLARE
     _id integer := (rag._require_collection(list_answers.collection)).collection_id;
 BEGIN
-    PERFORM rag._check_query(NULL, result_limit, '{}');
+    PERFORM rag._check_range('limit', result_limit, 1, 1000);
     RETURN QUERY
     SELECT a.answer_id, a.answered_at, a.question, a.answer, a.found, a.reason, a.strategy, a.model,
         ARRAY(SELECT DISTINCT c ->> 'uri' FROM jsonb_array_elements(a.citations) AS c ORDER BY 1),

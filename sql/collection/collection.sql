@@ -170,18 +170,10 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _collection rag.collections := rag._require_collection(get_collection.name);
-    _space rag.spaces := rag._require_active_space(_collection.collection_id);
+    _id integer := (rag._require_collection(get_collection.name)).collection_id;
 BEGIN
-    RETURN NEXT (_collection.collection_id, _collection.name, _space.model, _space.dimensions,
-                 _space.distance, _collection.language, _collection.chunking, _space.fingerprint,
-                 _space.space_id, _collection.description,
-                 extract(epoch FROM _collection.keep_versions),
-                 extract(epoch FROM _collection.keep_answers),
-                 _collection.sample_queries, _collection.keep_query_text,
-                 extract(epoch FROM _collection.keep_queries), _collection.max_queries,
-                 _collection.recall_target, _space.ef_search,
-                 _collection.keep_original)::rag.collection_info;
+    PERFORM rag._require_active_space(_id);
+    RETURN QUERY SELECT c.* FROM rag.list_collections() AS c WHERE c.collection_id = _id;
 END
 $$;
 
@@ -192,21 +184,32 @@ Circle: application, Collections.
 SELECT * FROM rag.get_collection('docs')$$;
 
 
+CREATE OR REPLACE FUNCTION rag._owned_tables()
+RETURNS text[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN '{answer_feedback,answer_log,backlogs,cache_entries,cache_uses,calibrations,
+    collection_changes,document_versions,enrichments,fields,gates,live_queries,originals,
+    recall_measures,worker_calls}'::text[];
+
+COMMENT ON FUNCTION rag._owned_tables IS
+$$The tables whose rows of a collection go with it, besides its partitions, its spaces and the
+keyword index (rag._clear_keyword), its sources (rag._forget_sources) and jobs (rag._forget_jobs).$$;
+
+
 CREATE OR REPLACE FUNCTION rag._forget_collection(of_collection integer)
 RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path FROM CURRENT
+SET row_security TO on
 AS $$
+DECLARE
+    _table text;
 BEGIN
-    DELETE FROM rag.fields AS f WHERE f.collection_id = of_collection;
-    DELETE FROM rag.backlogs AS b WHERE b.collection_id = of_collection;
-    DELETE FROM rag.enrichments AS e WHERE e.collection_id = of_collection;
-    DELETE FROM rag.calibrations AS k WHERE k.collection_id = of_collection;
-    DELETE FROM rag.gates AS g WHERE g.collection_id = of_collection;
-    DELETE FROM rag.originals AS o WHERE o.collection_id = of_collection;
-    DELETE FROM rag.collection_changes AS x WHERE x.collection_id = of_collection;
-    PERFORM rag._forget_history(of_collection), rag._forget_live_queries(of_collection),
-        rag._forget_sources(of_collection);
+    FOREACH _table IN ARRAY rag._owned_tables() LOOP
+        EXECUTE format('DELETE FROM rag.%I AS x WHERE x.collection_id = $1', _table)
+        USING of_collection;
+    END LOOP;
+    PERFORM rag._forget_sources(of_collection);
     PERFORM rag._forget_jobs(of_collection);
 END
 $$;

@@ -15,6 +15,8 @@ BEGIN
         _space.distance, rag._find_language(_source.language), _create_copy.chunking,
         CASE WHEN _create_copy.dimensions = _space.dimensions THEN _space.index_options
              ELSE _space.index_options - 'kind' END);
+    UPDATE rag.collections AS c SET copy_of = _source.collection_id
+    WHERE c.name = copy_name AND c.dropped_at IS NULL;
     PERFORM rag.index_field(copy_name, f.field, f.type) FROM rag.fields AS f
     WHERE f.collection_id = _source.collection_id
     ORDER BY f.field;
@@ -29,7 +31,8 @@ $$;
 
 COMMENT ON FUNCTION rag._create_copy IS
 $$Make an empty collection with the settings of another: language, distance, index options,
-ef_search, declared fields, rules of enrichment; but with this model and chunking.
+ef_search, declared fields, rules of enrichment; but with this model and chunking. rag.erase knows
+it as a copy, until it is dropped.
 Circle: client.$$;
 
 

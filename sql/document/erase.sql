@@ -476,10 +476,8 @@ BEGIN
         || jsonb_build_object('keyword_blocks', rag._erase_keywords(_key));
     _count := 0;
     FOR _copied, _copied_uri IN
-        -- temporary copies are named so by the client
         SELECT c.name, u.uri FROM rag.collections AS c, unnest(_uris) AS u (uri)
-        WHERE c.dropped_at IS NULL AND c.name ~ '[.]sweep-[0-9a-f]{8}$'
-            AND left(c.name, -15) = left(_collection.name, 80) AND rag._has_document(c.name, u.uri)
+        WHERE c.dropped_at IS NULL AND c.copy_of = _key AND rag._has_document(c.name, u.uri)
         ORDER BY c.collection_id, u.uri
     LOOP
         PERFORM rag.erase(_copied, _copied_uri);  -- with a receipt of its own

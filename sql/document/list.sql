@@ -50,10 +50,7 @@ DECLARE
     _id integer := (rag._require_collection(list_documents.collection)).collection_id;
     _condition text := coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true');
 BEGIN
-    IF result_limit < 0 THEN
-        RAISE EXCEPTION 'limit % is out of range', result_limit
-        USING ERRCODE = 'RG004', HINT = 'use 0 or more';
-    END IF;
+    PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
     RETURN QUERY EXECUTE rag._document_query(
         'c.uri > coalesce($5, '''') AND ($6 IS NULL OR c.uri = $6)
          AND ($7 IS NULL OR starts_with(c.uri, $7)) AND ' || _condition,

@@ -58,10 +58,7 @@ DECLARE
     _count bigint;
     _error text;
 BEGIN
-    IF timeout_seconds IS NULL OR timeout_seconds NOT BETWEEN 0 AND 86400 THEN
-        RAISE EXCEPTION 'timeout_seconds % is out of range', coalesce(timeout_seconds::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 0 to 86400';
-    END IF;
+    PERFORM rag._check_range('timeout_seconds', timeout_seconds, 0, 86400, 'RG001');
     IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
         RAISE EXCEPTION 'a % transaction does not see what others store',
             current_setting('transaction_isolation')

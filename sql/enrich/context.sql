@@ -76,10 +76,7 @@ DECLARE
     _settings rag.enrichments := rag._enrichment(_job.collection_id, 'context');
     _space rag.spaces := rag._active_space(_job.collection_id);
 BEGIN
-    IF chunk_limit IS NULL OR chunk_limit NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'chunk_limit % is out of range', coalesce(chunk_limit::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 1000';
-    END IF;
+    PERFORM rag._check_range('chunk_limit', chunk_limit, 1, 1000, 'RG001');
     RETURN QUERY
     SELECT d.title, d.content, s.source IS NOT NULL, _settings.settings ->> 'model', s.source,
            _space.space_id, t.ids, t.headings, t.contents, t.starts

@@ -113,10 +113,7 @@ DECLARE
         (rag._enrichment(_id, 'enrich')).settings, '[]');
 BEGIN
     PERFORM rag._check_rules(_rules);
-    IF document_limit IS NULL OR document_limit NOT BETWEEN 1 AND 100000 THEN
-        RAISE EXCEPTION 'document_limit % is out of range', coalesce(document_limit::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 100000';
-    END IF;
+    PERFORM rag._check_range('document_limit', document_limit, 1, 100000, 'RG001');
     RETURN QUERY
     WITH sample AS MATERIALIZED (
         SELECT d AS document, rag._document_sources(d) AS sources,

@@ -125,7 +125,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM rag._check_query(NULL, list_gate_checks.result_limit, '{}');
+    PERFORM rag._check_range('limit', list_gate_checks.result_limit, 1, 1000);
     RETURN QUERY
     SELECT x.check_id, x.collection, x.action, x.outcome, x.details, x.checked_by, x.checked_at
     FROM rag.gate_checks AS x

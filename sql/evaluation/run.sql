@@ -350,10 +350,7 @@ BEGIN
     IF set_name IS NOT NULL THEN
         _set := (rag._require_eval_set(set_name)).set_id;
     END IF;
-    IF result_limit IS NULL OR result_limit < 1 THEN
-        RAISE EXCEPTION 'limit % is out of range', coalesce(result_limit::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 1 or more';
-    END IF;
+    PERFORM rag._check_range('limit', result_limit, 1, NULL);
     RETURN QUERY
     SELECT r.run_id, s.name, r.collection, r.name, r.kind, r.settings, r.corpus_fingerprint,
            r.set_fingerprint, r.model, r.model_fingerprint, r.code_version, r.baseline, r.notes,

@@ -56,10 +56,7 @@ DECLARE
     _active integer := (rag._active_space(_id)).space_id;
     _unknown text;
 BEGIN
-    IF result_limit IS NULL OR result_limit NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'limit % is out of range', coalesce(result_limit::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 1 to 1000';
-    END IF;
+    PERFORM rag._check_range('limit', result_limit, 1, 1000);
     IF jsonb_typeof(queries) IS DISTINCT FROM 'array'
         OR EXISTS (SELECT FROM
             jsonb_array_elements(CASE jsonb_typeof(queries) WHEN 'array' THEN queries ELSE '[]' END)

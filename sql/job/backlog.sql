@@ -60,10 +60,7 @@ DECLARE
     _document record;
     _passed integer := 0;
 BEGIN
-    IF document_limit IS NULL OR document_limit NOT BETWEEN 1 AND 100000 THEN
-        RAISE EXCEPTION 'document_limit % is out of range', coalesce(document_limit::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 100000';
-    END IF;
+    PERFORM rag._check_range('document_limit', document_limit, 1, 100000, 'RG001');
     FOR _backlog IN
         SELECT b.* FROM rag.backlogs AS b
         JOIN rag.collections AS c ON c.collection_id = b.collection_id AND c.dropped_at IS NULL

@@ -190,10 +190,7 @@ AS $$
 DECLARE
     _job rag.jobs := rag._leased_job(chunks_to_embed.job_id, chunks_to_embed.lease);
 BEGIN
-    IF chunk_limit < 0 THEN
-        RAISE EXCEPTION 'chunk_limit % is out of range', chunk_limit
-        USING ERRCODE = 'RG001', HINT = 'use 0 or more';
-    END IF;
+    PERFORM rag._check_range('chunk_limit', coalesce(chunk_limit, 0), 0, NULL, 'RG001');
     RETURN QUERY
     SELECT c.chunk_id,
            rag.embedded_text(d.title, c.heading, rag._in_context(c.context, c.content))

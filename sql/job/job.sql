@@ -143,7 +143,7 @@ AS $$
 DECLARE
     _job rag.jobs;
 BEGIN
-    PERFORM rag._check_seconds('retry_in', coalesce(retry_in, 0), 0);
+    PERFORM rag._check_range('retry_in', coalesce(retry_in, 0), 0, 31536000, 'RG001');
     _job := rag._lock_job(fail_job.job_id, fail_job.lease);
     IF _job.job_id IS NULL THEN
         RETURN 'lost';
@@ -184,7 +184,7 @@ AS $$
 DECLARE
     _job rag.jobs;
 BEGIN
-    PERFORM rag._check_seconds('delay', coalesce(delay, 0), 0);
+    PERFORM rag._check_range('delay', coalesce(delay, 0), 0, 31536000, 'RG001');
     _job := rag._lock_job(release_job.job_id, release_job.lease);
     IF _job.job_id IS NULL THEN
         RETURN 'lost';

@@ -28,25 +28,6 @@ $$A job that was lost by its workers as often as its max_attempts is dead: it ma
 them.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._check_seconds(named text, seconds double precision,
-                                              at_least double precision)
-RETURNS void
-LANGUAGE plpgsql IMMUTABLE
-SET search_path FROM CURRENT
-AS $$
-BEGIN
-    IF seconds IS NULL OR seconds NOT BETWEEN at_least AND 31536000 THEN
-        RAISE EXCEPTION '% % is out of range', named, coalesce(seconds::text, 'NULL')
-        USING ERRCODE = 'RG001',
-        HINT = format('use %s to 31536000 seconds, which is a year', at_least);
-    END IF;
-END
-$$;
-
-COMMENT ON FUNCTION rag._check_seconds IS
-$$Error RG001 for a lease or a delay that is NULL, shorter than at_least, or longer than a year.$$;
-
-
 CREATE OR REPLACE FUNCTION rag.take_jobs(job_limit integer DEFAULT 1,
                                          lease_seconds double precision DEFAULT 60,
                                          collections text[] DEFAULT NULL,
@@ -73,11 +54,8 @@ DECLARE
     _quota integer;
     _round integer;
 BEGIN
-    IF job_limit NOT BETWEEN 1 AND 1000 OR job_limit IS NULL THEN
-        RAISE EXCEPTION 'job_limit % is out of range', coalesce(job_limit::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 1000';
-    END IF;
-    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
+    PERFORM rag._check_range('job_limit', job_limit, 1, 1000, 'RG001');
+    PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
     PERFORM rag._expire_leases();
     _open := ARRAY(
         SELECT c.collection_id FROM rag.collections AS c
@@ -244,7 +222,7 @@ SET search_path FROM CURRENT
 SET enable_seqscan = off
 AS $$
 BEGIN
-    PERFORM rag._check_seconds('lease_seconds', lease_seconds, 1e-3);
+    PERFORM rag._check_range('lease_seconds', lease_seconds, 1e-3, 31536000, 'RG001');
     -- A locked one is being stored or deleted just now.
     UPDATE rag.jobs AS j
     SET lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)

@@ -34,10 +34,7 @@ DECLARE
     _only integer := CASE WHEN list_jobs.collection IS NOT NULL
                           THEN (rag._require_collection(list_jobs.collection)).collection_id END;
 BEGIN
-    IF result_limit < 0 THEN
-        RAISE EXCEPTION 'limit % is out of range', result_limit
-        USING ERRCODE = 'RG004', HINT = 'use 0 or more';
-    END IF;
+    PERFORM rag._check_range('limit', coalesce(result_limit, 0), 0, NULL);
     RETURN QUERY
     WITH listed AS MATERIALIZED (
         SELECT l.*, c.name

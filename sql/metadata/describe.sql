@@ -17,11 +17,7 @@ DECLARE
     _sampled bigint;
 BEGIN
     PERFORM rag._check_query(NULL, 1, metadata_filter);
-    IF example_limit IS NULL OR example_limit NOT BETWEEN 0 AND 100 THEN
-        RAISE EXCEPTION 'number of examples % is out of range',
-            coalesce(example_limit::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 0 to 100';
-    END IF;
+    PERFORM rag._check_range('number of examples', example_limit, 0, 100);
     IF sample_size < 1 THEN
         RAISE EXCEPTION 'sample size is %', sample_size
         USING ERRCODE = 'RG004', HINT = 'use 1 or more, or NULL to read every document';

@@ -89,7 +89,7 @@ DECLARE
     _id integer := (rag._require_collection(find_values.collection)).collection_id;
     _value text;
 BEGIN
-    PERFORM rag._check_query(NULL, result_limit, '{}');
+    PERFORM rag._check_range('limit', result_limit, 1, 1000);
     IF coalesce(btrim(query), '') = '' OR length(query) > 200 THEN
         RAISE EXCEPTION 'the text to look up has % characters',
             coalesce(length(btrim(query)), 0)

@@ -129,10 +129,7 @@ DECLARE
     _id integer := (rag._require_collection(select_documents.collection)).collection_id;
 BEGIN
     PERFORM rag._check_query(NULL, result_limit, metadata_filter);
-    IF result_offset IS NULL OR result_offset < 0 THEN
-        RAISE EXCEPTION 'offset % is out of range', coalesce(result_offset::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 0 for the first page';
-    END IF;
+    PERFORM rag._check_range('offset', result_offset, 0, NULL);
     RETURN QUERY EXECUTE rag._document_query(
         coalesce((rag._compile_filter(_id, metadata_filter)).condition, 'true'),
         rag._document_order(_id, order_by, descending), false)

@@ -152,22 +152,6 @@ COMMENT ON FUNCTION rag._forget_query_texts IS
 $$Remove the words of a collection's sampled queries; those that have no vector go whole.$$;
 
 
-CREATE OR REPLACE FUNCTION rag._forget_live_queries(of_collection integer)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET row_security TO on
-AS $$
-BEGIN
-    DELETE FROM rag.live_queries AS l WHERE l.collection_id = of_collection;
-    DELETE FROM rag.recall_measures AS m WHERE m.collection_id = of_collection;
-END
-$$;
-
-COMMENT ON FUNCTION rag._forget_live_queries IS
-$$Remove the sampled queries of a collection and what was measured by them: it is dropped.$$;
-
-
 CREATE OR REPLACE FUNCTION rag._trim_live_queries(of_collection integer)
 RETURNS integer
 LANGUAGE plpgsql VOLATILE

@@ -7,10 +7,7 @@ LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT
 AS $$
 BEGIN
-    IF result_limit IS NULL OR result_limit NOT BETWEEN 1 AND 1000 THEN
-        RAISE EXCEPTION 'limit % is out of range', coalesce(result_limit::text, 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'use 1 to 1000';
-    END IF;
+    PERFORM rag._check_range('limit', result_limit, 1, 1000);
     IF octet_length(query_text) > 100000 THEN
         RAISE EXCEPTION 'the query has % bytes', octet_length(query_text)
         USING ERRCODE = 'RG004',

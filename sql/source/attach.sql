@@ -203,12 +203,11 @@ BEGIN
             USING HINT = 'drop them as its owner; they note changes that nobody reads';
         END;
     END LOOP;
-    DELETE FROM rag.worker_calls AS r WHERE r.collection_id = of_collection;
 END
 $$;
 
 COMMENT ON FUNCTION rag._forget_sources IS
-$$Detach every source of a collection that is dropped, and forget its requests.$$;
+$$Detach every source of a collection that is dropped.$$;
 
 
 CREATE OR REPLACE FUNCTION rag.list_sources(collection text DEFAULT NULL)

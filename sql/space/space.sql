@@ -46,10 +46,7 @@ BEGIN
         RAISE EXCEPTION 'an embedding space needs a model' USING ERRCODE = 'RG001',
         HINT = 'model names what makes the vectors, e.g. minilm';
     END IF;
-    IF dimensions NOT BETWEEN 1 AND 16000 OR dimensions IS NULL THEN
-        RAISE EXCEPTION 'dimensions % is out of range', coalesce(dimensions::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 1 to 16000, as the model gives';
-    END IF;
+    PERFORM rag._check_range('dimensions', dimensions, 1, 16000, 'RG001');
     IF rag._distance_operator(distance) IS NULL THEN
         RAISE EXCEPTION 'unknown distance %', coalesce(quote_literal(distance), 'NULL')
         USING ERRCODE = 'RG001', HINT = 'use cosine, l2 or ip';

@@ -258,7 +258,7 @@ SET search_path FROM CURRENT
 AS $$
 #variable_conflict use_column
 BEGIN
-    PERFORM rag._check_query(NULL, list_recall.result_limit, '{}');
+    PERFORM rag._check_range('limit', list_recall.result_limit, 1, 1000);
     IF list_recall.collection IS NOT NULL THEN
         PERFORM rag._require_collection(list_recall.collection);
     END IF;

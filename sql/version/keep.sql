@@ -192,20 +192,3 @@ $$;
 
 COMMENT ON FUNCTION rag._has_history IS
 $$Whether a collection has earlier versions or logged answers.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._forget_history(of_collection integer)
-RETURNS void
-LANGUAGE plpgsql VOLATILE
-SET search_path FROM CURRENT
-SET row_security TO on
-AS $$
-BEGIN
-    DELETE FROM rag.document_versions AS v WHERE v.collection_id = of_collection;
-    DELETE FROM rag.answer_feedback AS f WHERE f.collection_id = of_collection;
-    DELETE FROM rag.answer_log AS a WHERE a.collection_id = of_collection;
-END
-$$;
-
-COMMENT ON FUNCTION rag._forget_history IS
-$$Remove all earlier versions, logged answers and feedback of a collection: it is dropped.$$;

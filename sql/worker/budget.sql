@@ -193,10 +193,7 @@ BEGIN
             coalesce(length(block_provider.provider), 0)
         USING ERRCODE = 'RG001', HINT = 'use 1 to 200, e.g. gemini';
     END IF;
-    IF block_provider.seconds IS NULL OR block_provider.seconds NOT BETWEEN 0 AND 86400 THEN
-        RAISE EXCEPTION 'seconds % is out of range', coalesce(block_provider.seconds::text, 'NULL')
-        USING ERRCODE = 'RG001', HINT = 'use 0 to 86400';
-    END IF;
+    PERFORM rag._check_range('seconds', block_provider.seconds, 0, 86400, 'RG001');
     INSERT INTO rag.budgets AS b (provider, blocked_until, blocked_reason)
     VALUES (block_provider.provider,
         clock_timestamp() + make_interval(secs => block_provider.seconds),

@@ -241,3 +241,17 @@ def test_a_chunking_that_cuts_nothing_is_refused_where_it_is_set(connection: Con
             with pytest.raises(psycopg.Error, match="chunking") as caught:
                 connection.execute(call, [chunking])
             assert caught.value.sqlstate == "RG001"
+
+
+def test_every_table_with_rows_of_a_collection_is_emptied_with_it(connection: Connection) -> None:
+    """But for those that a function of their own empties, and partitions, which are removed."""
+    rows = connection.execute(
+        """SELECT c.relname FROM pg_class AS c
+           JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'collection_id'
+           WHERE c.relnamespace = 'rag'::regnamespace AND c.relkind = 'r' AND NOT c.relispartition
+           ORDER BY c.relname"""
+    ).fetchall()
+    others = {"collections", "spaces", "sources", "jobs",
+              "keyword_segments", "keyword_totals", "keyword_languages"}  # fmt: skip
+    ((owned,),) = connection.execute("SELECT rag._owned_tables()").fetchall()
+    assert owned == [name for (name,) in rows if name not in others]
