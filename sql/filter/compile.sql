@@ -124,14 +124,15 @@ $$Error RG004 for a filter that is nested too deeply.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_branches(
-    collection_key integer, operator text, branches jsonb, depth integer,
-    OUT condition text, OUT indexed boolean, OUT undeclared text[])
+    collection_key integer, columns jsonb, operator text, branches jsonb, depth integer,
+    INOUT bound text[], OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
     _any boolean := operator = '$or';
     _conditions text[] := '{}';
+    _branch jsonb;
     _part record;
 BEGIN
     IF jsonb_typeof(branches) <> 'array' THEN
@@ -140,10 +141,9 @@ BEGIN
     END IF;
     indexed := _any;
     undeclared := '{}';
-    FOR _part IN
-        SELECT p.* FROM jsonb_array_elements(branches) AS b,
-        LATERAL rag._compile_object(collection_key, b.value, depth) AS p
-    LOOP
+    FOR _branch IN SELECT b.value FROM jsonb_array_elements(branches) AS b LOOP
+        _part := rag._compile_object(collection_key, columns, _branch, depth, bound);
+        bound := _part.bound;
         _conditions := _conditions || _part.condition;
         indexed := CASE WHEN _any THEN indexed AND _part.indexed ELSE indexed OR _part.indexed END;
         undeclared := undeclared || _part.undeclared;
@@ -158,8 +158,8 @@ none.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._compile_object(
-    collection_key integer, metadata_filter jsonb, depth integer,
-    OUT condition text, OUT indexed boolean, OUT undeclared text[])
+    collection_key integer, columns jsonb, metadata_filter jsonb, depth integer,
+    INOUT bound text[], OUT condition text, OUT indexed boolean, OUT undeclared text[])
 LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
@@ -170,8 +170,9 @@ DECLARE
     _part record;
 BEGIN
     PERFORM rag._check_depth(depth);
-    IF jsonb_typeof(metadata_filter) <> 'object' THEN
-        RAISE EXCEPTION 'a filter is a JSON object, not %', left(metadata_filter::text, 100)
+    IF jsonb_typeof(metadata_filter) IS DISTINCT FROM 'object' THEN
+        RAISE EXCEPTION 'a filter is a JSON object, not %',
+            coalesce(left(metadata_filter::text, 100), 'NULL')
         USING ERRCODE = 'RG004', HINT = 'for example {"lang": "en", "year": {"$gte": 2024}}';
     END IF;
     indexed := false;
@@ -179,17 +180,26 @@ BEGIN
     FOR _key, _wanted IN SELECT f.key, f.value FROM jsonb_each(metadata_filter) AS f LOOP
         CASE
             WHEN _key IN ('$and', '$or') THEN
-                _part := rag._compile_branches(collection_key, _key, _wanted, depth + 1);
+                _part := rag._compile_branches(collection_key, columns, _key, _wanted, depth + 1,
+                    bound);
             WHEN _key = '$not' THEN
-                _part := rag._compile_object(collection_key, _wanted, depth + 1);
+                _part := rag._compile_object(collection_key, columns, _wanted, depth + 1, bound);
                 _part.condition := format('(%s) IS NOT TRUE', _part.condition);
                 _part.indexed := false;
                 _part.undeclared := '{}'::text[];
+            WHEN columns IS NOT NULL THEN
+                SELECT v.bound, v.condition, false AS indexed, '{}'::text[] AS undeclared
+                INTO _part
+                FROM rag._compile_view_column(columns, _key, _wanted, depth + 1,
+                    _compile_object.bound) AS v;
             WHEN starts_with(_key, '$') THEN
-                _part := rag._compile_column(collection_key, _key, _wanted, depth + 1);
+                SELECT _compile_object.bound AS bound, c.* INTO _part
+                FROM rag._compile_column(collection_key, _key, _wanted, depth + 1) AS c;
             ELSE
-                _part := rag._compile_field(collection_key, _key, _wanted, depth + 1);
+                SELECT _compile_object.bound AS bound, f.* INTO _part
+                FROM rag._compile_field(collection_key, _key, _wanted, depth + 1) AS f;
         END CASE;
+        bound := _part.bound;
         _conditions := _conditions || _part.condition;
         indexed := indexed OR _part.indexed;
         undeclared := undeclared || _part.undeclared;
@@ -199,7 +209,10 @@ END
 $$;
 
 COMMENT ON FUNCTION rag._compile_object IS
-$$A filter object, compiled: all of its keys hold.$$;
+$$A filter object, compiled: all of its keys hold.
+
+columns: those of a view, whose values are put into bound and named as ($1)[n]; NULL: metadata of
+the collection's documents.$$;
 
 
 CREATE OR REPLACE FUNCTION rag._check_filter_size(named text, filters jsonb)
@@ -275,7 +288,7 @@ BEGIN
     SELECT format('(%s)', o.condition), o.indexed,
         ARRAY(SELECT DISTINCT u.field FROM unnest(o.undeclared) AS u (field) ORDER BY u.field)
     INTO condition, indexed, undeclared
-    FROM rag._compile_object(collection_key, metadata_filter, 1) AS o;
+    FROM rag._compile_object(collection_key, NULL, metadata_filter, 1, '{}') AS o;
 END
 $$;
 

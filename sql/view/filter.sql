@@ -1,4 +1,4 @@
--- Filters of exposed views: the language of metadata, compiled to conditions on alias c.
+-- Filters of exposed views: the operators of the language over typed columns, on alias c.
 --
 -- Values are bound: a condition names them as ($1)[n], and they are gathered in an array of texts.
 -- A column of json, and an array, is compared as metadata is (rag._compile_field).
@@ -221,13 +221,20 @@ LANGUAGE plpgsql STABLE
 SET search_path FROM CURRENT
 AS $$
 DECLARE
-    _term record := rag._view_term(columns, name);
+    _term record;
     _conditions text[] := '{}';
     _operator text;
     _operand jsonb;
     _part record;
 BEGIN
     PERFORM rag._check_depth(depth);
+    IF starts_with(name, '$') THEN
+        RAISE EXCEPTION 'unknown operator %', quote_literal(left(name, 100))
+        USING ERRCODE = 'RG004', HINT = E'above columns stand $and, $or and $not, below them '
+            'comparisons: {"year": {"$gte": 2024}}; a column whose name begins with $ is '
+            'written \\$';
+    END IF;
+    _term := rag._view_term(columns, name);
     FOR _operator, _operand IN SELECT o.key, o.value
         FROM jsonb_each(rag._field_operators(wanted)) AS o LOOP
         IF _operator = '$not' THEN
@@ -256,61 +263,3 @@ $$;
 COMMENT ON FUNCTION rag._compile_view_column IS
 $$What a filter wants of a column, compiled: an object of operators, all of which hold, or a plain
 value that it equals.$$;
-
-
-CREATE OR REPLACE FUNCTION rag._compile_view_filter(
-    columns jsonb, wanted jsonb, depth integer, INOUT bound text[], OUT condition text)
-LANGUAGE plpgsql STABLE
-SET search_path FROM CURRENT
-AS $$
-DECLARE
-    _conditions text[] := '{}';
-    _branches text[];
-    _branch jsonb;
-    _key text;
-    _value jsonb;
-    _part record;
-BEGIN
-    PERFORM rag._check_depth(depth);
-    IF jsonb_typeof(wanted) IS DISTINCT FROM 'object' THEN
-        RAISE EXCEPTION 'a filter is a JSON object, not %',
-            coalesce(left(wanted::text, 100), 'NULL')
-        USING ERRCODE = 'RG004', HINT = 'for example {"lang": "en", "year": {"$gte": 2024}}';
-    END IF;
-    FOR _key, _value IN SELECT f.key, f.value FROM jsonb_each(wanted) AS f LOOP
-        IF _key IN ('$and', '$or') THEN
-            IF jsonb_typeof(_value) <> 'array' THEN
-                RAISE EXCEPTION '% takes a list of filters, not %', _key, left(_value::text, 100)
-                USING ERRCODE = 'RG004',
-                    HINT = 'for example {"$or": [{"lang": "en"}, {"lang": "de"}]}';
-            END IF;
-            _branches := '{}';
-            FOR _branch IN SELECT b.value FROM jsonb_array_elements(_value) AS b LOOP
-                _part := rag._compile_view_filter(columns, _branch, depth + 1, bound);
-                bound := _part.bound;
-                _branches := _branches || _part.condition;
-            END LOOP;
-            _conditions := _conditions || rag._join_conditions(_branches,
-                CASE _key WHEN '$or' THEN 'OR' ELSE 'AND' END);
-            CONTINUE;
-        ELSIF _key = '$not' THEN
-            _part := rag._compile_view_filter(columns, _value, depth + 1, bound);
-            _part.condition := format('(%s) IS NOT TRUE', _part.condition);
-        ELSIF starts_with(_key, '$') THEN
-            RAISE EXCEPTION 'unknown operator %', quote_literal(left(_key, 100))
-            USING ERRCODE = 'RG004', HINT = E'above columns stand $and, $or and $not, below them '
-                'comparisons: {"year": {"$gte": 2024}}; a column whose name begins with $ is '
-                'written \\$';
-        ELSE
-            _part := rag._compile_view_column(columns, _key, _value, depth + 1, bound);
-        END IF;
-        bound := _part.bound;
-        _conditions := _conditions || _part.condition;
-    END LOOP;
-    condition := rag._join_conditions(_conditions, 'AND');
-END
-$$;
-
-COMMENT ON FUNCTION rag._compile_view_filter IS
-$$A filter over the columns of a view, compiled: a condition on alias c, and the values that it
-names as ($1)[n].$$;

@@ -187,7 +187,7 @@ BEGIN
         RAISE EXCEPTION 'permission denied for view %', quote_literal(_view.name)
         USING ERRCODE = '42501', HINT = 'its owner grants SELECT on the exposed columns';
     END IF;
-    _filter := rag._compile_view_filter(_columns, filter, 1, '{}');
+    _filter := rag._compile_object(NULL, _columns, filter, 1, '{}');
     _aggregated := aggregates IS NOT NULL OR cardinality(group_by) > 0;
     IF _aggregated AND columns IS NOT NULL
         OR NOT _aggregated AND having_filter IS DISTINCT FROM '{}' THEN

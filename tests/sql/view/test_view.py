@@ -346,7 +346,7 @@ def test_an_index_of_the_table_serves_a_filter(connection: Connection) -> None:
                       f.bound
                FROM (SELECT jsonb_object_agg(v.name, to_jsonb(v)) AS columns
                      FROM rag._view_columns('app.v'::regclass) AS v) AS k,
-               LATERAL rag._compile_view_filter(k.columns, %s, 1, '{}') AS f""",
+               LATERAL rag._compile_object(NULL, k.columns, %s, 1, '{}') AS f""",
             [json.dumps(wanted)],
         ).fetchall()
         statement, bound = plan
